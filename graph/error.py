@@ -1,0 +1,238 @@
+"""Every error that Turnfold raises on purpose, as one hierarchy; knows nothing of who raises or shows them.
+
+* TurnfoldError
+  x SettingsError
+  x InputError
+  x NotFoundError
+  x BusyError
+  x TurnStoppedSignal
+  x StoreError
+    + DatabaseError
+      - NotADatabaseError
+      - NewerDatabaseError
+      - DatabaseBusyError
+      - DiskFullError
+    + LeaseLostError
+  x ModelError
+    + AuthenticationError
+    + AccessDeniedError
+    + ModelMissingError
+    + RateLimitError
+    + QuotaError
+    + ContextLengthError
+    + UnreachableError
+    + DeadlineError
+    + CutStreamError
+    + EmptyAnswerError
+    + RefusedError
+    + BadResponseError
+    + ProviderError
+    + ToolRoundsError
+  x InternalError
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TurnfoldError(Exception):
+    """Base of all errors that Turnfold raises on purpose.
+
+    Attributes:
+        code: Stable name of the failure; the page looks its sentence up by it, in the user's language.
+        detail: Short extra words for the sentence (a number, a model's name). Never a key, never message text.
+    """
+
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(f"{self.code}: {detail}" if detail else self.code)
+        self.detail = detail
+
+
+class SettingsError(TurnfoldError):
+    """A setting has a value it can't take; `detail` names the variable and what it takes."""
+
+    code = "settings"
+
+
+class InputError(TurnfoldError):
+    """The user's input can't be taken as it is; nothing was stored."""
+
+    code = "input"
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(detail or reason)
+        self.reason = reason
+
+
+class NotFoundError(TurnfoldError):
+    """The named session, turn or record isn't there (or belongs to another owner)."""
+
+    code = "not_found"
+
+
+class BusyError(TurnfoldError):
+    """The session has a turn in progress and the caller didn't ask to wait for it."""
+
+    code = "busy"
+
+
+class TurnStoppedSignal(TurnfoldError):
+    """The user pressed Stop: not a fault, but it ends the graph's run on its way out."""
+
+    code = "stopped"
+
+
+class StoreError(TurnfoldError):
+    """Base of what can go wrong in keeping what was said."""
+
+    code = "store"
+
+
+class DatabaseError(StoreError):
+    """The database refused a read or a write; the transaction was rolled back."""
+
+    code = "database"
+
+
+class NotADatabaseError(DatabaseError):
+    """The file at the configured place is no database, or a damaged one."""
+
+    code = "not_a_database"
+
+
+class NewerDatabaseError(DatabaseError):
+    """The file was written by a newer version of Turnfold."""
+
+    code = "newer_database"
+
+
+class DatabaseBusyError(DatabaseError):
+    """Another process held the write lock for longer than the busy timeout."""
+
+    code = "database_busy"
+
+
+class DiskFullError(DatabaseError):
+    """No room left on the disk; the transaction was rolled back."""
+
+    code = "disk_full"
+
+
+class LeaseLostError(StoreError):
+    """This worker's lease of the session ran out and somebody else has taken it."""
+
+    code = "lease_lost"
+
+
+class ModelError(TurnfoldError):
+    """Base of what can go wrong in a call of a model.
+
+    Attributes:
+        is_transient: Whether the same call may succeed if it's made again.
+        retry_after_seconds: How long the provider asked to wait, or None.
+    """
+
+    code = "model"
+    is_transient: ClassVar[bool] = False
+
+    def __init__(self, detail: str = "", *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class AuthenticationError(ModelError):
+    """401: the key is missing or wrong."""
+
+    code = "authentication"
+
+
+class AccessDeniedError(ModelError):
+    """403: the key may not use this model."""
+
+    code = "access_denied"
+
+
+class ModelMissingError(ModelError):
+    """404: the endpoint has no such model."""
+
+    code = "model_missing"
+
+
+class RateLimitError(ModelError):
+    """429: too many requests for now."""
+
+    code = "rate_limit"
+    is_transient = True
+
+
+class QuotaError(ModelError):
+    """429 with `insufficient_quota`: the account has no credit left."""
+
+    code = "quota"
+
+
+class ContextLengthError(ModelError):
+    """The input is longer than the model's context window."""
+
+    code = "context_length"
+
+
+class UnreachableError(ModelError):
+    """No connection to the endpoint: refused, reset, or its name is unknown."""
+
+    code = "unreachable"
+    is_transient = True
+
+
+class DeadlineError(ModelError):
+    """The whole call, retries included, took longer than its deadline."""
+
+    code = "deadline"
+
+
+class CutStreamError(ModelError):
+    """The stream ended without a finish reason, or in the middle of the answer."""
+
+    code = "cut_stream"
+    is_transient = True
+
+
+class EmptyAnswerError(ModelError):
+    """The model ended its answer properly but said nothing and called no tool."""
+
+    code = "empty_answer"
+    is_transient = True
+
+
+class RefusedError(ModelError):
+    """The model or its content filter refused to answer."""
+
+    code = "refused"
+
+
+class BadResponseError(ModelError):
+    """What came back isn't what the protocol promises."""
+
+    code = "bad_response"
+
+
+class ProviderError(ModelError):
+    """5xx: the endpoint failed by itself."""
+
+    code = "provider"
+    is_transient = True
+
+
+class ToolRoundsError(ModelError):
+    """The model kept asking for tools after its last round and gave no answer."""
+
+    code = "tool_rounds"
+
+
+class InternalError(TurnfoldError):
+    """A defect of ours, caught at the edge of a worker and logged there."""
+
+    code = "internal"

@@ -1,0 +1,87 @@
+"""Every setting with its name, bounds and default; read once by whoever opens the service, never at import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from graph.error import SettingsError
+
+Rate = Annotated[float, Field(ge=0.1, le=0.5)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+
+
+class Settings(BaseSettings):
+    """The settings of one server; each field is the environment variable of its name in capitals.
+
+    Values come from the environment, then from `.env` in the working folder. An empty value counts as not set.
+    """
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
+    )
+
+    openai_api_key: SecretStr | None = None
+    openai_base_url: str | None = None
+    chat_model: str | None = None
+    chat_summary_model: str | None = None
+    model_window_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] | None = None
+    model_deadline_seconds: Seconds = 120
+    model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+
+    turnfold_data_dir: Path = Path("data")
+    turnfold_owner: Annotated[str, Field(min_length=1, max_length=64)] = "local"
+    turnfold_language: Literal["auto", "ko", "en"] = "auto"
+    turnfold_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    compression_rate: Rate = 0.3
+    context_strategy: Literal["interval"] = "interval"
+    fold_wait_seconds: Annotated[float, Field(ge=0, le=10)] = 10
+    fold_deadline_seconds: Seconds = 60
+    tool_rounds: Annotated[int, Field(ge=1, le=50)] = 8
+    tool_result_chars: Annotated[int, Field(ge=200, le=1_000_000)] = 10_000
+    tool_deadline_seconds: Seconds = 30
+    message_chars: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
+
+    busy_timeout_seconds: Seconds = 30
+    lease_seconds: Seconds = 20
+    heartbeat_seconds: Seconds = 5
+
+    @field_validator("openai_base_url")
+    @classmethod
+    def _is_http(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            msg = "takes a URL that begins with http:// or https://"
+            raise ValueError(msg)
+        return value
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether nothing points to a model: then the embedded offline model answers."""
+        return self.openai_api_key is None and self.openai_base_url is None
+
+    @property
+    def database_path(self) -> Path:
+        """Where the archive and the record table live: the only truth."""
+        return self.turnfold_data_dir / "turnfold.db"
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """Where LangGraph's checkpoints live: made anew from the truth whenever needed."""
+        return self.turnfold_data_dir / "checkpoint.db"
+
+
+def load_settings() -> Settings:
+    """Reads the settings from the environment and `.env`.
+
+    Raises:
+        SettingsError: A value can't be taken; the message names each variable and what it takes.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        lines = [f"{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors(include_input=False)]
+        raise SettingsError("; ".join(lines)) from None
