@@ -1,0 +1,249 @@
+"""Makes one call of a chat model that can really be ended; knows nothing of turns, stores or which model it is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import ExitStack
+from contextvars import Context
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from anyio import fail_after
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    sleep_using_event,
+    stop_after_attempt,
+    wait_exponential_jitter,
+)
+
+from graph.error import CutStreamError, DeadlineError, ModelError, TurnStoppedSignal, UnreachableError
+from graph.model.chunk import Answer, AnswerBuilder
+from graph.model.failure import to_model_error
+
+ChatRunnable = Runnable[Any, Any]
+T = TypeVar("T")
+
+_CLOSED: Final = "the service is closing"
+_POLL_SECONDS: Final = 0.05
+_FIRST_WAIT_SECONDS: Final = 0.5
+_MAX_WAIT_SECONDS: Final = 8.0
+_BACKOFF: Final = wait_exponential_jitter(
+    initial=_FIRST_WAIT_SECONDS, max=_MAX_WAIT_SECONDS, jitter=_FIRST_WAIT_SECONDS
+)
+
+
+def drop(*_: object) -> None:
+    """Takes whatever it's told and does nothing with it."""
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What one call is to do, over all its attempts; `ends_at` is of the monotonic clock."""
+
+    model: ChatRunnable
+    messages: Sequence[BaseMessage]
+    stop: threading.Event
+    ends_at: float
+    on_text: Callable[[str], None]
+    on_restart: Callable[[], None]
+
+    @property
+    def rest_seconds(self) -> float:
+        return self.ends_at - time.monotonic()
+
+    def check(self) -> None:
+        """Raises TurnStoppedSignal or DeadlineError if the call has to end now."""
+        if self.stop.is_set():
+            raise TurnStoppedSignal
+        if self.rest_seconds <= 0:
+            raise DeadlineError
+
+
+class ModelCaller:
+    """Calls chat models from any thread; a context manager that owns one event loop in a thread of its own.
+
+    The loop is there because cancelling a task is the only way to end a blocked read of a connection at once, also
+    before the first token. Nothing else of the product is asynchronous.
+
+    Args:
+        secrets: Strings that no error may show, such as the configured key.
+    """
+
+    def __init__(self, *, secrets: Iterable[str] = ()) -> None:
+        self._secrets = tuple(secrets)
+        self._stack = ExitStack()
+        self._portal: BlockingPortal | None = None
+
+    def __enter__(self) -> Self:
+        """Starts the loop's thread."""
+        self._portal = self._stack.enter_context(start_blocking_portal())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Cancels the calls in progress and ends the thread."""
+        if self._portal is not None:
+            # Left alone, the portal waits for its tasks, and one of them may hang for a whole deadline.
+            self._portal.call(partial(self._portal.stop, cancel_remaining=True))
+        self._portal = None
+        self._stack.close()
+
+    def call(
+        self,
+        model: ChatRunnable,
+        messages: Sequence[BaseMessage],
+        *,
+        stop: threading.Event,
+        deadline_seconds: float,
+        attempts: int,
+        on_text: Callable[[str], None] = drop,
+        on_restart: Callable[[], None] = drop,
+    ) -> Answer:
+        """Calls the model and returns its whole answer.
+
+        Only transient failures are tried again, and only while the deadline lasts. A stream that is cut after text was
+        heard isn't: the user has read it, and the caller keeps it.
+
+        Args:
+            model: A chat model, or one with tools bound.
+            messages: The model input.
+            stop: When set, the call ends within a tenth of a second, whatever it's doing.
+            deadline_seconds: For all attempts and the waits between them.
+            attempts: How often the call is made at most.
+            on_text: Hears each piece of text, in the calling thread.
+            on_restart: Hears that the text so far is void, before an attempt that begins anew.
+
+        Raises:
+            TurnStoppedSignal: `stop` was set, or the caller is being closed.
+            DeadlineError: The deadline passed.
+            ModelError: The call failed; see its subclasses.
+        """
+        order = _Order(model, messages, stop, time.monotonic() + deadline_seconds, on_text, on_restart)
+        attempts_made = _Attempts(order, self)
+        retrying = Retrying(
+            retry=retry_if_exception(attempts_made.may_go_on),
+            stop=stop_after_attempt(attempts),
+            wait=_wait_seconds,
+            sleep=sleep_using_event(stop),
+            reraise=True,
+        )
+        answer: Answer = retrying(attempts_made.make_one)
+        return answer
+
+    def run(self, function: Callable[[], Awaitable[T]], *, deadline_seconds: float) -> T:
+        """Runs one asynchronous function of a client on the loop.
+
+        Raises:
+            DeadlineError: It took longer.
+            ModelError: The client failed; see its subclasses.
+        """
+
+        async def limited() -> T:
+            with fail_after(deadline_seconds):
+                return await function()
+
+        future = self.start(limited)
+        error = future.exception()
+        if error is not None:
+            raise self.to_ours(error) from None
+        return future.result()
+
+    def start(self, function: Callable[..., Awaitable[T]], *arguments: object) -> Future[T]:
+        """Starts an asynchronous function on the loop; cancelling the future cancels its task.
+
+        Raises:
+            TurnStoppedSignal: The caller isn't open.
+        """
+        if self._portal is None:
+            raise TurnStoppedSignal(_CLOSED)
+        try:
+            # A fresh context: LangChain would hand the tokens to the callbacks of the graph's run that calls us.
+            return Context().run(self._portal.start_task_soon, function, *arguments)
+        except RuntimeError:
+            raise TurnStoppedSignal(_CLOSED) from None
+
+    def to_ours(self, error: BaseException) -> BaseException:
+        """Returns our error for a foreign one; one that is no failure of a call stays what it is."""
+        if isinstance(error, CancelledError):
+            return TurnStoppedSignal(_CLOSED)
+        return to_model_error(error, secrets=self._secrets) or error
+
+
+class _Attempts:
+    """The attempts of one call; remembers whether any text was heard."""
+
+    def __init__(self, order: _Order, caller: ModelCaller) -> None:
+        self._order = order
+        self._caller = caller
+        self._is_heard = False
+
+    def make_one(self) -> Answer:
+        """Makes one attempt and returns its answer, or raises why there is none."""
+        order = self._order
+        order.check()
+        if self._is_heard:
+            self._is_heard = False
+            order.on_restart()
+        chunks: SimpleQueue[BaseMessage | None] = SimpleQueue()
+        builder = AnswerBuilder()
+        reading = self._caller.start(_read, order.model, list(order.messages), chunks.put)
+        try:
+            while (chunk := self._next(chunks)) is not None:
+                if text := builder.add(chunk):
+                    self._is_heard = True
+                    order.on_text(text)
+            error = reading.exception()
+        finally:
+            reading.cancel()
+        if error is None:
+            return builder.build()
+        ours = self._caller.to_ours(error)
+        if isinstance(ours, UnreachableError) and builder.has_chunk:
+            ours = CutStreamError()
+        raise ours from None
+
+    def may_go_on(self, error: BaseException) -> bool:
+        """Whether another attempt makes sense after this error and may still be in time."""
+        if not isinstance(error, ModelError) or not error.is_transient:
+            return False
+        if self._is_heard and isinstance(error, CutStreamError):
+            return False
+        wait_seconds = error.retry_after_seconds
+        return self._order.rest_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
+
+    def _next(self, chunks: SimpleQueue[BaseMessage | None]) -> BaseMessage | None:
+        """Waits for the next chunk; None at the stream's end."""
+        while True:
+            self._order.check()
+            try:
+                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._order.rest_seconds)))
+            except Empty:
+                continue
+
+
+def _wait_seconds(state: RetryCallState) -> float:
+    """Returns how long to wait before the next attempt: what the provider asked for, else longer each time."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    asked = error.retry_after_seconds if isinstance(error, ModelError) else None
+    return _BACKOFF(state) if asked is None else asked
+
+
+async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Callable[[BaseMessage | None], None]) -> None:
+    """Hands each chunk of the model's stream on, then None, however the stream ends."""
+    try:
+        async for chunk in model.astream(messages, config={"callbacks": []}):
+            put(chunk)
+    finally:
+        put(None)

@@ -1,0 +1,146 @@
+"""Turns what the OpenAI client and its HTTP library raise into our errors; the only place that knows theirs."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+
+from graph.error import (
+    AccessDeniedError,
+    AuthenticationError,
+    BadResponseError,
+    ContextLengthError,
+    CutStreamError,
+    DeadlineError,
+    ModelError,
+    ModelMissingError,
+    ProviderError,
+    QuotaError,
+    RateLimitError,
+    RefusedError,
+    UnreachableError,
+)
+
+if TYPE_CHECKING:
+    from openai import APIError, APIStatusError
+
+_DETAIL_CHARS: Final = 200
+_HIDDEN: Final = "***"
+_KEY_LIKE: Final = re.compile(
+    r"\b(?:sk|pk|gsk|xai|hf|r8|rk|key|api)[-_][\w.*-]{4,}|\bAIza[\w-]{10,}|\bBearer\s+\S+|(?<=://)[^\s/@]+@|\b[A-Za-z0-9_-]{40,}\b"
+)
+# Wordings of OpenAI, Azure, vLLM, llama.cpp, Ollama, LM Studio, TGI, Anthropic, Gemini and Mistral, in this order.
+_CONTEXT_LENGTH: Final = re.compile(
+    r"context_length_exceeded|maximum context length|reduce the length of the (?:messages|prompt|input)"
+    r"|maximum model length|max_model_len|exceed_context_size|exceeds the available context size"
+    r"|input length exceeds the context length|exceeds? (?:the )?context (?:length|window|size|limit)"
+    r"|tokens to keep from the initial prompt|context the overflows|context overflow"
+    r"|inputs`? (?:tokens|must have less than)|prompt is too long|input token count .{0,40}exceeds"
+    r"|input tokens exceed|too large for model",
+    re.IGNORECASE,
+)
+_QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit|insufficient.balance", re.IGNORECASE)
+_REFUSAL: Final = re.compile(r"content_filter|content_policy_violation|responsible.?ai.?policy", re.IGNORECASE)
+_MISSING: Final = re.compile(r"model_not_found|model .{1,100}(?:does not exist|not found)", re.IGNORECASE)
+_BUSY_STATUS: Final = frozenset({408, 409, 425})
+
+
+def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> ModelError | None:
+    """Returns our error for one that a model call raised, or None if it's none of a model call's.
+
+    Args:
+        error: What was raised.
+        secrets: Strings that must not appear in the error's detail, such as the configured key.
+    """
+    import httpx2  # noqa: PLC0415  # slow to import, and the offline model never needs it
+    import openai  # noqa: PLC0415  # slow to import, and the offline model never needs it
+    from pydantic import ValidationError  # noqa: PLC0415  # beside the two that it serves
+
+    ours: ModelError | None = None
+    if isinstance(error, ModelError):
+        ours = error
+    elif isinstance(error, (openai.APIResponseValidationError, json.JSONDecodeError, UnicodeError, ValidationError)):
+        ours = BadResponseError()
+    elif isinstance(error, openai.APIStatusError):
+        ours = _from_response(error, secrets)
+    elif isinstance(error, (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError)):
+        ours = DeadlineError()
+    elif isinstance(error, (openai.APIConnectionError, httpx2.RequestError, httpx2.StreamError, ConnectionError)):
+        ours = UnreachableError()
+    elif isinstance(error, openai.APIError):
+        ours = _from_event(error, secrets)
+    elif isinstance(error, ValueError) and "No generation chunks" in str(error):
+        ours = CutStreamError()
+    return ours
+
+
+def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
+    """Returns our error for an HTTP error response, with one short line for the user."""
+    sentence = error.body.get("message") if isinstance(error.body, Mapping) else None
+    detail = f"HTTP {error.status_code}"
+    if isinstance(sentence, str) and sentence:
+        detail = f"{detail}: {_scrub(sentence, secrets)}"
+    return _from_status(error.status_code, _words(error), detail, _retry_after(error.response.headers))
+
+
+def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
+    """Returns our error for one that came as an event inside the stream, after HTTP had already said 200."""
+    status = int(error.code) if error.code and re.fullmatch(r"[45]\d\d", error.code) else 500
+    words = _words(error)
+    if re.search(r"rate.?limit", words, re.IGNORECASE):
+        status = 429
+    return _from_status(status, words, _scrub(error.message, secrets), None)
+
+
+def _from_status(status: int, words: str, detail: str, retry_after_seconds: float | None) -> ModelError:
+    """Returns our error for an HTTP status and the words that came with it (codes and message)."""
+    kind: type[ModelError]
+    if _CONTEXT_LENGTH.search(words) and status not in (401, 403, 404, 429):
+        kind = ContextLengthError
+    elif status == 402 or (status in (403, 429) and _QUOTA.search(words)):  # noqa: PLR2004  # HTTP's own numbers
+        kind = QuotaError
+    elif status == 400 and _REFUSAL.search(words):  # noqa: PLR2004  # HTTP's own number
+        kind = RefusedError
+    elif status == 400 and _MISSING.search(words):  # noqa: PLR2004  # HTTP's own number
+        kind = ModelMissingError
+    elif status in _BUSY_STATUS or status >= 500:  # noqa: PLR2004  # HTTP's own number
+        kind = ProviderError
+    else:
+        kind = {401: AuthenticationError, 403: AccessDeniedError, 404: ModelMissingError, 429: RateLimitError}.get(
+            status, BadResponseError
+        )
+    return kind(detail, retry_after_seconds=retry_after_seconds)
+
+
+def _words(error: APIError) -> str:
+    """Returns all in which an error may name its reason: its message, and what its body says."""
+    fields = error.body.values() if isinstance(error.body, Mapping) else ()
+    return " ".join([error.message, *(str(field) for field in fields if isinstance(field, (str, dict)))])
+
+
+def _scrub(sentence: str, secrets: Iterable[str]) -> str:
+    """Returns the sentence on one line, cut, with whatever is or looks like a key hidden."""
+    for secret in secrets:
+        if secret:
+            sentence = sentence.replace(secret, _HIDDEN)
+    sentence = " ".join(_KEY_LIKE.sub(_HIDDEN, sentence).split())
+    return sentence if len(sentence) <= _DETAIL_CHARS else sentence[: _DETAIL_CHARS - 1] + "…"
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Returns how many seconds a Retry-After header asks to wait (a number or a date), or None."""
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124  # NaN alone differs from itself

@@ -1,0 +1,60 @@
+"""How the scripted server answers what no test has scripted; knows nothing of sockets or of the product's code."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+from tests.fake.openai_reply import Body, Reply, text
+
+Kind = Literal["chat", "summary"]
+
+_SOURCE: Final = re.compile(r"<source>\n(.*)\n</source>", re.DOTALL)
+_TARGET: Final = re.compile(r"(\d+)자")
+_SPEAKER: Final = re.compile(r"^\[(?:user|assistant|tool)\] ", re.MULTILINE)
+_HANGUL: Final = re.compile(r"[가-힣]")
+
+
+def kind_of(body: Body) -> Kind:
+    """A summary is asked for in a single user message; a chat always has a system prompt before it."""
+    messages = body["messages"]
+    return "summary" if len(messages) == 1 and messages[0]["role"] == "user" else "chat"
+
+
+def answer_body(body: Body, *, pause_seconds: float = 0.0) -> Reply:
+    """Answers a summary request with a text of the asked length, and a chat with a few sentences about the question."""
+    answer = _summarise(_words(body["messages"][0])) if kind_of(body) == "summary" else _chat(body)
+    sent = sum(len(_words(message)) for message in body["messages"]) // 3
+    usage = {"prompt_tokens": sent, "completion_tokens": len(answer) // 3, "total_tokens": sent + len(answer) // 3}
+    return text(answer, usage=usage, pause_seconds=pause_seconds)
+
+
+def _words(message: Body) -> str:
+    content: Any = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(block.get("text", "") for block in content)
+
+
+def _summarise(prompt: str) -> str:
+    found, target = _SOURCE.search(prompt), _TARGET.search(prompt)
+    source = " ".join(_SPEAKER.sub("", found.group(1) if found else prompt).split())
+    chars = int(target.group(1)) if target else len(source) // 3
+    cut = source[:chars]
+    return cut if len(source) <= chars or chars < 2 else cut.rsplit(" ", 1)[0] if " " in cut[chars // 2 :] else cut
+
+
+def _chat(body: Body) -> str:
+    asked = [_words(message) for message in body["messages"] if message["role"] == "user"]
+    question = " ".join((asked or [""])[-1].split())[:120]
+    if _HANGUL.search(question):
+        return (
+            f"질문하신 내용은 다음과 같습니다: {question} 이 답은 시험용 서버가 정해진 규칙으로 만든 것입니다. "
+            "실제 모델이라면 여기에서 조건을 하나씩 따져 보고 근거와 함께 결론을 말했을 것입니다. "
+            "요약이 줄일 것이 있도록 문장을 몇 개 더 붙입니다. 더 궁금한 점이 있으면 이어서 물어보세요."
+        )
+    return (
+        f"You asked this: {question} This answer was made by the scripted test server from a fixed rule. "
+        "A real model would now weigh the conditions one by one and give its conclusion with reasons. "
+        "A few more sentences follow so that a summary has something to leave out. Ask on if anything is unclear."
+    )

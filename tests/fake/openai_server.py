@@ -1,0 +1,257 @@
+"""A scripted OpenAI-compatible server on loopback with real sockets; knows nothing of the product.
+
+    with FakeOpenAI() as server:
+        server.script(text("Hello"), failure(500))     # the next chat requests, in order
+        server.script(hang(), kind="summary")          # the next summary request
+        ...                                            # OPENAI_BASE_URL = server.url
+        assert server.bodies("chat")[0]["messages"][-1]["content"] == "Hi"
+
+Requests beyond the script are answered by the default responder, which answers chats and summaries sensibly.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Final, Self
+
+from tests.fake.openai_reply import Body, Reply
+from tests.fake.openai_responder import Kind, answer_body, kind_of
+
+Responder = Callable[[Body], Reply]
+Scripted = Reply | Responder
+
+_POLL_SECONDS: Final = 0.01
+
+
+@dataclass
+class Exchange:
+    """One request and what became of it.
+
+    Attributes:
+        headers: The request's headers, names in lower case.
+        is_finished: The whole reply was sent.
+        is_closed_early: The client went away before the reply was whole.
+    """
+
+    kind: Kind
+    body: Body
+    headers: dict[str, str]
+    started_at: float = field(default_factory=time.monotonic)
+    finished_at: float | None = None
+    is_finished: bool = False
+    is_closed_early: bool = False
+
+
+class FakeOpenAI:
+    """The server; a context manager that listens on a free port of 127.0.0.1 and ends by itself.
+
+    Args:
+        models: What GET /v1/models lists: names, or whole entries such as `{"id": "m", "max_model_len": 4096}`.
+        pause_seconds: Wait before each event of the default responder's answers.
+        port: A fixed port, to start again where another one has been; 0 takes a free one.
+    """
+
+    def __init__(
+        self, *, models: Sequence[str | Body] = ("scripted-model",), pause_seconds: float = 0.0, port: int = 0
+    ) -> None:
+        self.models: list[str | Body] = list(models)
+        self.model_list_reply: Reply | None = None
+        self.model_list_count = 0
+        self.exchanges: list[Exchange] = []
+        self._responder: Responder = lambda body: answer_body(body, pause_seconds=pause_seconds)
+        self._scripts: dict[Kind, deque[Scripted]] = {"chat": deque(), "summary": deque()}
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._server = _Server(("127.0.0.1", port), _Handler)
+        self._server.fake = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopping.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """What OPENAI_BASE_URL takes."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def open_count(self) -> int:
+        """How many requests are being answered now."""
+        with self._lock:
+            return sum(1 for exchange in self.exchanges if exchange.finished_at is None)
+
+    def script(self, *replies: Scripted, kind: Kind = "chat") -> None:
+        """Adds replies (or functions of the request's body) for the next requests of this kind, in order."""
+        with self._lock:
+            self._scripts[kind].extend(replies)
+
+    def respond_with(self, responder: Responder) -> None:
+        """Replaces the default responder, which answers whatever isn't scripted."""
+        self._responder = responder
+
+    def bodies(self, kind: Kind | None = None) -> list[Body]:
+        """Returns the request bodies received so far, in order."""
+        with self._lock:
+            return [exchange.body for exchange in self.exchanges if kind in (None, exchange.kind)]
+
+    def wait_until(self, is_true: Callable[[FakeOpenAI], bool], seconds: float = 10.0) -> None:
+        """Waits until the condition holds.
+
+        Raises:
+            TimeoutError: It didn't hold in time.
+        """
+        deadline = time.monotonic() + seconds
+        while not is_true(self):
+            if time.monotonic() > deadline:
+                msg = f"not true after {seconds} s; {len(self.exchanges)} requests so far"
+                raise TimeoutError(msg)
+            time.sleep(_POLL_SECONDS)
+
+    def _begin(self, body: Body, headers: dict[str, str]) -> tuple[Exchange, Reply]:
+        exchange = Exchange(kind_of(body), body, headers)
+        with self._lock:
+            self.exchanges.append(exchange)
+            script = self._scripts[exchange.kind]
+            scripted = script.popleft() if script else self._responder
+        return exchange, scripted if isinstance(scripted, Reply) else scripted(body)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+    fake: FakeOpenAI
+
+
+class _ClientGoneError(Exception):
+    """The client closed its connection."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name is the base class's
+        """Says nothing: a test's output is the test's."""
+
+    def do_GET(self) -> None:
+        try:
+            self._send_models()
+        except (_ClientGoneError, OSError):
+            self.close_connection = True
+
+    def _send_models(self) -> None:
+        fake = self.server.fake
+        if self.path.removeprefix("/v1") != "/models":
+            self._send_json(404, {"error": {"message": "no such path"}})
+            return
+        fake.model_list_count += 1
+        if (reply := fake.model_list_reply) is None:
+            entries = [{"id": m, "object": "model"} if isinstance(m, str) else dict(m) for m in fake.models]
+            self._send_json(200, {"object": "list", "data": entries})
+        elif reply.ending == "hang":
+            self._wait(None)
+        else:
+            self._send_json(reply.status, reply.error, reply.headers)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.removeprefix("/v1") != "/chat/completions":
+            self._send_json(404, {"error": {"message": "no such path"}})
+            return
+        exchange, reply = self.server.fake._begin(body, {k.lower(): v for k, v in self.headers.items()})  # noqa: SLF001  # one unit in two classes
+        try:
+            self._send(reply, is_stream=bool(body.get("stream")))
+            exchange.is_finished = True
+        except (_ClientGoneError, OSError):
+            exchange.is_closed_early = True
+            self.close_connection = True
+        finally:
+            exchange.finished_at = time.monotonic()
+
+    def _send(self, reply: Reply, *, is_stream: bool) -> None:
+        if reply.is_silent:
+            self._end(reply)
+        elif reply.status != 200 or not is_stream:
+            self._send_json(reply.status, reply.error if reply.status != 200 else _as_whole(reply), reply.headers)
+        else:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for event in reply.events:
+                self._wait(reply.pause_seconds)
+                self._write(f"data: {event}\n\n")
+            self._end(reply)
+
+    def _end(self, reply: Reply) -> None:
+        if reply.ending == "hang":
+            self._wait(None)
+        elif reply.ending == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            self.connection.close()
+        else:
+            if reply.ending == "done":
+                self._write("data: [DONE]\n\n")
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _write(self, words: str) -> None:
+        data = words.encode()
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+    def _wait(self, seconds: float | None) -> None:
+        """Waits that long (None: until the server ends); raises as soon as the client has gone."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while not self.server.fake._stopping.is_set():  # noqa: SLF001  # one unit in two classes
+            rest = 0.05 if deadline is None else min(0.05, deadline - time.monotonic())
+            readable, _, _ = select.select([self.connection], [], [], max(0.0, rest))
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                raise _ClientGoneError
+            if deadline is not None and time.monotonic() >= deadline:
+                return
+        self.close_connection = True
+
+    def _send_json(self, status: int, value: Body, headers: Body | None = None) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        for name, words in (headers or {}).items():
+            self.send_header(name, words)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _as_whole(reply: Reply) -> Body:
+    """Returns the streamed reply as one `chat.completion`, for a request that doesn't stream."""
+    chunks = [json.loads(event) for event in reply.events]
+    deltas = [choice["delta"] for piece in chunks for choice in piece["choices"]]
+    message = {"role": "assistant", "content": "".join(delta.get("content") or "" for delta in deltas)}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    return {"id": "chatcmpl-scripted", "object": "chat.completion", "created": 0, "model": "m", "choices": choices}
