@@ -1,0 +1,44 @@
+"""The engine: turns, folds and what the model is sent. Its names load when they're first used, not at import."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graph.builder import build_graph
+    from graph.core.schedule import should_summarize
+    from graph.core.turn import extract_current_turn, extract_last_n_turns
+    from graph.fold import generate_summary
+    from graph.service import ChatService, open_service
+    from graph.state import ChatState
+
+__all__ = [
+    "ChatService",
+    "ChatState",
+    "build_graph",
+    "extract_current_turn",
+    "extract_last_n_turns",
+    "generate_summary",
+    "open_service",
+    "should_summarize",
+]
+
+_HOMES = {
+    "ChatService": "graph.service",
+    "ChatState": "graph.state",
+    "build_graph": "graph.builder",
+    "extract_current_turn": "graph.core.turn",
+    "extract_last_n_turns": "graph.core.turn",
+    "generate_summary": "graph.fold",
+    "open_service": "graph.service",
+    "should_summarize": "graph.core.schedule",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes are of any type
+    """Loads a public name from its home (PEP 562)."""
+    if name not in _HOMES:
+        msg = f"module 'graph' has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(_HOMES[name]), name)

@@ -79,7 +79,7 @@ class BusyError(TurnfoldError):
     code = "busy"
 
 
-class TurnStoppedSignal(TurnfoldError):
+class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run
     """The user pressed Stop: not a fault, but it ends the graph's run on its way out."""
 
     code = "stopped"

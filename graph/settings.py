@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     tool_deadline_seconds: Seconds = 30
     message_chars: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
 
+    concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
+
     busy_timeout_seconds: Seconds = 30
     lease_seconds: Seconds = 20
     heartbeat_seconds: Seconds = 5

@@ -179,3 +179,19 @@ class ModelOption:
 
     name: str
     is_offline: bool
+
+
+@dataclass(frozen=True)
+class TurnOptions:
+    """How the next turn shall run; None leaves the session's own setting (or the server's default) as it is.
+
+    Attributes:
+        time_zone: IANA name of the user's zone, for tools; "" means UTC.
+        language: Language of the sentences that we write into the chat ourselves.
+    """
+
+    compression_rate: float | None = None
+    strategy: str | None = None
+    model: str | None = None
+    time_zone: str = ""
+    language: Literal["ko", "en"] = "ko"

@@ -1,0 +1,65 @@
+"""Puts the nodes together into the graph; knows nothing of sessions, workers or the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from langchain_core.messages import AIMessage
+from langchain_core.tools import BaseTool
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from graph.core.assembly import SystemPart
+from graph.fold import Folder
+from graph.model.factory import ChatModels
+from graph.node.context import NodeDeps, TurnContext
+from graph.node.llm import make_llm_node
+from graph.node.summary import make_summary_node
+from graph.node.tool import make_tool_node
+from graph.settings import Settings
+from graph.state import ChatState
+from graph.store.opening import Stores
+from graph.tool.registry import ToolContext
+from prompt.system import chat
+
+ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
+
+
+def build_graph(
+    *,
+    models: ChatModels,
+    summariser: Folder,
+    tools: Callable[[ToolContext], list[BaseTool]],
+    stores: Stores,
+    clock: Callable[[], datetime],
+    settings: Settings,
+) -> ChatGraph:
+    """Builds `START → summary_node → llm_node ⇄ tool_node → END`, kept in the stores' checkpointer.
+
+    Args:
+        models: Who answers.
+        summariser: Who makes the summaries of blocks.
+        tools: Makes the tools of one turn.
+        stores: Where everything is kept.
+        clock: The time now, UTC.
+        settings: Limits: rounds, deadlines, sizes.
+    """
+    deps = NodeDeps(
+        models, summariser, tools, stores, clock, settings, SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
+    )
+    graph = StateGraph(ChatState, context_schema=TurnContext)
+    graph.add_node("summary_node", make_summary_node(deps))
+    graph.add_node("llm_node", make_llm_node(deps))
+    graph.add_node("tool_node", make_tool_node(deps))
+    graph.add_edge(START, "summary_node")
+    graph.add_edge("summary_node", "llm_node")
+    graph.add_conditional_edges("llm_node", _after_llm, ["tool_node", END])
+    graph.add_edge("tool_node", "llm_node")
+    return graph.compile(checkpointer=stores.checkpointer)
+
+
+def _after_llm(state: ChatState) -> str:
+    """Goes to the tools if the last answer calls any, else ends the turn."""
+    last = state["messages"][-1] if state["messages"] else None
+    return "tool_node" if isinstance(last, AIMessage) and last.tool_calls else END

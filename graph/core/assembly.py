@@ -1,0 +1,106 @@
+"""Builds what the model is sent, and says block by block what that is; knows nothing of models or stores."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from langchain_core.messages import AnyMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_openai_messages
+
+from graph.core.adopt import label_of
+from graph.core.record import HistoryEntry
+from graph.core.token import estimate_tokens, message_tokens
+from graph.core.turn import extract_current_turn, extract_last_n_turns
+
+SUMMARY_HEADING: Final = "[이전 대화 요약]"
+
+
+@dataclass(frozen=True)
+class InputItem:
+    """One block of a model input; the text behind (kind, id, version) is in the tables, never copied.
+
+    Attributes:
+        kind: "system", "record", "message", "tools" or "note".
+        tokens: Our estimate for the block.
+    """
+
+    kind: str
+    id: str
+    version: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class ModelInput:
+    """The messages of one model call and the list of what they're made of, in the order sent."""
+
+    messages: tuple[AnyMessage, ...]
+    items: tuple[InputItem, ...]
+
+    @property
+    def sent_tokens(self) -> int:
+        """Our estimate for all that is sent."""
+        return sum(item.tokens for item in self.items)
+
+    def digest(self) -> str:
+        """Hashes the messages as the provider reads them (OpenAI's shape, sorted keys, UTF-8)."""
+        shape = convert_to_openai_messages(list(self.messages))
+        return hashlib.sha256(json.dumps(shape, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class SystemPart:
+    """The product's own part of the system prompt; the same bytes in every turn of a session."""
+
+    text: str
+    version: int
+
+
+def render_system(system: SystemPart, history: Sequence[HistoryEntry]) -> str:
+    """Renders the system prompt: the product's words, then every record in force under its heading, oldest first."""
+    if not history:
+        return system.text
+    lines = [label_of(entry["turns"]) + entry["summary"] for entry in history]
+    return "\n".join([system.text, "", SUMMARY_HEADING, *lines])
+
+
+def raw_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Returns the complete raw turns of the working set and then the open turn.
+
+    Folded turns have left the working set, so nothing has to be counted here.
+    """
+    return [*extract_last_n_turns(messages, len(messages)), *extract_current_turn(messages)]
+
+
+def assemble(
+    system: SystemPart,
+    history: Sequence[HistoryEntry],
+    messages: Sequence[AnyMessage],
+    *,
+    tool_schema: str = "",
+    note: str = "",
+) -> ModelInput:
+    """Builds `[system prompt with records] + [raw turns] + [open turn]`.
+
+    Args:
+        system: The product's part of the system prompt.
+        history: Records in force, oldest first.
+        messages: The working set.
+        tool_schema: JSON of the tools sent beside the messages; counted, not rendered. "" for none.
+        note: Words for the model that go last, into the last tool result, so that the prefix stays unchanged.
+    """
+    raw = raw_messages(messages)
+    if note and raw and isinstance(raw[-1], ToolMessage):
+        raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{note}"})
+    items = [InputItem("system", "chat", system.version, estimate_tokens(system.text))]
+    items += [InputItem("record", entry["id"], entry["version"], entry["summary_tokens"]) for entry in history]
+    items += [InputItem("message", str(message.id), 1, message_tokens(message)) for message in raw]
+    if tool_schema:
+        items.append(
+            InputItem("tools", hashlib.sha256(tool_schema.encode()).hexdigest()[:16], 1, estimate_tokens(tool_schema))
+        )
+    return ModelInput((SystemMessage(render_system(system, history)), *raw), tuple(items))

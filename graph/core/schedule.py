@@ -1,0 +1,75 @@
+"""When a block of three turns is folded, and to what length; knows nothing of who folds it or how it's sent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from graph.core.record import ArchivedMessage
+from graph.core.turn import text_of
+from graph.error import InputError
+
+BLOCK_TURNS: Final = 3
+MIN_RATE: Final = 0.1
+MAX_RATE: Final = 0.5
+DEFAULT_RATE: Final = 0.3
+
+
+@dataclass(frozen=True)
+class Block:
+    """Turns `first_turn` to `last_turn`, folded together."""
+
+    first_turn: int
+    last_turn: int
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The turn numbers, in order."""
+        return tuple(range(self.first_turn, self.last_turn + 1))
+
+
+def should_summarize(turn_count: int) -> bool:
+    """Whether a block falls due when this turn begins: exactly at 4, 7, 10, 13 and so on."""
+    return turn_count > BLOCK_TURNS and turn_count % BLOCK_TURNS == 1
+
+
+def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
+    """Returns the blocks that are complete and not covered, oldest first.
+
+    Args:
+        complete_turns: How many turns of the session have their answer.
+        covered_turn: The last turn that a record in force covers, 0 if none does.
+    """
+    first = covered_turn + 1
+    last_block_end = complete_turns - complete_turns % BLOCK_TURNS
+    return tuple(
+        Block(start, start + BLOCK_TURNS - 1) for start in range(first, last_block_end - BLOCK_TURNS + 2, BLOCK_TURNS)
+    )
+
+
+def round_rate(rate: float) -> float:
+    """Rounds a compression rate to two decimals, at the door.
+
+    Raises:
+        InputError: The rate is outside 0.1–0.5 (or not a number).
+    """
+    rounded = round(rate, 2)
+    if not MIN_RATE <= rounded <= MAX_RATE:
+        reason = "bad_rate"
+        raise InputError(reason, f"{MIN_RATE}–{MAX_RATE}")
+    return rounded
+
+
+def target_chars(original_chars: int, compression_rate: float) -> int:
+    """Returns the length to aim at: `int(original_chars * compression_rate)` (seed 002)."""
+    return int(original_chars * compression_rate)
+
+
+def source_key(messages: Iterable[ArchivedMessage], *, rate: float, model: str, prompt_version: str) -> str:
+    """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since."""
+    source = [[str(entry.message.id), text_of(entry.message)] for entry in messages]
+    text = json.dumps([source, f"{rate:.2f}", model, prompt_version])
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,58 @@
+"""Our estimate of tokens by character class; knows nothing of providers or of what they report.
+
+The weights are tokens per character, fitted on o200k and within 4 % of it on held-out Korean and English text.
+Characters / 4 is 60 % too low for Korean.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from graph.core.turn import text_of
+
+_CLASSES: Final = (
+    (re.compile(r"[A-Za-z\u00c0-\u024f]"), 0.217),
+    (re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]"), 0.811),
+    (re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"), 0.717),
+    (re.compile(r"[0-9]"), 0.934),
+    (re.compile(r"[!-/:-@\[-`{-~\u2010-\u2027\u3000-\u303f\uff01-\uff0f]"), 0.47),
+    (re.compile(r"\s"), 0.122),
+)
+_OTHER_WEIGHT: Final = 0.754
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimates how many tokens a text is; 0 for an empty text, else at least 1."""
+    if not text:
+        return 0
+    tokens, rest = 0.0, len(text)
+    for pattern, weight in _CLASSES:
+        # Counting by subn over the C engine is several times faster than a loop over characters.
+        count = pattern.subn("", text)[1]
+        tokens += weight * count
+        rest -= count
+    return max(1, round(tokens + _OTHER_WEIGHT * rest))
+
+
+def message_tokens(message: AnyMessage) -> int:
+    """Estimates the tokens of a message: its text, and its tool calls as JSON."""
+    tokens = estimate_tokens(text_of(message))
+    if isinstance(message, AIMessage):
+        for call in message.tool_calls:
+            tokens += estimate_tokens(call["name"] + json.dumps(call["args"], ensure_ascii=False))
+    return tokens
+
+
+def measure(message: AnyMessage) -> tuple[int, int]:
+    """Returns (characters of text content, estimated tokens) of a message."""
+    return len(text_of(message)), message_tokens(message)
+
+
+def sum_tokens(messages: Iterable[AnyMessage]) -> int:
+    """Estimates the tokens of several messages."""
+    return sum(message_tokens(message) for message in messages)

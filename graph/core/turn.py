@@ -1,0 +1,75 @@
+"""What a turn is in a list of messages, and the text in a message; knows nothing of records or stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+
+def text_of(message: AnyMessage) -> str:
+    """Returns the text content of a message; of a list of blocks, the text blocks joined."""
+    content = message.content
+    if isinstance(content, str):
+        return content
+    parts = (block if isinstance(block, str) else block.get("text", "") for block in content if _is_text(block))
+    return "".join(str(part) for part in parts)
+
+
+def _is_text(block: str | dict[str, object]) -> bool:
+    return isinstance(block, str) or block.get("type", "text") == "text"
+
+
+def is_final_answer(message: AnyMessage) -> bool:
+    """Whether the message completes a turn: an `AIMessage` without tool calls (None or [])."""
+    return isinstance(message, AIMessage) and not message.tool_calls
+
+
+def split_turns(messages: Iterable[AnyMessage]) -> list[list[AnyMessage]]:
+    """Splits messages into turns, oldest first; the last one may be open.
+
+    A turn starts at each `HumanMessage`. Messages before the first one belong to no turn and are left out.
+    """
+    turns: list[list[AnyMessage]] = []
+    for message in messages:
+        if isinstance(message, HumanMessage):
+            turns.append([message])
+        elif turns:
+            turns[-1].append(message)
+    return turns
+
+
+def is_complete(turn: Sequence[AnyMessage]) -> bool:
+    """Whether the turn has its answer."""
+    return bool(turn) and is_final_answer(turn[-1])
+
+
+def extract_last_n_turns(messages: Sequence[AnyMessage], n: int) -> list[AnyMessage]:
+    """Returns the messages of the last `n` complete turns, in order; the open turn is left out.
+
+    Args:
+        messages: Messages of a session, oldest first.
+        n: How many turns; 0 or less gives none.
+    """
+    if n <= 0:
+        return []
+    complete = [turn for turn in split_turns(messages) if is_complete(turn)]
+    return [message for turn in complete[-n:] for message in turn]
+
+
+def extract_current_turn(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Returns the messages of the open turn; none if the last turn is complete."""
+    turns = split_turns(messages)
+    return [] if not turns or is_complete(turns[-1]) else turns[-1]
+
+
+def unanswered_calls(messages: Sequence[AnyMessage]) -> list[str]:
+    """Returns the ids of tool calls that no `ToolMessage` answers, in order."""
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    return [
+        str(call["id"])
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+        if call["id"] not in answered
+    ]

@@ -1,0 +1,56 @@
+"""What a run of the graph is told beside its state; never kept in a checkpoint, never a key in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from langchain_core.tools import BaseTool
+
+from graph.core.assembly import SystemPart
+from graph.core.strategy.base import Strategy
+from graph.fold import Folder
+from graph.model.factory import ChatModels
+from graph.settings import Settings
+from graph.store.lease import Hold
+from graph.store.opening import Stores
+from graph.tool.registry import ToolContext
+
+
+@dataclass(frozen=True)
+class TurnContext:
+    """One attempt of one turn.
+
+    Attributes:
+        hold: The lease of the session; every write of the turn is fenced by it.
+        stop: Set when the user presses Stop or the server shuts down.
+        time_zone: IANA name of the user's zone, "" for UTC.
+        history_tokens: Our estimate for all live messages of the turns before this one.
+    """
+
+    hold: Hold
+    owner: str
+    turn: int
+    attempt: int
+    model: str
+    strategy: Strategy
+    stop: threading.Event
+    time_zone: str
+    language: Literal["ko", "en"]
+    history_tokens: int
+
+
+@dataclass(frozen=True)
+class NodeDeps:
+    """What the nodes work with; the same objects in every run."""
+
+    models: ChatModels
+    summariser: Folder
+    tools: Callable[[ToolContext], list[BaseTool]]
+    stores: Stores
+    clock: Callable[[], datetime]
+    settings: Settings
+    system: SystemPart

@@ -1,0 +1,182 @@
+"""The node that calls the chat model; knows nothing of what the input is made of or how a call is ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.runtime import Runtime
+
+from graph.core.assembly import ModelInput
+from graph.core.closing import MARK
+from graph.core.token import estimate_tokens, measure, sum_tokens
+from graph.core.turn import extract_current_turn
+from graph.error import StoreError, ToolRoundsError, TurnfoldError
+from graph.event import AnswerRestarted, TokenDelta
+from graph.model.call import Answer, Usage
+from graph.node.context import NodeDeps, TurnContext
+from graph.state import ChatState
+from graph.store.call import ModelCall
+from graph.tool.registry import ToolContext
+from prompt.system.chat import TOOL_ROUNDS_NOTE
+
+
+def make_llm_node(deps: NodeDeps) -> Callable[[ChatState, Runtime[TurnContext]], dict[str, Any]]:
+    """Returns `llm_node`: builds the model input, streams one answer, and archives it before state has it."""
+
+    def llm_node(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        turn = runtime.context
+        is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
+        tools = [] if state["is_casual"] or is_last_round else deps.tools(tool_context(deps, turn))
+        schema = tool_schema(tools)
+        model_input = turn.strategy.assemble(
+            deps.system,
+            state["summary_history"],
+            state["messages"],
+            tool_schema=schema,
+            note=TOOL_ROUNDS_NOTE if is_last_round else "",
+        )
+        answer = _call(deps, runtime, _bound(deps.models.chat(turn.model), tools), model_input, state)
+        message = _without_calls(answer.message) if not tools else _runnable_calls(answer.message)
+        deps.stores.archive.append(
+            turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message], measure=measure
+        )
+        return {"messages": [message]}
+
+    return llm_node
+
+
+def tool_context(deps: NodeDeps, turn: TurnContext) -> ToolContext:
+    """Returns what the tools of this run may use."""
+    return ToolContext(
+        caller=deps.models.caller,
+        model=deps.models.chat(turn.model),
+        stop=turn.stop,
+        time_zone=turn.time_zone,
+        clock=deps.clock,
+        deadline_seconds=deps.settings.tool_deadline_seconds,
+    )
+
+
+def tool_schema(tools: Sequence[BaseTool]) -> str:
+    """Renders the tools as the JSON that goes beside the messages; "" for none."""
+    return json.dumps([convert_to_openai_tool(tool) for tool in tools], ensure_ascii=False) if tools else ""
+
+
+def _bound(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Any, AnyMessage]:
+    return model.bind_tools(list(tools)) if tools else model  # type: ignore[return-value]  # both give an AIMessage
+
+
+def _call(
+    deps: NodeDeps,
+    runtime: Runtime[TurnContext],
+    model: Runnable[Any, AnyMessage],
+    model_input: ModelInput,
+    state: ChatState,
+) -> Answer:
+    """Makes the call and keeps a row of what was sent and what it cost, also when it fails."""
+    began = time.monotonic()
+    try:
+        answer = deps.models.caller.call(
+            model,
+            model_input.messages,
+            stop=runtime.context.stop,
+            deadline_seconds=deps.settings.model_deadline_seconds,
+            attempts=deps.settings.model_attempts,
+            on_text=lambda text: runtime.stream_writer(TokenDelta(text)),
+            on_restart=lambda: runtime.stream_writer(AnswerRestarted()),
+        )
+    except TurnfoldError as error:
+        row = _call_row(deps, runtime.context, model_input, state, None, seconds=time.monotonic() - began)
+        # Why the call failed matters more to the user than that its row couldn't be kept.
+        with contextlib.suppress(StoreError):
+            deps.stores.calls.add(
+                runtime.context.hold, replace(row, error_code=error.code), owner=runtime.context.owner
+            )
+        raise
+    row = _call_row(deps, runtime.context, model_input, state, answer.usage, seconds=time.monotonic() - began)
+    deps.stores.calls.add(runtime.context.hold, row, owner=runtime.context.owner)
+    return answer
+
+
+def _call_row(
+    deps: NodeDeps,
+    turn: TurnContext,
+    model_input: ModelInput,
+    state: ChatState,
+    usage: Usage | None,
+    *,
+    seconds: float,
+) -> ModelCall:
+    return ModelCall(
+        id=f"call-{uuid.uuid4().hex}",
+        session_id=state["session_id"],
+        turn=turn.turn,
+        attempt=turn.attempt,
+        ordinal=state["tool_rounds"] + 1,
+        kind="answer",
+        model=turn.model,
+        manifest=tuple((item.kind, item.id, item.version, item.tokens) for item in model_input.items),
+        input_hash=model_input.digest(),
+        sent_tokens=model_input.sent_tokens,
+        full_tokens=_full_tokens(deps, turn, model_input, state),
+        usage_input_tokens=usage.input_tokens if usage else None,
+        usage_output_tokens=usage.output_tokens if usage else None,
+        usage_cached_tokens=usage.cached_tokens if usage else None,
+        seconds=seconds,
+        error_code="",
+        created_at=deps.clock(),
+    )
+
+
+def _full_tokens(deps: NodeDeps, turn: TurnContext, model_input: ModelInput, state: ChatState) -> int:
+    """Estimates what the same call would have sent without any fold: every message of the session, whole."""
+    beside = sum(item.tokens for item in model_input.items if item.kind == "tools")
+    return (
+        estimate_tokens(deps.system.text)
+        + turn.history_tokens
+        + sum_tokens(extract_current_turn(state["messages"]))
+        + beside
+    )
+
+
+def _without_calls(message: AIMessage) -> AIMessage:
+    """Drops tool calls that nobody offered.
+
+    Raises:
+        ToolRoundsError: Nothing else was said.
+    """
+    if not (message.tool_calls or message.invalid_tool_calls):
+        return message
+    if not message.text.strip():
+        raise ToolRoundsError
+    return message.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
+
+
+def _runnable_calls(message: AIMessage) -> AIMessage:
+    """Turns calls with unreadable arguments into marked ones that `tool_node` answers with an error, never runs."""
+    if not message.invalid_tool_calls:
+        return message
+    bad = [call for call in message.invalid_tool_calls if call.get("id")]
+    calls = [
+        *message.tool_calls,
+        *({"name": c["name"] or "", "args": {}, "id": c["id"], "type": "tool_call"} for c in bad),
+    ]
+    mark = {MARK: {"unreadable_calls": [call["id"] for call in bad]}}
+    return message.model_copy(
+        update={
+            "tool_calls": calls,
+            "invalid_tool_calls": [],
+            "additional_kwargs": {**message.additional_kwargs, **mark},
+        }
+    )

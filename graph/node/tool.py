@@ -1,0 +1,130 @@
+"""The node that runs the tool calls of the last answer; knows nothing of models or of what the tools do."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import logging
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.runtime import Runtime
+
+from graph.core.closing import MARK
+from graph.core.token import measure
+from graph.error import TurnStoppedSignal
+from graph.event import ToolFinished, ToolStarted
+from graph.node.context import NodeDeps, TurnContext
+from graph.node.llm import tool_context
+from graph.state import ChatState
+
+_LOG = logging.getLogger(__name__)
+_POLL_SECONDS: Final = 0.05
+
+
+def make_tool_node(deps: NodeDeps) -> Callable[[ChatState, Runtime[TurnContext]], dict[str, Any]]:
+    """Returns `tool_node`: runs all calls of the last answer side by side and archives their results in order."""
+
+    def tool_node(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        turn = runtime.context
+        answer = state["messages"][-1]
+        if not isinstance(answer, AIMessage):
+            return {}
+        tools = {tool.name: tool for tool in deps.tools(tool_context(deps, turn))}
+        results = _run_all(answer, tools, runtime, deps)
+        deps.stores.archive.append(
+            turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=results, measure=measure
+        )
+        return {"messages": results, "tool_rounds": state["tool_rounds"] + 1}
+
+    return tool_node
+
+
+def _run_all(
+    answer: AIMessage, tools: Mapping[str, BaseTool], runtime: Runtime[TurnContext], deps: NodeDeps
+) -> list[ToolMessage]:
+    """Runs the calls, each under the tools' deadline.
+
+    Raises:
+        TurnStoppedSignal: Stop was pressed meanwhile.
+    """
+    unreadable = set(answer.additional_kwargs.get(MARK, {}).get("unreadable_calls", ()))
+    began = time.monotonic()
+    pool = ThreadPoolExecutor(max_workers=max(1, len(answer.tool_calls)), thread_name_prefix="tool")
+    try:
+        futures: dict[Future[tuple[str, bool]], ToolCall] = {}
+        for call in answer.tool_calls:
+            runtime.stream_writer(ToolStarted(str(call["id"]), call["name"], _as_json(call["args"])))
+            run = contextvars.copy_context().run
+            futures[pool.submit(run, _run_one, call, tools, call["id"] in unreadable)] = call
+        done = _await(futures, runtime, deps.settings.tool_deadline_seconds)
+    finally:
+        # A call past its deadline can't be ended from here: its thread is left to itself, its result unread.
+        pool.shutdown(wait=False, cancel_futures=True)
+    results = []
+    for future, call in futures.items():
+        text, is_error = future.result() if future in done else ("Error: the tool took too long. 시간 초과.", True)
+        text = _cut(text, deps.settings.tool_result_chars)
+        seconds = done.get(future, time.monotonic()) - began
+        runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds))
+        results.append(
+            ToolMessage(
+                text,
+                tool_call_id=str(call["id"]),
+                name=call["name"],
+                id=f"tool-{uuid.uuid4().hex}",
+                status="error" if is_error else "success",
+                additional_kwargs={MARK: {"seconds": round(seconds, 3)}},
+            )
+        )
+    return results
+
+
+def _await(
+    futures: Mapping[Future[tuple[str, bool]], ToolCall], runtime: Runtime[TurnContext], deadline_seconds: float
+) -> dict[Future[tuple[str, bool]], float]:
+    """Waits until all are done or the deadline is over; returns those that are done, with the time of it."""
+    until = time.monotonic() + deadline_seconds
+    done: dict[Future[tuple[str, bool]], float] = {}
+    open_calls = set(futures)
+    while open_calls and time.monotonic() < until:
+        if runtime.context.stop.is_set():
+            raise TurnStoppedSignal
+        finished, open_calls = wait(open_calls, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+        done |= dict.fromkeys(finished, time.monotonic())
+    return done
+
+
+def _run_one(call: ToolCall, tools: Mapping[str, BaseTool], is_unreadable: bool) -> tuple[str, bool]:  # noqa: FBT001 - passed by pool.submit
+    """Runs one call and returns (text for the model, whether it's an error)."""
+    if is_unreadable:
+        return "Error: the arguments were not valid JSON; nothing was run. Call again with valid JSON.", True
+    tool = tools.get(call["name"])
+    if tool is None:
+        return f"Error: there is no tool {call['name']!r}. There are: {', '.join(sorted(tools))}.", True
+    try:
+        result = tool.invoke(call)
+    except TurnStoppedSignal:
+        return "Error: stopped.", True
+    except Exception as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result
+        _LOG.warning("tool %s failed: %s", call["name"], type(error).__name__)
+        return f"Error: {type(error).__name__}: {error}", True
+    if isinstance(result, ToolMessage):
+        return result.text, result.status == "error"
+    return str(result), False
+
+
+def _cut(text: str, max_chars: int) -> str:
+    """Cuts a long result and says so, so that the model knows that there is more."""
+    if len(text) <= max_chars:
+        return text
+    return f"{text[:max_chars]}\n\n[cut: {max_chars} of {len(text)} characters are shown / 일부만 표시됨]"
+
+
+def _as_json(arguments: dict[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False)

@@ -1,0 +1,244 @@
+"""What can be read of sessions, as views for the page; changes nothing and calls no model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.closing import MARK, closed_mark
+from graph.core.record import ArchivedMessage, Record
+from graph.core.strategy.registry import STRATEGIES
+from graph.core.token import estimate_tokens
+from graph.core.turn import text_of
+from graph.error import ModelError
+from graph.model.factory import ChatModels
+from graph.runner import TurnRunner
+from graph.settings import Settings
+from graph.store.opening import Stores
+from graph.store.turn import TurnRow
+from graph.view import (
+    ChartPoint,
+    Gauge,
+    LiveTurn,
+    ModelOption,
+    RecordView,
+    SessionItem,
+    SessionView,
+    Statistics,
+    ToolStep,
+    Transcript,
+    TurnView,
+)
+from prompt.system import chat
+
+
+class SessionReader:
+    """Reads sessions of one owner."""
+
+    def __init__(self, settings: Settings, stores: Stores, models: ChatModels, runner: TurnRunner) -> None:
+        self.settings = settings
+        self._stores = stores
+        self._models = models
+        self._runner = runner
+        self._owner = settings.turnfold_owner
+
+    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
+        """Returns the sessions, newest first; with `search` those whose title contains it."""
+        return tuple(
+            SessionItem(row.session_id, row.title, row.updated_at, row.turn_count, row.is_running)
+            for row in self._stores.sessions.list(self._owner, search=search)
+        )
+
+    def session(self, session_id: str) -> SessionView:
+        """Returns a session's settings and state.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        row = self._stores.sessions.get(session_id, self._owner)
+        covered_to = self._stores.records.covered_to(session_id)
+        failures, code = self._stores.records.failures_in_a_row(session_id, after_position=covered_to)
+        return SessionView(
+            session_id=row.session_id,
+            title=row.title,
+            compression_rate=row.compression_rate,
+            strategy=row.strategy,
+            model=row.model or self.default_model(),
+            turn_count=row.turn_count,
+            is_running=self.live(session_id) is not None,
+            fold_failures=failures,
+            fold_error_code=code,
+        )
+
+    def live(self, session_id: str) -> LiveTurn | None:
+        """Returns how the running turn looks now, wherever it runs; None when nothing runs."""
+        if (log := self._runner.running(session_id)) is not None:
+            return log.view()
+        last = self._stores.turns.last(session_id)
+        if last is None or last.status != "running" or not self._stores.leases.holder_is_alive(session_id):
+            return None
+        text = last.partial_text
+        return LiveTurn(
+            last.number,
+            last.attempt,
+            "answering" if text else "waiting",
+            (),
+            text,
+            (),
+            last.stop_requested,
+            is_here=False,
+        )
+
+    def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
+        """Returns the newest `last` turns with all that was said in their last attempts.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        session = self._stores.sessions.get(session_id, self._owner)
+        rows = self._stores.turns.list(session_id, last=last)
+        if not rows:
+            return Transcript((), 0)
+        said: dict[int, list[ArchivedMessage]] = {}
+        for entry in self._stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
+            said.setdefault(entry.turn, []).append(entry)
+        turns = tuple(
+            _turn_view(
+                row, [entry.message for entry in said.get(row.number, [])], is_last=row.number == session.turn_count
+            )
+            for row in rows
+        )
+        return Transcript(turns, rows[0].number - 1)
+
+    def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
+        """Returns the records in force, oldest first; with `last` only that many of the newest."""
+        store = self._stores.records
+        return tuple(
+            _record_view(r) for r in (store.in_force(session_id) if last is None else store.newest(session_id, last))
+        )
+
+    def statistics(self, session_id: str) -> Statistics:
+        """Returns the sums of the panel."""
+        sums = self._stores.records.sums(session_id)
+        saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
+        return Statistics(
+            record_count=sums.record_count,
+            folded_turn_count=sums.folded_turn_count,
+            original_chars=sums.original_chars,
+            summary_chars=sums.summary_chars,
+            saved_percent=saved,
+            unsent_tokens=self._stores.calls.unsent_tokens(session_id),
+            fold_tokens=sums.input_tokens + sums.output_tokens,
+        )
+
+    def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
+        """Returns for each turn what its last call sent and what the full history would have been (estimates)."""
+        folds = {record.turns[-1] + 1 for record in self._stores.records.in_force(session_id)}
+        return tuple(
+            ChartPoint(turn, sent, full, has_fold=turn in folds)
+            for turn, sent, full in self._stores.calls.series(session_id)
+        )
+
+    def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
+        """Returns how much of the context window the last model call took.
+
+        Before the first call it's the system prompt alone.
+        """
+        window = self._models.window_tokens(model or self.default_model())
+        call = self._stores.calls.last_answered(session_id) if session_id else None
+        if call is None:
+            return Gauge(estimate_tokens(chat.get_prompt()), window, "estimate")
+        if call.usage_input_tokens is not None:
+            return Gauge(call.usage_input_tokens, window, "usage")
+        corrected = round(call.sent_tokens * self._stores.calls.correction(call.session_id))
+        return Gauge(corrected, window, "estimate")
+
+    def model_options(self) -> tuple[ModelOption, ...]:
+        """Returns the models that can be chosen; the configured ones alone if the endpoint doesn't list any."""
+        return self._models.options()
+
+    def default_model(self) -> str:
+        """Returns the model of sessions that chose none; "" if only the endpoint knows and it doesn't answer."""
+        try:
+            return self._models.default_name
+        except ModelError:
+            return ""
+
+    def strategies(self) -> tuple[str, ...]:
+        """Returns the names of the strategies, the default one first."""
+        return tuple(STRATEGIES)
+
+    def health(self) -> None:
+        """Returns if the database answers.
+
+        Raises:
+            DatabaseError: It doesn't.
+        """
+        self._stores.database.check()
+
+
+def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
+    user_text = next((text_of(message) for message in said if isinstance(message, HumanMessage)), "")
+    return TurnView(
+        number=row.number,
+        attempt=row.attempt,
+        status=row.status,
+        user_text=user_text,
+        answer_text="\n\n".join(_answers(said)),
+        steps=tuple(_steps(said)),
+        error_code=row.error_code,
+        error_detail=row.error_detail,
+        started_at=row.started_at,
+        model=row.model,
+        is_last=is_last,
+    )
+
+
+def _answers(said: Iterable[AnyMessage]) -> list[str]:
+    """Returns what the assistant said, without the fixed sentences that stand in for a missing answer."""
+    return [
+        text_of(message).strip()
+        for message in said
+        if isinstance(message, AIMessage)
+        and text_of(message).strip()
+        and ((mark := closed_mark(message)) is None or mark.get("is_partial"))
+    ]
+
+
+def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
+    results = {message.tool_call_id: message for message in said if isinstance(message, ToolMessage)}
+    for message in said:
+        for call in message.tool_calls if isinstance(message, AIMessage) else []:
+            arguments = json.dumps(call["args"], ensure_ascii=False)
+            result = results.get(str(call["id"]))
+            if result is None:
+                yield ToolStep(str(call["id"]), call["name"], arguments, "", "running", None)
+                continue
+            seconds = result.additional_kwargs.get(MARK, {}).get("seconds")
+            status = "error" if result.status == "error" else "done"
+            yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds)
+
+
+def _record_view(record: Record) -> RecordView:
+    return RecordView(
+        record_id=record.id,
+        kind=record.kind,
+        turns=record.turns,
+        compression_rate=record.compression_rate,
+        original_chars=record.original_chars,
+        summary_chars=record.summary_chars,
+        target_chars=record.target_chars,
+        summary=record.summary,
+        outcome=record.outcome or "",
+        source_tokens=record.source_tokens,
+        summary_tokens=record.summary_tokens,
+        input_tokens=record.input_tokens,
+        output_tokens=record.output_tokens,
+        is_usage=record.is_usage,
+        model=record.model,
+        seconds=record.seconds,
+        created_at=record.created_at,
+        version=record.version,
+    )

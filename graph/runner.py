@@ -1,0 +1,196 @@
+"""Runs turns in workers, so that neither a reload nor a closed tab loses or repeats one; knows nothing of the page."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from langchain_core.messages import HumanMessage, RemoveMessage
+
+from graph.builder import ChatGraph
+from graph.core.turn import split_turns, text_of
+from graph.error import InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
+from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
+from graph.fold import Folder
+from graph.live import LiveLog
+from graph.node.context import TurnContext
+from graph.settle import Settler, config_of
+from graph.store.opening import Stores
+from graph.store.turn import TurnRow
+
+_LOG = logging.getLogger(__name__)
+_WATCH_SECONDS: Final = 1.0
+_EVENTS: Final = get_args(Event)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt of a turn, acknowledged and ready to run.
+
+    Attributes:
+        message: The user's message; None for a new attempt of the last turn, whose message is in state.
+    """
+
+    context: TurnContext
+    turn: TurnRow
+    message: HumanMessage | None
+    compression_rate: float
+    language: Literal["ko", "en"]
+
+
+class TurnRunner:
+    """The workers of this server and the logs of what they do."""
+
+    def __init__(self, *, graph: ChatGraph, stores: Stores, settler: Settler, folder: Folder, max_workers: int) -> None:
+        self._graph = graph
+        self._stores = stores
+        self._settler = settler
+        self._folder = folder
+        self._logs: dict[str, LiveLog] = {}
+        self._lock = threading.Lock()
+        self._jobs: set[Future[None]] = set()
+        self._closing = threading.Event()
+        self._pool = ThreadPoolExecutor(max_workers=max_workers, thread_name_prefix="turn")
+        self._watcher = threading.Thread(target=self._watch, name="turn-watch", daemon=True)
+        self._watcher.start()
+
+    def submit(self, log: LiveLog, job: Job) -> None:
+        """Hands an acknowledged turn to a worker. From here on the worker owns the session's lease."""
+        log.append(TurnStarted(log.session_id, job.turn.number, job.turn.attempt))
+        with self._lock:
+            self._logs[log.session_id] = log
+            future = self._pool.submit(self._run, log, job)
+            self._jobs.add(future)
+        future.add_done_callback(self._jobs.discard)
+
+    def log(self, session_id: str) -> LiveLog | None:
+        """Returns the log of the session's newest turn in this process; it may be over."""
+        return self._logs.get(session_id)
+
+    def running(self, session_id: str) -> LiveLog | None:
+        """Returns the log of the session's turn if it runs in this process."""
+        log = self._logs.get(session_id)
+        return log if log is not None and not log.is_over else None
+
+    def close(self) -> None:
+        """Ends running turns as stopped, keeping what they have said, and waits for the workers."""
+        self._closing.set()
+        for log in list(self._logs.values()):
+            log.stop.set()
+        self._pool.shutdown(wait=True)
+        self._watcher.join()
+
+    def _run(self, log: LiveLog, job: Job) -> None:
+        """Runs one attempt in a worker: streams it, ends it in the tables, frees the session, says the last word."""
+        last = self._outcome(log, job)
+        session_id, hold = log.session_id, job.context.hold
+        self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
+        self._after("release", session_id, lambda: self._stores.leases.release(hold))
+        self._after("prepare", session_id, lambda: self._prepare(job))
+        log.append(last)
+        _LOG.info(
+            "turn %d session=%s attempt=%d: %s", job.turn.number, session_id, job.turn.attempt, type(last).__name__
+        )
+
+    def _prepare(self, job: Job) -> None:
+        context = job.context
+        self._folder.prepare_due(context.hold.session_id, owner=context.owner, strategy=context.strategy)
+
+    def _after(self, what: str, session_id: str, action: Callable[[], None]) -> None:
+        """Does a chore after the turn; its failure must not hide the answer, which is committed."""
+        try:
+            action()
+        except Exception:  # noqa: BLE001 - the edge of a worker; each of these is made up for by the next turn
+            _LOG.exception("%s after a turn of session=%s failed", what, session_id)
+
+    def _outcome(self, log: LiveLog, job: Job) -> Event:
+        """Streams the graph and returns the turn's last event; whatever goes wrong closes the turn."""
+        try:
+            self._stream(log, job)
+            return self._finish(job)
+        except TurnStoppedSignal:
+            text = log.partial_text
+            failure = self._close(job, "stopped", "", "", text)
+            return failure or TurnStopped(job.turn.number, text)
+        except TurnfoldError as error:
+            _LOG.warning("turn %d session=%s failed: %s", job.turn.number, log.session_id, error.code)
+            code, detail = error.code, error.detail
+        except Exception:  # noqa: BLE001 - the edge of a worker: logged here, and shown as a failed turn
+            _LOG.exception("turn %d session=%s ended by a defect", job.turn.number, log.session_id)
+            code, detail = InternalError.code, ""
+        if code != LeaseLostError.code:
+            self._close(job, "failed", code, detail, log.partial_text)
+        return TurnFailed(job.turn.number, code, detail)
+
+    def _stream(self, log: LiveLog, job: Job) -> None:
+        config = config_of(log.session_id)
+        parts = self._graph.stream(
+            self._input(job),  # type: ignore[arg-type]  # an update of some keys is a valid input
+            config,
+            context=job.context,
+            stream_mode=["custom"],
+            version="v2",
+            durability="sync",
+        )
+        for part in parts:
+            if isinstance(part["data"], _EVENTS):
+                log.append(part["data"])
+
+    def _input(self, job: Job) -> dict[str, Any]:
+        """Returns the ONE input of a turn: its message (or the removal of an older attempt), number and rate."""
+        messages: list[Any] = [job.message] if job.message else self._old_attempt(job.context.hold.session_id)
+        return {
+            "messages": messages,
+            "session_id": job.context.hold.session_id,
+            "turn_count": job.turn.number,
+            "compression_rate": job.compression_rate,
+            "is_casual": job.turn.is_casual,
+            "tool_rounds": 0,
+        }
+
+    def _old_attempt(self, session_id: str) -> list[Any]:
+        turns = split_turns(self._settler.state_messages(session_id))
+        return [RemoveMessage(str(message.id)) for message in turns[-1][1:]] if turns else []
+
+    def _finish(self, job: Job) -> Event:
+        turn, hold = job.turn, job.context.hold
+        said = self._stores.archive.live_turns(hold.session_id, turn.number, turn.number)
+        self._stores.turns.finish(hold, turn.number, "finished")
+        return TurnFinished(turn.number, str(said[-1].message.id), text_of(said[-1].message))
+
+    def _close(self, job: Job, status: Literal["failed", "stopped"], code: str, detail: str, text: str) -> Event | None:
+        """Closes the turn; returns a failure if even that can't be written (the next turn will settle it)."""
+        try:
+            self._settler.close(
+                job.context.hold,
+                job.turn,
+                owner=job.context.owner,
+                status=status,
+                code=code,
+                detail=detail,
+                partial_text=text,
+                language=job.language,
+            )
+        except StoreError as error:
+            _LOG.warning("turn %d could not be closed: %s", job.turn.number, error.code)
+            return TurnFailed(job.turn.number, error.code, error.detail)
+        return None
+
+    def _watch(self) -> None:
+        """Once a second writes the partial text of each running turn and reads whether another server asked to stop."""
+        saved: dict[str, str] = {}
+        while not self._closing.wait(_WATCH_SECONDS):
+            for log in [log for log in list(self._logs.values()) if not log.is_over]:
+                self._after("watch", log.session_id, lambda log=log: self._exchange(log, saved))  # type: ignore[misc]  # bound now
+
+    def _exchange(self, log: LiveLog, saved: dict[str, str]) -> None:
+        number, text = log.view().number, log.partial_text
+        if text and saved.get(log.session_id) != text:
+            self._stores.turns.save_partial(log.session_id, number, text)
+            saved[log.session_id] = text
+        if not log.stop.is_set() and self._stores.turns.is_stop_requested(log.session_id, number):
+            log.stop.set()
