@@ -1,0 +1,175 @@
+"""Owns every message ever said, whole and numbered, only ever added to; knows nothing of records or of the graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from langchain_core.messages import AnyMessage, message_to_dict, messages_from_dict
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, insert, or_, select
+
+from graph.core.record import ArchivedMessage
+from graph.error import InternalError, NotFoundError
+from graph.store.database import Clock, Database
+from graph.store.lease import Hold
+from graph.store.schema import message_table, turn_table
+
+_message = message_table.c
+_USER_ROLE = "human"
+
+
+class Archive:
+    """Appends messages under a lease and reads them back by position, by turn or by id.
+
+    A message is live when it's of its turn's present attempt; a user's message is live in every attempt.
+    """
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def append(
+        self,
+        hold: Hold,
+        *,
+        owner: str,
+        turn: int,
+        attempt: int,
+        messages: Sequence[AnyMessage],
+        measure: Callable[[AnyMessage], tuple[int, int]],
+    ) -> list[ArchivedMessage]:
+        """Adds the messages at the session's next positions; one whose id is there already is left as it is.
+
+        Args:
+            hold: The session's lease.
+            owner: The session's owner.
+            turn: The turn that said them.
+            attempt: Its attempt.
+            messages: Each with an id.
+            measure: Gives a message's characters and our estimate of its tokens.
+
+        Returns:
+            All of `messages`, as they stand in the archive.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+            InternalError: A message has no id.
+        """
+        place = {
+            "session_id": hold.session_id,
+            "owner": owner,
+            "turn": turn,
+            "attempt": attempt,
+            "created_at": self._clock(),
+        }
+        with self._database.write(hold) as connection:
+            for message in messages:
+                if find_turn(connection, hold.session_id, message.id) is None:
+                    chars, tokens = measure(message)
+                    insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
+            return [_read(connection, hold.session_id, message.id) for message in messages]
+
+    def live(self, session_id: str, *, from_position: int = 1, to_position: int | None = None) -> list[ArchivedMessage]:
+        """Returns the live messages of a range of positions (both ends included), in order."""
+        query = _live(session_id).where(_message.position >= from_position)
+        if to_position is not None:
+            query = query.where(_message.position <= to_position)
+        return self._fetch(query)
+
+    def live_turns(self, session_id: str, first_turn: int, last_turn: int) -> list[ArchivedMessage]:
+        """Returns the live messages of these turns (both ends included), in order."""
+        return self._fetch(_live(session_id).where(_message.turn.between(first_turn, last_turn)))
+
+    def live_ids(self, session_id: str, *, after_position: int) -> list[str]:
+        """Returns the ids of the live messages behind a position, in order."""
+        query = select(_message.message_id).select_from(message_table.join(turn_table, _is_of_turn()))
+        query = query.where(_message.session_id == session_id, _is_live(), _message.position > after_position)
+        with self._database.read() as connection:
+            return list(connection.execute(query.order_by(_message.position)).scalars())
+
+    def get(self, session_id: str, message_id: str) -> ArchivedMessage:
+        """Returns one message, live or not.
+
+        Raises:
+            NotFoundError: It isn't in the archive of this session.
+        """
+        with self._database.read() as connection:
+            return _read(connection, session_id, message_id)
+
+    def _fetch(self, query: Select[Any]) -> list[ArchivedMessage]:
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(_message.position)).all()
+        return [_to_archived(*row) for row in rows]
+
+
+def find_turn(connection: Connection, session_id: str, message_id: str | None) -> int | None:
+    """Returns the number of the turn that said this message, None if it isn't in the archive.
+
+    Raises:
+        InternalError: `message_id` is None: a message without an id could be kept twice.
+    """
+    if message_id is None:
+        raise InternalError
+    query = select(_message.turn).where(_message.session_id == session_id, _message.message_id == message_id)
+    turn: int | None = connection.execute(query).scalar()
+    return turn
+
+
+def insert_message(connection: Connection, message: AnyMessage, values: Mapping[str, object]) -> None:
+    """Writes the message at the session's next position; `values` are the other columns, `session_id` among them."""
+    newest = select(func.max(_message.position)).where(_message.session_id == values["session_id"])
+    position = (connection.execute(newest).scalar() or 0) + 1
+    # ASCII alone: lone surrogates and NUL stand as escapes and come back as they were.
+    content = json.dumps(message_to_dict(message), ensure_ascii=True, separators=(",", ":"))
+    identity = {"position": position, "message_id": message.id, "role": message.type, "content": content}
+    connection.execute(insert(message_table).values({**values, **identity}))
+
+
+def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
+    """Returns the tokens of a turn's live messages, by our estimate."""
+    tokens = select(func.coalesce(func.sum(_message.tokens), 0))
+    query = tokens.select_from(message_table.join(turn_table, _is_of_turn()))
+    query = query.where(_message.session_id == session_id, _message.turn == turn, _is_live())
+    return int(connection.execute(query).scalar_one())
+
+
+def _columns() -> tuple[ColumnElement[Any], ...]:
+    return (
+        _message.position,
+        _message.turn,
+        _message.attempt,
+        _message.content,
+        _message.chars,
+        _message.tokens,
+        _message.created_at,
+    )
+
+
+def _live(session_id: str) -> Select[Any]:
+    rows = select(*_columns()).select_from(message_table.join(turn_table, _is_of_turn()))
+    return rows.where(_message.session_id == session_id, _is_live())
+
+
+def _is_of_turn() -> ColumnElement[bool]:
+    return and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
+
+
+def _is_live() -> ColumnElement[bool]:
+    return or_(_message.attempt == turn_table.c.attempt, _message.role == _USER_ROLE)
+
+
+def _read(connection: Connection, session_id: str, message_id: str | None) -> ArchivedMessage:
+    query = select(*_columns()).where(_message.session_id == session_id, _message.message_id == message_id)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFoundError(message_id or "")
+    return _to_archived(*row)
+
+
+def _to_archived(
+    position: int, turn: int, attempt: int, content: str, chars: int, tokens: int, created_at: datetime
+) -> ArchivedMessage:
+    message = cast("AnyMessage", messages_from_dict([json.loads(content)])[0])
+    return ArchivedMessage(position, turn, attempt, message, chars, tokens, created_at)

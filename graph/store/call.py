@@ -1,0 +1,130 @@
+"""Owns what each model call was sent and what it cost; knows nothing of how an input is put together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Select, and_, func, insert, select
+
+from graph.store.database import Database
+from graph.store.lease import Hold
+from graph.store.schema import call_table, turn_table
+
+_CORRECTION_CALLS = 20
+_LOWEST_CORRECTION = 0.5
+_HIGHEST_CORRECTION = 2.0
+_call = call_table.c
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One call of a model within a turn.
+
+    Attributes:
+        ordinal: Counts the calls of one attempt.
+        manifest: What was sent, block by block: (kind, id, version, tokens).
+        input_hash: Of the bytes sent.
+        sent_tokens: Our estimate for what was sent.
+        full_tokens: Our estimate for the whole history in its place.
+        usage_input_tokens: As the provider reported it, None if it didn't; so too the two below.
+        usage_cached_tokens: The part of the input that its cache held.
+        error_code: Why it failed, "" if it didn't.
+    """
+
+    id: str
+    session_id: str
+    turn: int
+    attempt: int
+    ordinal: int
+    kind: Literal["answer", "reasoning"]
+    model: str
+    manifest: tuple[tuple[str, str, int, int], ...]
+    input_hash: str
+    sent_tokens: int
+    full_tokens: int
+    usage_input_tokens: int | None
+    usage_output_tokens: int | None
+    usage_cached_tokens: int | None
+    seconds: float
+    error_code: str
+    created_at: datetime
+
+
+class CallPoint(NamedTuple):
+    """What a turn's last answer call was sent, against the whole history; both are our estimates."""
+
+    turn: int
+    sent_tokens: int
+    full_tokens: int
+
+
+class CallStore:
+    """Keeps the calls and sums them up."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, hold: Hold, call: ModelCall, owner: str) -> None:
+        """Keeps a call that has ended, well or not.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+        """
+        values = {**asdict(call), "owner": owner, "manifest": json.dumps(call.manifest, separators=(",", ":"))}
+        with self._database.write(hold) as connection:
+            connection.execute(insert(call_table).values(values))
+
+    def last_answered(self, session_id: str) -> ModelCall | None:
+        """Returns the newest answer call that didn't fail, None if there is none."""
+        columns = [_call[name] for name in ModelCall.__dataclass_fields__]
+        query = _newest_first(select(*columns).where(*_answers(session_id), _call.error_code == "")).limit(1)
+        with self._database.read() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            return None
+        return ModelCall(**{**row, "manifest": tuple(tuple(block) for block in json.loads(row["manifest"]))})
+
+    def series(self, session_id: str) -> list[CallPoint]:
+        """Returns a point for each turn whose present attempt called the model for an answer, in order."""
+        is_current = and_(
+            turn_table.c.session_id == _call.session_id,
+            turn_table.c.number == _call.turn,
+            turn_table.c.attempt == _call.attempt,
+        )
+        query = select(_call.turn, _call.sent_tokens, _call.full_tokens)
+        query = query.select_from(call_table.join(turn_table, is_current)).where(*_answers(session_id))
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(_call.turn, _call.ordinal)).all()
+        return list({row.turn: CallPoint(*row) for row in rows}.values())
+
+    def unsent_tokens(self, session_id: str) -> int:
+        """Returns how much less was sent than the whole history, over all answer calls that didn't fail."""
+        query = select(func.coalesce(func.sum(_call.full_tokens - _call.sent_tokens), 0))
+        with self._database.read() as connection:
+            return int(connection.execute(query.where(*_answers(session_id), _call.error_code == "")).scalar_one())
+
+    def correction(self, session_id: str) -> float:
+        """Returns by what our estimate must be multiplied to meet the provider's usage, 0.5 to 2.
+
+        It's taken from the last 20 answer calls whose usage was reported; 1.0 without any.
+        """
+        has_usage = _call.usage_input_tokens.is_not(None)
+        recent = select(_call.usage_input_tokens, _call.sent_tokens).where(*_answers(session_id), has_usage)
+        recent_calls = _newest_first(recent).limit(_CORRECTION_CALLS).subquery()
+        query = select(func.sum(recent_calls.c.usage_input_tokens), func.sum(recent_calls.c.sent_tokens))
+        with self._database.read() as connection:
+            reported, sent = connection.execute(query).one()
+        if not reported or not sent:
+            return 1.0
+        return min(max(float(reported) / float(sent), _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
+
+
+def _answers(session_id: str) -> tuple[Any, ...]:
+    return _call.session_id == session_id, _call.kind == "answer"
+
+
+def _newest_first(query: Select[Any]) -> Select[Any]:
+    return query.order_by(_call.turn.desc(), _call.attempt.desc(), _call.ordinal.desc())

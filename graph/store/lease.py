@@ -1,0 +1,176 @@
+"""Owns who may change a session: one lease row each, with a fence; knows nothing of what is done under it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, Update, insert, select, update
+
+from graph.error import BusyError, DatabaseError, NotFoundError
+from graph.store.database import Clock, Database
+from graph.store.process import Process, is_gone, this_process
+from graph.store.schema import lease_table, session_table
+
+_POLL_SECONDS = 0.05
+_FREE = ""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The proof of a lease; `Database.write` checks it with every write.
+
+    Attributes:
+        owner: The lease store that took it, by a name used once.
+        fence: Counts the leases of this session; a later one has a higher fence.
+    """
+
+    session_id: str
+    owner: str
+    fence: int
+
+
+@dataclass(frozen=True)
+class _LeaseRow:
+    fence: int
+    expires_at: datetime | None
+    process: Process
+
+
+class LeaseStore:
+    """Gives each session to one worker at a time, over threads, processes and hosts; one thread renews what is held.
+
+    Args:
+        database: Where the lease rows are.
+        clock: The time in UTC.
+        lease_seconds: How long a lease lasts without being renewed.
+        heartbeat_seconds: How often it's renewed; well under `lease_seconds`.
+    """
+
+    def __init__(self, database: Database, *, clock: Clock, lease_seconds: float, heartbeat_seconds: float) -> None:
+        self._database = database
+        self._clock = clock
+        self._lease = timedelta(seconds=lease_seconds)
+        self._heartbeat_seconds = heartbeat_seconds
+        self._owner = uuid.uuid4().hex
+        self._process = this_process()
+        self._holds: set[Hold] = set()
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._heartbeat: threading.Thread | None = None
+
+    def acquire(self, session_id: str, *, wait_seconds: float = 0.0) -> Hold:
+        """Takes the session's lease, waiting for it at most `wait_seconds`.
+
+        Raises:
+            BusyError: Somebody else still has it.
+            NotFoundError: There is no such session.
+        """
+        deadline = time.monotonic() + wait_seconds
+        while (hold := self._try(session_id)) is None:
+            if time.monotonic() >= deadline:
+                raise BusyError
+            time.sleep(_POLL_SECONDS)
+        with self._lock:
+            self._holds.add(hold)
+            if self._heartbeat is None:
+                self._heartbeat = threading.Thread(target=self._beat, name="lease-heartbeat", daemon=True)
+                self._heartbeat.start()
+        return hold
+
+    def release(self, hold: Hold) -> None:
+        """Frees the session at once, if it wasn't lost; the row stays, as the fence must go on counting."""
+        with self._lock:
+            self._holds.discard(hold)
+        with self._database.write() as connection:
+            connection.execute(_of(hold).values(owner=_FREE, expires_at=None))
+
+    def holder_is_alive(self, session_id: str) -> bool:
+        """Whether some worker has the session now."""
+        with self._database.read() as connection:
+            row = _read(connection, session_id)
+        return row is not None and not self._is_free(row)
+
+    def close(self) -> None:
+        """Ends the heartbeat and frees what is still held."""
+        self._closed.set()
+        if self._heartbeat is not None:
+            self._heartbeat.join()
+        for hold in self._snapshot():
+            self.release(hold)
+
+    def _try(self, session_id: str) -> Hold | None:
+        """Looks without the write lock first: a waiting worker must not slow down the one that it waits for."""
+        if self.holder_is_alive(session_id):
+            return None
+        with self._database.write() as connection:
+            row = _read(connection, session_id)
+            if row is not None and not self._is_free(row):
+                return None
+            hold = Hold(session_id, self._owner, 1 if row is None else row.fence + 1)
+            values = {
+                "owner": hold.owner,
+                "fence": hold.fence,
+                "expires_at": self._clock() + self._lease,
+                "host": self._process.host,
+                "process_id": self._process.process_id,
+                "process_started": self._process.started,
+            }
+            if row is None:
+                _require_session(connection, session_id)
+                connection.execute(insert(lease_table).values(session_id=session_id, **values))
+            else:
+                connection.execute(update(lease_table).where(lease_table.c.session_id == session_id).values(**values))
+        return hold
+
+    def _is_free(self, row: _LeaseRow) -> bool:
+        return row.expires_at is None or row.expires_at <= self._clock() or is_gone(row.process)
+
+    def _snapshot(self) -> list[Hold]:
+        with self._lock:
+            return list(self._holds)
+
+    def _beat(self) -> None:
+        while not self._closed.wait(self._heartbeat_seconds):
+            holds = self._snapshot()
+            if not holds:
+                continue
+            try:
+                self._renew(holds)
+            except DatabaseError as error:
+                # The lease outlasts several heartbeats: a busy database or a full disk may pass before it runs out.
+                _log.warning("leases not renewed: %s", error.code)
+
+    def _renew(self, holds: list[Hold]) -> None:
+        """A late renewal is right as long as the fence still stands: nobody had the session in between."""
+        expiry = self._clock() + self._lease
+        with self._database.write() as connection:
+            lost = [hold for hold in holds if connection.execute(_of(hold).values(expires_at=expiry)).rowcount == 0]
+        with self._lock:
+            self._holds.difference_update(lost)
+
+
+def _of(hold: Hold) -> Update:
+    lease = lease_table.c
+    return update(lease_table).where(
+        lease.session_id == hold.session_id, lease.owner == hold.owner, lease.fence == hold.fence
+    )
+
+
+def _read(connection: Connection, session_id: str) -> _LeaseRow | None:
+    lease = lease_table.c
+    columns = (lease.fence, lease.expires_at, lease.host, lease.process_id, lease.process_started)
+    row = connection.execute(select(*columns).where(lease.session_id == session_id)).one_or_none()
+    return None if row is None else _LeaseRow(row.fence, row.expires_at, Process(*row[2:]))
+
+
+def _require_session(connection: Connection, session_id: str) -> None:
+    query = select(session_table.c.session_id).where(session_table.c.session_id == session_id)
+    if connection.execute(query).first() is None:
+        raise NotFoundError

@@ -1,0 +1,8 @@
+"""Alembic's entry: runs migrations on the connection that it's given; knows nothing of where that comes from."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"])
+context.run_migrations()

@@ -1,0 +1,224 @@
+"""Owns the record rows: each fold from its start to its end, and which are in force; knows nothing of making one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, insert, or_, select, update
+
+from graph.core.record import Record
+from graph.error import NotFoundError
+from graph.store.database import Clock, Database
+from graph.store.lease import Hold
+from graph.store.schema import record_table
+
+EXPIRED_CODE = "expired"
+
+_record = record_table.c
+_IN_PROGRESS = _record.status == "IN_PROGRESS"
+_COMPLETED = _record.status == "COMPLETED"
+_FAILED = _record.status == "FAILED"
+_PREPARED = and_(_COMPLETED, _record.adopted_at.is_(None), _record.superseded_by.is_(None))
+_IN_FORCE = and_(_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None))
+_PLAIN_FIELDS = [field.name for field in fields(Record) if field.name not in {"thread_id", "turns", "sources"}]
+_COLUMNS = [_record.session_id, _record.turns, _record.sources, *(_record[name] for name in _PLAIN_FIELDS)]
+
+
+@dataclass(frozen=True)
+class RecordSums:
+    """Sums over a session's records.
+
+    Attributes:
+        record_count: Records in force; so too the three below.
+        input_tokens: Read by the summary model over every record ever made, thrown-away and failed ones included.
+        output_tokens: Written by it, over the same.
+    """
+
+    record_count: int
+    folded_turn_count: int
+    original_chars: int
+    summary_chars: int
+    input_tokens: int
+    output_tokens: int
+
+
+class RecordStore:
+    """Keeps every record ever made; rows are never overwritten, a newer one takes an older one's place.
+
+    A record is in force when it was completed, adopted and not superseded. Making one takes no lease, adopting it does.
+    """
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def start(self, record: Record, *, owner: str, expires_at: datetime) -> bool:
+        """Claims the making of a record: of several processes one gets True for the same session and `source_key`.
+
+        Args:
+            record: With status IN_PROGRESS.
+            owner: The session's owner.
+            expires_at: When its maker must have died, in UTC; from then on another may claim it.
+
+        Returns:
+            False when another is at it, or has it ready.
+        """
+        with self._database.write() as connection:
+            same = _of_source(record.thread_id, record.source_key)
+            is_late = _record.expires_at <= self._clock()
+            expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
+            connection.execute(update(record_table).where(same, _IN_PROGRESS, is_late).values(expired))
+            if connection.execute(select(_record.id).where(same, or_(_IN_PROGRESS, _PREPARED))).first() is not None:
+                return False
+            connection.execute(insert(record_table).values(**_to_values(record), owner=owner, expires_at=expires_at))
+            return True
+
+    def complete(self, record: Record) -> bool:
+        """Keeps the finished text of a claimed record.
+
+        Returns:
+            False when it came too late (expired, or its session is deleted); what it cost is kept all the same.
+        """
+        return self._end(record)
+
+    def fail(self, record: Record) -> bool:
+        """Keeps that a claimed record failed, with its `error_code`.
+
+        Returns:
+            False when it came too late (expired, or its session is deleted); what it cost is kept all the same.
+        """
+        return self._end(record)
+
+    def adopt(self, hold: Hold, record_id: str) -> None:
+        """Puts a completed record in force, in place of those that it replaces or merges; doing so again is no change.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+            NotFoundError: There is no such completed record, or what it covers is covered by another one meanwhile.
+        """
+        with self._database.write(hold) as connection:
+            is_it = and_(_record.session_id == hold.session_id, _record.id == record_id)
+            row = (
+                connection.execute(
+                    select(*_COLUMNS, _record.adopted_at).where(is_it, _COMPLETED, _record.superseded_by.is_(None))
+                )
+                .mappings()
+                .one_or_none()
+            )
+            if row is None:
+                raise NotFoundError(record_id)
+            if row["adopted_at"] is not None:
+                return
+            record = _to_record(row)
+            older = [*record.sources, *([record.replaces] if record.replaces else [])]
+            in_force = and_(_record.session_id == hold.session_id, _IN_FORCE)
+            connection.execute(
+                update(record_table).where(in_force, _record.id.in_(older)).values(superseded_by=record_id)
+            )
+            overlaps = and_(_record.from_position <= record.to_position, _record.to_position >= record.from_position)
+            if connection.execute(select(_record.id).where(in_force, overlaps)).first() is not None:
+                raise NotFoundError(record_id)
+            connection.execute(update(record_table).where(is_it).values(adopted_at=self._clock()))
+
+    def prepared(self, session_id: str, source_key: str) -> Record | None:
+        """Returns the newest record of these sources that is ready and not adopted yet."""
+        query = select(*_COLUMNS).where(_of_source(session_id, source_key), _PREPARED)
+        return self._first(query.order_by(_record.sequence.desc()))
+
+    def in_progress(self, session_id: str, source_key: str, now: datetime) -> bool:
+        """Whether somebody is making a record of these sources at `now` (UTC)."""
+        is_on_time = _record.expires_at > now
+        query = select(_record.id).where(_of_source(session_id, source_key), _IN_PROGRESS, is_on_time)
+        with self._database.read() as connection:
+            return connection.execute(query).first() is not None
+
+    def in_force(self, session_id: str) -> list[Record]:
+        """Returns the records in force, by the place of what they cover."""
+        query = select(*_COLUMNS).where(_record.session_id == session_id, _IN_FORCE)
+        return self._fetch(query.order_by(_record.from_position))
+
+    def newest(self, session_id: str, last: int) -> list[Record]:
+        """Returns the `last` records in force that cover the newest turns, oldest first."""
+        query = select(*_COLUMNS).where(_record.session_id == session_id, _IN_FORCE)
+        return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
+
+    def all(self, session_id: str) -> list[Record]:
+        """Returns every record ever made, in the order they were started."""
+        return self._fetch(select(*_COLUMNS).where(_record.session_id == session_id).order_by(_record.sequence))
+
+    def get(self, session_id: str, record_id: str) -> Record:
+        """Returns one record, in force or not.
+
+        Raises:
+            NotFoundError: The session has no such record.
+        """
+        record = self._first(select(*_COLUMNS).where(_record.session_id == session_id, _record.id == record_id))
+        if record is None:
+            raise NotFoundError(record_id)
+        return record
+
+    def covered_to(self, session_id: str) -> int:
+        """Returns the last archive position that a record in force covers, 0 if there is none."""
+        query = select(_record.to_position).where(_record.session_id == session_id, _IN_FORCE)
+        with self._database.read() as connection:
+            return connection.execute(query.order_by(_record.to_position.desc()).limit(1)).scalar() or 0
+
+    def failures_in_a_row(self, session_id: str, from_position: int) -> tuple[int, str]:
+        """Returns how often folding the block at this position failed since it last worked, and the newest code."""
+        block = and_(_record.session_id == session_id, _record.from_position == from_position)
+        worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, _COMPLETED).scalar_subquery()
+        query = select(_record.error_code).where(block, _FAILED, _record.sequence > worked)
+        with self._database.read() as connection:
+            codes = connection.execute(query.order_by(_record.sequence.desc())).scalars().all()
+        return len(codes), codes[0] if codes else ""
+
+    def sums(self, session_id: str) -> RecordSums:
+        """Returns the sums that the panel shows."""
+        in_force = (_record.turn_length, _record.original_chars, _record.summary_chars)
+        query = select(
+            func.count().filter(_IN_FORCE),
+            *(func.coalesce(func.sum(column).filter(_IN_FORCE), 0) for column in in_force),
+            *(func.coalesce(func.sum(column), 0) for column in (_record.input_tokens, _record.output_tokens)),
+        )
+        with self._database.read() as connection:
+            return RecordSums(*connection.execute(query.where(_record.session_id == session_id)).one())
+
+    def _end(self, record: Record) -> bool:
+        is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
+        cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
+        with self._database.write() as connection:
+            ended = update(record_table).where(is_it, _IN_PROGRESS).values(_to_values(record))
+            if connection.execute(ended).rowcount == 1:
+                return True
+            too_late = and_(is_it, _FAILED, _record.error_code == EXPIRED_CODE)
+            connection.execute(update(record_table).where(too_late).values(cost))
+            return False
+
+    def _first(self, query: Select[Any]) -> Record | None:
+        return next(iter(self._fetch(query.limit(1))), None)
+
+    def _fetch(self, query: Select[Any]) -> list[Record]:
+        with self._database.read() as connection:
+            return [_to_record(row) for row in connection.execute(query).mappings()]
+
+
+def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:
+    return and_(_record.session_id == session_id, _record.source_key == source_key)
+
+
+def _to_values(record: Record) -> dict[str, object]:
+    values = {name: getattr(record, name) for name in _PLAIN_FIELDS}
+    lists = {"turns": json.dumps(record.turns), "sources": json.dumps(record.sources)}
+    return {**values, **lists, "session_id": record.thread_id}
+
+
+def _to_record(row: RowMapping) -> Record:
+    return Record(
+        thread_id=row["session_id"],
+        turns=tuple(json.loads(row["turns"])),
+        sources=tuple(json.loads(row["sources"])),
+        **{name: row[name] for name in _PLAIN_FIELDS},
+    )

@@ -1,0 +1,205 @@
+"""Every table of the truth and how times and texts are kept in it; knows nothing of who reads or writes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A time that goes in and comes out aware, in UTC, with its microseconds."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  # SQLAlchemy's signature
+        """Takes the time to UTC; a naive one is a defect (ValueError), as nobody knows what it means."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            msg = "a time without a zone can't be stored"
+            raise ValueError(msg)
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  # SQLAlchemy's signature
+        """Says of the stored time that it's UTC (SQLite keeps no zone)."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class PlainText(TypeDecorator[str]):
+    """Text that every database takes: NUL and lone surrogates become U+FFFD, one for one, so that lengths stay true."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # SQLAlchemy's signature
+        """Replaces what no text column can hold."""
+        return None if value is None else _UNSTORABLE.sub("\ufffd", value)
+
+
+METADATA = MetaData()
+
+
+def _session_id(*, is_key: bool = False) -> Column[str]:
+    reference = ForeignKey("session.session_id", ondelete="CASCADE")
+    return Column("session_id", PlainText, reference, primary_key=is_key, nullable=False)
+
+
+# Wide columns stand last in each table: SQLite reads a row only as far as the last column that is asked for.
+
+session_table = Table(
+    "session",
+    METADATA,
+    Column("session_id", PlainText, primary_key=True),
+    Column("owner", PlainText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+    Column("compression_rate", Float, nullable=False),
+    Column("strategy", PlainText, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("turn_count", Integer, nullable=False),
+    Column("title", PlainText, nullable=False),
+    Column("title_folded", PlainText, nullable=False),
+    Index("session_by_owner", "owner", "updated_at"),
+)
+
+turn_table = Table(
+    "turn",
+    METADATA,
+    _session_id(),
+    Column("number", Integer, nullable=False),
+    Column("owner", PlainText, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("status", PlainText, nullable=False),
+    Column("user_message_id", PlainText, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("is_casual", Boolean, nullable=False),
+    Column("stop_requested", Boolean, nullable=False),
+    Column("error_code", PlainText, nullable=False),
+    Column("error_detail", PlainText, nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("finished_at", UtcTime, nullable=True),
+    Column("history_tokens", Integer, nullable=False),
+    Column("partial_text", PlainText, nullable=False),
+    PrimaryKeyConstraint("session_id", "number", name="turn_key"),
+)
+
+message_table = Table(
+    "message",
+    METADATA,
+    _session_id(),
+    Column("position", Integer, nullable=False),
+    Column("owner", PlainText, nullable=False),
+    Column("message_id", PlainText, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("role", PlainText, nullable=False),
+    Column("chars", Integer, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("content", Text, nullable=False),
+    PrimaryKeyConstraint("session_id", "position", name="message_key"),
+    UniqueConstraint("session_id", "message_id", name="message_said_once"),
+    Index("message_by_turn", "session_id", "turn", "position"),
+)
+
+record_table = Table(
+    "record",
+    METADATA,
+    # Counts up with each row: "newest" must not depend on a clock that may be set back.
+    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    Column("id", PlainText, nullable=False),
+    _session_id(),
+    Column("owner", PlainText, nullable=False),
+    Column("kind", PlainText, nullable=False),
+    Column("level", Integer, nullable=False),
+    Column("from_position", Integer, nullable=False),
+    Column("to_position", Integer, nullable=False),
+    Column("turn_length", Integer, nullable=False),
+    Column("status", PlainText, nullable=False),
+    Column("outcome", PlainText, nullable=True),
+    Column("adopted_at", UtcTime, nullable=True),
+    Column("superseded_by", PlainText, nullable=True),
+    Column("expires_at", UtcTime, nullable=True),
+    Column("created_at", UtcTime, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("compression_rate", Float, nullable=False),
+    Column("original_chars", Integer, nullable=False),
+    Column("summary_chars", Integer, nullable=False),
+    Column("target_chars", Integer, nullable=False),
+    Column("source_key", PlainText, nullable=False),
+    Column("source_tokens", Integer, nullable=False),
+    Column("summary_tokens", Integer, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("is_usage", Boolean, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("replaces", PlainText, nullable=True),
+    Column("edited", Boolean, nullable=False),
+    Column("error_code", PlainText, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("turns", Text, nullable=False),
+    Column("sources", Text, nullable=False),
+    Column("summary", PlainText, nullable=False),
+    UniqueConstraint("id", name="record_id"),
+    Index("record_by_source", "session_id", "source_key"),
+    Index("record_by_place", "session_id", "from_position"),
+    Index("record_by_cover", "session_id", "superseded_by", "to_position"),
+)
+
+call_table = Table(
+    "model_call",
+    METADATA,
+    Column("id", PlainText, primary_key=True),
+    _session_id(),
+    Column("owner", PlainText, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("kind", PlainText, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("input_hash", PlainText, nullable=False),
+    Column("sent_tokens", Integer, nullable=False),
+    Column("full_tokens", Integer, nullable=False),
+    Column("usage_input_tokens", Integer, nullable=True),
+    Column("usage_output_tokens", Integer, nullable=True),
+    Column("usage_cached_tokens", Integer, nullable=True),
+    Column("seconds", Float, nullable=False),
+    Column("error_code", PlainText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("manifest", Text, nullable=False),
+    Index("model_call_by_turn", "session_id", "turn", "attempt", "ordinal"),
+)
+
+lease_table = Table(
+    "lease",
+    METADATA,
+    _session_id(is_key=True),
+    Column("owner", PlainText, nullable=False),
+    Column("fence", Integer, nullable=False),
+    Column("expires_at", UtcTime, nullable=True),
+    Column("host", PlainText, nullable=False),
+    Column("process_id", Integer, nullable=False),
+    Column("process_started", PlainText, nullable=False),
+)

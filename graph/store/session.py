@@ -1,0 +1,170 @@
+"""Owns the session rows: names, own settings, the list; knows nothing of what is said in a session."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, case, delete, insert, select, update
+
+from graph.error import NotFoundError
+from graph.store.database import Clock, Database
+from graph.store.schema import session_table, turn_table
+
+_session = session_table.c
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """A session as it's stored; times are UTC.
+
+    Attributes:
+        updated_at: When a turn last began or ended; a change of name or settings doesn't count.
+        model: The chosen model's name, "" for the default one.
+        is_running: Whether its last turn is in progress, by the turn's row.
+    """
+
+    session_id: str
+    owner: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    compression_rate: float
+    strategy: str
+    model: str
+    turn_count: int
+    is_running: bool
+
+
+class SessionStore:
+    """Makes, finds, changes and deletes sessions, each for its owner alone."""
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def create(
+        self, session_id: str, owner: str, *, compression_rate: float, strategy: str, model: str = "", title: str = ""
+    ) -> SessionRow:
+        """Makes the session; one that is there already is left as it is and returned.
+
+        Raises:
+            NotFoundError: The id belongs to another owner.
+        """
+        now = self._clock()
+        with self._database.write() as connection:
+            taken = select(_session.session_id).where(_session.session_id == session_id)
+            if connection.execute(taken).first() is None:
+                values = {
+                    "session_id": session_id,
+                    "owner": owner,
+                    "created_at": now,
+                    "updated_at": now,
+                    "compression_rate": compression_rate,
+                    "strategy": strategy,
+                    "model": model,
+                    "turn_count": 0,
+                }
+                connection.execute(insert(session_table).values(**values, **_title_values(title)))
+        return self.get(session_id, owner)
+
+    def get(self, session_id: str, owner: str) -> SessionRow:
+        """Returns the session.
+
+        Raises:
+            NotFoundError: There is none by that id, or it's another owner's.
+        """
+        with self._database.read() as connection:
+            row = connection.execute(_rows().where(_is(session_id, owner))).one_or_none()
+        if row is None:
+            raise NotFoundError(session_id)
+        return SessionRow(*row)
+
+    def list(self, owner: str, *, search: str = "", limit: int = 200) -> tuple[SessionRow, ...]:
+        """Returns the owner's sessions, last updated first.
+
+        Args:
+            owner: Whose.
+            search: Part of the title, in any case; `%` and `_` mean themselves.
+            limit: How many at most.
+        """
+        query = _rows().where(_session.owner == owner)
+        if search:
+            query = query.where(_session.title_folded.contains(_fold(search), autoescape=True))
+        query = query.order_by(_session.updated_at.desc(), _session.session_id).limit(limit)
+        with self._database.read() as connection:
+            return tuple(SessionRow(*row) for row in connection.execute(query))
+
+    def rename(self, session_id: str, owner: str, title: str) -> None:
+        """Gives the session another title.
+
+        Raises:
+            NotFoundError: There is none by that id, or it's another owner's.
+        """
+        self._change(session_id, owner, _title_values(title))
+
+    def update(
+        self,
+        session_id: str,
+        owner: str,
+        *,
+        compression_rate: float | None = None,
+        strategy: str | None = None,
+        model: str | None = None,
+    ) -> None:
+        """Changes the settings that are given; they count from the next turn or fold on.
+
+        Raises:
+            NotFoundError: There is none by that id, or it's another owner's.
+        """
+        given = {"compression_rate": compression_rate, "strategy": strategy, "model": model}
+        self._change(session_id, owner, {name: value for name, value in given.items() if value is not None})
+
+    def delete(self, session_id: str, owner: str) -> None:
+        """Deletes the session with everything of it; a worker still in it can write no more, as its lease goes too.
+
+        Raises:
+            NotFoundError: There is none by that id, or it's another owner's.
+        """
+        with self._database.write() as connection:
+            if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
+                raise NotFoundError(session_id)
+
+    def _change(self, session_id: str, owner: str, values: dict[str, object]) -> None:
+        # Naming the id as well keeps the statement whole when nothing else is given.
+        change = update(session_table).where(_is(session_id, owner)).values(session_id=session_id, **values)
+        with self._database.write() as connection:
+            if connection.execute(change).rowcount == 0:
+                raise NotFoundError(session_id)
+
+
+def _rows() -> Select[Any]:
+    """Only a session's last turn can be running, so one look by key says it."""
+    is_last = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
+    return select(
+        _session.session_id,
+        _session.owner,
+        _session.title,
+        _session.created_at,
+        _session.updated_at,
+        _session.compression_rate,
+        _session.strategy,
+        _session.model,
+        _session.turn_count,
+        case((turn_table.c.status == "running", True), else_=False),
+    ).select_from(session_table.outerjoin(turn_table, is_last))
+
+
+def _is(session_id: str, owner: str) -> ColumnElement[bool]:
+    return and_(_session.session_id == session_id, _session.owner == owner)
+
+
+def _title_values(title: str) -> dict[str, object]:
+    return {"title": title, "title_folded": _fold(title)}
+
+
+def _fold(text: str) -> str:
+    """Databases fold the case of ASCII alone, and Hangul comes composed or not: both sides of a search pass here."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())

@@ -1,0 +1,250 @@
+"""Owns the turn rows: how each turn began, stands and ended; knows nothing of what a turn does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from langchain_core.messages import HumanMessage
+from sqlalchemy import Connection, Select, Update, insert, select, update
+
+from graph.error import NotFoundError
+from graph.store.archive import find_turn, insert_message, sum_live_tokens
+from graph.store.database import Clock, Database
+from graph.store.lease import Hold
+from graph.store.schema import session_table, turn_table
+
+TurnEnd = Literal["finished", "failed", "stopped"]
+
+_RUNNING = "running"
+_turn = turn_table.c
+
+
+@dataclass(frozen=True)
+class TurnRow:
+    """A turn as its last attempt stands; times are UTC.
+
+    Attributes:
+        partial_text: What was streamed so far, or was kept of a stopped answer.
+        history_tokens: Our estimate for all that was said before this turn.
+    """
+
+    session_id: str
+    number: int
+    attempt: int
+    status: Literal["running", "finished", "failed", "stopped"]
+    user_message_id: str
+    model: str
+    is_casual: bool
+    partial_text: str
+    stop_requested: bool
+    error_code: str
+    error_detail: str
+    started_at: datetime
+    finished_at: datetime | None
+    history_tokens: int
+
+
+class TurnStore:
+    """Begins and ends turns under a lease; anybody may read them or ask one to stop."""
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def begin(
+        self, hold: Hold, *, owner: str, message: HumanMessage, chars: int, tokens: int, model: str, is_casual: bool
+    ) -> tuple[TurnRow, bool]:
+        """Writes the user's message and its new turn in one transaction: from here on the message is kept.
+
+        Args:
+            hold: The session's lease.
+            owner: The session's owner.
+            message: With an id made by the sender, so that sending it twice is the same as once.
+            chars: Characters of its text.
+            tokens: Our estimate for it.
+            model: The model that will answer.
+            is_casual: Whether it goes the casual path.
+
+        Returns:
+            The turn, and whether it's new: False when this message began it before.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+            NotFoundError: The session isn't there or is another owner's.
+            InternalError: The message has no id.
+        """
+        now = self._clock()
+        with self._database.write(hold) as connection:
+            turn_count = _count_turns(connection, hold.session_id, owner)
+            known = find_turn(connection, hold.session_id, message.id)
+            if known is not None:
+                return _read(connection, hold.session_id, known), False
+            number = turn_count + 1
+            history_tokens = _sum_history_tokens(connection, hold.session_id, turn_count)
+            values = {
+                "session_id": hold.session_id,
+                "number": number,
+                "owner": owner,
+                "attempt": 1,
+                "status": _RUNNING,
+                "user_message_id": message.id,
+                "model": model,
+                "is_casual": is_casual,
+                **_fresh(now),
+                "history_tokens": history_tokens,
+            }
+            connection.execute(insert(turn_table).values(values))
+            place = {"session_id": hold.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
+            insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
+            _touch(connection, hold.session_id, turn_count=number, updated_at=now)
+            return _read(connection, hold.session_id, number), True
+
+    def begin_attempt(self, hold: Hold, number: int, *, model: str) -> TurnRow:
+        """Starts the last turn over with the same question; what the attempt before said is kept but counts no more.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+            NotFoundError: It isn't the session's last turn.
+        """
+        now = self._clock()
+        with self._database.write(hold) as connection:
+            turn = _read(connection, hold.session_id, number)
+            if _last(connection, hold.session_id) != turn:
+                raise NotFoundError(str(number))
+            values = {"attempt": turn.attempt + 1, "status": _RUNNING, "model": model, **_fresh(now)}
+            connection.execute(_change(hold.session_id, number).values(values))
+            _touch(connection, hold.session_id, updated_at=now)
+            return _read(connection, hold.session_id, number)
+
+    def finish(
+        self,
+        hold: Hold,
+        number: int,
+        status: TurnEnd,
+        *,
+        error_code: str = "",
+        error_detail: str = "",
+        partial_text: str = "",
+    ) -> bool:
+        """Ends a running turn.
+
+        Returns:
+            False when it had ended before: the first end stands.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+        """
+        now = self._clock()
+        end = _change(hold.session_id, number).where(_turn.status == _RUNNING)
+        values = {
+            "status": status,
+            "error_code": error_code,
+            "error_detail": error_detail,
+            "partial_text": partial_text,
+            "finished_at": now,
+        }
+        with self._database.write(hold) as connection:
+            if connection.execute(end.values(values)).rowcount == 0:
+                return False
+            _touch(connection, hold.session_id, updated_at=now)
+            return True
+
+    def save_partial(self, hold: Hold, number: int, text: str) -> None:
+        """Keeps what was streamed so far, so that every server can show it.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+        """
+        change = _change(hold.session_id, number).where(_turn.status == _RUNNING)
+        with self._database.write(hold) as connection:
+            connection.execute(change.values(partial_text=text))
+
+    def request_stop(self, session_id: str, number: int) -> None:
+        """Asks a running turn to stop, from any server; nothing happens if it has ended."""
+        change = _change(session_id, number).where(_turn.status == _RUNNING)
+        with self._database.write() as connection:
+            connection.execute(change.values(stop_requested=True))
+
+    def is_stop_requested(self, session_id: str, number: int) -> bool:
+        """Whether somebody asked the turn's present attempt to stop; False if there is no such turn."""
+        query = select(_turn.stop_requested).where(_turn.session_id == session_id, _turn.number == number)
+        with self._database.read() as connection:
+            return bool(connection.execute(query).scalar())
+
+    def get(self, session_id: str, number: int) -> TurnRow:
+        """Returns the turn.
+
+        Raises:
+            NotFoundError: The session has no such turn.
+        """
+        with self._database.read() as connection:
+            return _read(connection, session_id, number)
+
+    def last(self, session_id: str) -> TurnRow | None:
+        """Returns the newest turn, None if nothing was said yet."""
+        with self._database.read() as connection:
+            return _last(connection, session_id)
+
+    def list(self, session_id: str, *, last: int, before: int | None = None) -> tuple[TurnRow, ...]:
+        """Returns the newest `last` turns (of those numbered under `before`), oldest first."""
+        query = _rows(session_id).order_by(_turn.number.desc()).limit(last)
+        if before is not None:
+            query = query.where(_turn.number < before)
+        with self._database.read() as connection:
+            rows = connection.execute(query).all()
+        return tuple(TurnRow(*row) for row in reversed(rows))
+
+
+def _rows(session_id: str) -> Select[Any]:
+    columns = [_turn[name] for name in TurnRow.__dataclass_fields__]
+    return select(*columns).where(_turn.session_id == session_id)
+
+
+def _read(connection: Connection, session_id: str, number: int) -> TurnRow:
+    row = connection.execute(_rows(session_id).where(_turn.number == number)).one_or_none()
+    if row is None:
+        raise NotFoundError(str(number))
+    return TurnRow(*row)
+
+
+def _last(connection: Connection, session_id: str) -> TurnRow | None:
+    row = connection.execute(_rows(session_id).order_by(_turn.number.desc()).limit(1)).one_or_none()
+    return None if row is None else TurnRow(*row)
+
+
+def _count_turns(connection: Connection, session_id: str, owner: str) -> int:
+    session = session_table.c
+    query = select(session.turn_count).where(session.session_id == session_id, session.owner == owner)
+    count = connection.execute(query).scalar()
+    if count is None:
+        raise NotFoundError(session_id)
+    return int(count)
+
+
+def _sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
+    """Each turn adds only the one before it, so that this costs the same at turn 1,000 as at turn 10."""
+    if last_number == 0:
+        return 0
+    before = _read(connection, session_id, last_number).history_tokens
+    return before + sum_live_tokens(connection, session_id, last_number)
+
+
+def _fresh(now: datetime) -> dict[str, object]:
+    return {
+        "partial_text": "",
+        "stop_requested": False,
+        "error_code": "",
+        "error_detail": "",
+        "started_at": now,
+        "finished_at": None,
+    }
+
+
+def _change(session_id: str, number: int) -> Update:
+    return update(turn_table).where(_turn.session_id == session_id, _turn.number == number)
+
+
+def _touch(connection: Connection, session_id: str, **values: object) -> None:
+    connection.execute(update(session_table).where(session_table.c.session_id == session_id).values(**values))
