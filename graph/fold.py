@@ -81,7 +81,14 @@ class Folder:
         """Reads the block's live messages and names what a summary of them would depend on.
 
         Args:
+            session_id: The session.
+            block: Complete turns of it.
+            owner: The session's owner.
+            rate: The compression rate in force now.
             model: The session's chat model; the summary model follows from it.
+
+        Raises:
+            ModelError: Which model it is can't be told, as the endpoint doesn't answer.
         """
         source = tuple(self._stores.archive.live_turns(session_id, block.first_turn, block.last_turn))
         summariser = self._summariser(model)
@@ -117,11 +124,15 @@ class Folder:
         self._pool.submit(self._make, plan, record)
         return True
 
+    def due(self, session_id: str, *, complete_turns: int, strategy: Strategy) -> tuple[Block, ...]:
+        """Returns the blocks of a session that are to be folded now, oldest first."""
+        newest = self._stores.records.newest(session_id, last=1)
+        return strategy.due_blocks(complete_turns, newest[-1].turns[-1] if newest else 0)
+
     def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
         """Begins the summaries of all complete, uncovered blocks of a session; for when its answer is out."""
         session = self._stores.sessions.get(session_id, owner)
-        covered = self._stores.records.covered_turn(session_id)
-        for block in strategy.due_blocks(session.turn_count, covered):
+        for block in self.due(session_id, complete_turns=session.turn_count, strategy=strategy):
             self.start(self.plan(session_id, block, owner=owner, rate=session.compression_rate, model=session.model))
 
     def close(self) -> None:

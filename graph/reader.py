@@ -12,11 +12,11 @@ from graph.core.record import ArchivedMessage, Record
 from graph.core.strategy.registry import STRATEGIES
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
-from graph.error import ModelError
 from graph.model.factory import ChatModels
 from graph.runner import TurnRunner
 from graph.settings import Settings
 from graph.store.opening import Stores
+from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import (
     ChartPoint,
@@ -27,6 +27,7 @@ from graph.view import (
     SessionItem,
     SessionView,
     Statistics,
+    StepStatus,
     ToolStep,
     Transcript,
     TurnView,
@@ -58,8 +59,7 @@ class SessionReader:
             NotFoundError: There is no such session.
         """
         row = self._stores.sessions.get(session_id, self._owner)
-        covered_to = self._stores.records.covered_to(session_id)
-        failures, code = self._stores.records.failures_in_a_row(session_id, after_position=covered_to)
+        failures, code = self._fold_failures(row)
         return SessionView(
             session_id=row.session_id,
             title=row.title,
@@ -71,6 +71,15 @@ class SessionReader:
             fold_failures=failures,
             fold_error_code=code,
         )
+
+    def _fold_failures(self, row: SessionRow) -> tuple[int, str]:
+        """Returns how often the oldest due block failed in a row, and why it did last."""
+        newest = self._stores.records.newest(row.session_id, last=1)
+        due = STRATEGIES[row.strategy].due_blocks(row.turn_count, newest[-1].turns[-1] if newest else 0)
+        if not due:
+            return 0, ""
+        source = self._stores.archive.live_turns(row.session_id, due[0].first_turn, due[0].first_turn)
+        return self._stores.records.failures_in_a_row(row.session_id, source[0].position)
 
     def live(self, session_id: str) -> LiveTurn | None:
         """Returns how the running turn looks now, wherever it runs; None when nothing runs."""
@@ -161,10 +170,7 @@ class SessionReader:
 
     def default_model(self) -> str:
         """Returns the model of sessions that chose none; "" if only the endpoint knows and it doesn't answer."""
-        try:
-            return self._models.default_name
-        except ModelError:
-            return ""
+        return self._models.default_name
 
     def strategies(self) -> tuple[str, ...]:
         """Returns the names of the strategies, the default one first."""
@@ -217,7 +223,7 @@ def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
                 yield ToolStep(str(call["id"]), call["name"], arguments, "", "running", None)
                 continue
             seconds = result.additional_kwargs.get(MARK, {}).get("seconds")
-            status = "error" if result.status == "error" else "done"
+            status: StepStatus = "error" if result.status == "error" else "done"
             yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds)
 
 

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from functools import partial
+from typing import Any, Final, Literal, cast, get_args
 
 from langchain_core.messages import HumanMessage, RemoveMessage
 
@@ -19,11 +20,13 @@ from graph.fold import Folder
 from graph.live import LiveLog
 from graph.node.context import TurnContext
 from graph.settle import Settler, config_of
+from graph.state import ChatState
 from graph.store.opening import Stores
 from graph.store.turn import TurnRow
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS: Final = 1.0
+_KEPT_LOGS: Final = 64
 _EVENTS: Final = get_args(Event)
 
 
@@ -50,7 +53,7 @@ class TurnRunner:
         self._stores = stores
         self._settler = settler
         self._folder = folder
-        self._logs: dict[str, LiveLog] = {}
+        self._logs: dict[str, tuple[LiveLog, Job]] = {}
         self._lock = threading.Lock()
         self._jobs: set[Future[None]] = set()
         self._closing = threading.Event()
@@ -62,24 +65,26 @@ class TurnRunner:
         """Hands an acknowledged turn to a worker. From here on the worker owns the session's lease."""
         log.append(TurnStarted(log.session_id, job.turn.number, job.turn.attempt))
         with self._lock:
-            self._logs[log.session_id] = log
+            self._forget_old_logs()
+            self._logs[log.session_id] = (log, job)
             future = self._pool.submit(self._run, log, job)
             self._jobs.add(future)
         future.add_done_callback(self._jobs.discard)
 
     def log(self, session_id: str) -> LiveLog | None:
         """Returns the log of the session's newest turn in this process; it may be over."""
-        return self._logs.get(session_id)
+        entry = self._logs.get(session_id)
+        return entry[0] if entry else None
 
     def running(self, session_id: str) -> LiveLog | None:
         """Returns the log of the session's turn if it runs in this process."""
-        log = self._logs.get(session_id)
+        log = self.log(session_id)
         return log if log is not None and not log.is_over else None
 
     def close(self) -> None:
         """Ends running turns as stopped, keeping what they have said, and waits for the workers."""
         self._closing.set()
-        for log in list(self._logs.values()):
+        for log, _ in list(self._logs.values()):
             log.stop.set()
         self._pool.shutdown(wait=True)
         self._watcher.join()
@@ -129,7 +134,7 @@ class TurnRunner:
     def _stream(self, log: LiveLog, job: Job) -> None:
         config = config_of(log.session_id)
         parts = self._graph.stream(
-            self._input(job),  # type: ignore[arg-type]  # an update of some keys is a valid input
+            self._input(job),
             config,
             context=job.context,
             stream_mode=["custom"],
@@ -140,10 +145,10 @@ class TurnRunner:
             if isinstance(part["data"], _EVENTS):
                 log.append(part["data"])
 
-    def _input(self, job: Job) -> dict[str, Any]:
+    def _input(self, job: Job) -> ChatState:
         """Returns the ONE input of a turn: its message (or the removal of an older attempt), number and rate."""
         messages: list[Any] = [job.message] if job.message else self._old_attempt(job.context.hold.session_id)
-        return {
+        update = {
             "messages": messages,
             "session_id": job.context.hold.session_id,
             "turn_count": job.turn.number,
@@ -151,6 +156,7 @@ class TurnRunner:
             "is_casual": job.turn.is_casual,
             "tool_rounds": 0,
         }
+        return cast("ChatState", update)  # an update of some keys; the history stays as it is
 
     def _old_attempt(self, session_id: str) -> list[Any]:
         turns = split_turns(self._settler.state_messages(session_id))
@@ -184,13 +190,20 @@ class TurnRunner:
         """Once a second writes the partial text of each running turn and reads whether another server asked to stop."""
         saved: dict[str, str] = {}
         while not self._closing.wait(_WATCH_SECONDS):
-            for log in [log for log in list(self._logs.values()) if not log.is_over]:
-                self._after("watch", log.session_id, lambda log=log: self._exchange(log, saved))  # type: ignore[misc]  # bound now
+            running = [(log, job) for log, job in list(self._logs.values()) if not log.is_over]
+            for log, job in running:
+                self._after("watch", log.session_id, partial(self._exchange, log, job, saved))
 
-    def _exchange(self, log: LiveLog, saved: dict[str, str]) -> None:
-        number, text = log.view().number, log.partial_text
+    def _exchange(self, log: LiveLog, job: Job, saved: dict[str, str]) -> None:
+        number, text = job.turn.number, log.partial_text
         if text and saved.get(log.session_id) != text:
-            self._stores.turns.save_partial(log.session_id, number, text)
+            self._stores.turns.save_partial(job.context.hold, number, text)
             saved[log.session_id] = text
         if not log.stop.is_set() and self._stores.turns.is_stop_requested(log.session_id, number):
             log.stop.set()
+
+    def _forget_old_logs(self) -> None:
+        """Drops the oldest logs that are over, so that a server's memory doesn't grow with its sessions."""
+        over = [session_id for session_id, (log, _) in self._logs.items() if log.is_over]
+        for session_id in over[: max(0, len(over) - _KEPT_LOGS)]:
+            del self._logs[session_id]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -98,8 +99,8 @@ class ChatService(SessionReader):
             compression_rate=self.settings.compression_rate,
             strategy=self.settings.context_strategy,
         )
-        if known := self._stores.archive.get(session_id, str(message.id)):
-            return known.turn
+        with contextlib.suppress(NotFoundError):
+            return self._stores.archive.get(session_id, str(message.id)).turn
         session = self._configured(session_id, options)
         hold = self._take(session_id, wait_seconds)
         with self._released_on_error(hold):
@@ -309,7 +310,7 @@ def open_service(settings: Settings, *, clock: Callable[[], datetime] | None = N
     with open_stores(settings, now) as stores, open_models(settings) as models, ExitStack() as stack:
         folder = Folder(
             stores=stores,
-            summariser=models.summariser_for,
+            summariser=lambda model: models.summariser(models.summary_name(model)),
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
         )

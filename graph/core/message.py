@@ -27,7 +27,7 @@ def check_text(text: str, *, max_chars: int) -> None:
 
 
 def title_of(text: str) -> str:
-    """Returns the first words of a text as a session's title: its first line that isn't blank, at most 40 characters."""
+    """Returns the first words of a text as a title: its first line that isn't blank, at most 40 characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     line = " ".join(line.lstrip("#>*- `").split()) or line
     return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1].rstrip() + "…"

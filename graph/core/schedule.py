@@ -58,8 +58,7 @@ def round_rate(rate: float) -> float:
     """
     rounded = round(rate, 2)
     if not MIN_RATE <= rounded <= MAX_RATE:
-        reason = "bad_rate"
-        raise InputError(reason, f"{MIN_RATE}–{MAX_RATE}")
+        raise InputError("bad_rate", f"{MIN_RATE}–{MAX_RATE}")
     return rounded
 
 

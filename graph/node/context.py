@@ -6,15 +6,17 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from langchain_core.tools import BaseTool
+from langgraph.runtime import Runtime
 
 from graph.core.assembly import SystemPart
 from graph.core.strategy.base import Strategy
 from graph.fold import Folder
 from graph.model.factory import ChatModels
 from graph.settings import Settings
+from graph.state import ChatState
 from graph.store.lease import Hold
 from graph.store.opening import Stores
 from graph.tool.registry import ToolContext
@@ -41,6 +43,13 @@ class TurnContext:
     time_zone: str
     language: Literal["ko", "en"]
     history_tokens: int
+
+
+class Node(Protocol):
+    """A node of the graph as LangGraph calls it."""
+
+    def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        """Returns the update of the state."""
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.runnables import Runnable
+from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
@@ -23,18 +22,19 @@ from graph.core.token import estimate_tokens, measure, sum_tokens
 from graph.core.turn import extract_current_turn
 from graph.error import StoreError, ToolRoundsError, TurnfoldError
 from graph.event import AnswerRestarted, TokenDelta
-from graph.model.call import Answer, Usage
-from graph.node.context import NodeDeps, TurnContext
+from graph.model.call import ChatRunnable
+from graph.model.chunk import Answer, Usage
+from graph.node.context import Node, NodeDeps, TurnContext
 from graph.state import ChatState
 from graph.store.call import ModelCall
 from graph.tool.registry import ToolContext
 from prompt.system.chat import TOOL_ROUNDS_NOTE
 
 
-def make_llm_node(deps: NodeDeps) -> Callable[[ChatState, Runtime[TurnContext]], dict[str, Any]]:
+def make_llm_node(deps: NodeDeps) -> Node:
     """Returns `llm_node`: builds the model input, streams one answer, and archives it before state has it."""
 
-    def llm_node(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+    def llm_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         turn = runtime.context
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
         tools = [] if state["is_casual"] or is_last_round else deps.tools(tool_context(deps, turn))
@@ -73,14 +73,14 @@ def tool_schema(tools: Sequence[BaseTool]) -> str:
     return json.dumps([convert_to_openai_tool(tool) for tool in tools], ensure_ascii=False) if tools else ""
 
 
-def _bound(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Any, AnyMessage]:
-    return model.bind_tools(list(tools)) if tools else model  # type: ignore[return-value]  # both give an AIMessage
+def _bound(model: BaseChatModel, tools: Sequence[BaseTool]) -> ChatRunnable:
+    return model.bind_tools(list(tools)) if tools else model
 
 
 def _call(
     deps: NodeDeps,
     runtime: Runtime[TurnContext],
-    model: Runnable[Any, AnyMessage],
+    model: ChatRunnable,
     model_input: ModelInput,
     state: ChatState,
 ) -> Answer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from langchain_core.messages import RemoveMessage
@@ -10,17 +9,17 @@ from langgraph.runtime import Runtime
 
 from graph.core.record import Record, to_entry
 from graph.event import Folded, FoldWaiting
-from graph.node.context import NodeDeps, TurnContext
+from graph.node.context import Node, NodeDeps, TurnContext
 from graph.state import ChatState
 
 
-def make_summary_node(deps: NodeDeps) -> Callable[[ChatState, Runtime[TurnContext]], dict[str, Any]]:
+def make_summary_node(deps: NodeDeps) -> Node:
     """Returns `summary_node`: adopts ready folds, waits for at most one, and lets folded turns leave the state."""
 
-    def summary_node(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+    def summary_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         session_id, turn = state["session_id"], runtime.context
         records = deps.stores.records
-        due = turn.strategy.due_blocks(turn.turn - 1, records.covered_turn(session_id))
+        due = deps.summariser.due(session_id, complete_turns=turn.turn - 1, strategy=turn.strategy)
         # Small talk takes what is ready and waits for nothing, unless a second block is overdue.
         waits_left = 1 if not state["is_casual"] or len(due) > 1 else 0
         for block in due:

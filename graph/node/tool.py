@@ -7,7 +7,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from graph.core.closing import MARK
 from graph.core.token import measure
 from graph.error import TurnStoppedSignal
 from graph.event import ToolFinished, ToolStarted
-from graph.node.context import NodeDeps, TurnContext
+from graph.node.context import Node, NodeDeps, TurnContext
 from graph.node.llm import tool_context
 from graph.state import ChatState
 
@@ -27,10 +27,10 @@ _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 
 
-def make_tool_node(deps: NodeDeps) -> Callable[[ChatState, Runtime[TurnContext]], dict[str, Any]]:
+def make_tool_node(deps: NodeDeps) -> Node:
     """Returns `tool_node`: runs all calls of the last answer side by side and archives their results in order."""
 
-    def tool_node(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+    def tool_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         turn = runtime.context
         answer = state["messages"][-1]
         if not isinstance(answer, AIMessage):

@@ -1,0 +1,183 @@
+"""A summary made of the source's own sentences, the ones that carry most; pure, and the same each time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Final
+
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.casual import is_casual
+from graph.core.notice import is_notice
+from graph.core.sentence import content_terms, split_sentences
+from graph.core.turn import text_of
+
+_ELLIPSIS: Final = "…"
+_NUMBER: Final = re.compile(r"\d")
+_DATE: Final = re.compile(
+    r"\d{4}[-./]\s?\d{1,2}|\d{1,2}월|\d{1,2}일|\d{1,2}시|[월화수목금토일]요일|\d{1,2}:\d{2}"
+    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\s+\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
+)
+_IDENTIFIER: Final = re.compile(
+    r"https?://|\b\w+[_/@]\w+|\b[A-Za-z]+-?\d+|\b\d+\.\d+|\b[a-z]+[A-Z]\w+|`[^`]+`|\b[A-Z]{2,}\b"
+)
+_NAME: Final = re.compile(
+    r"(?<=[a-z,;:] )[A-Z][a-z]+|[가-힣]{2,4}(?:님|씨)\b|이름[은이]|[Mm]y name|\bI(?:'m| am) [A-Z]|(?:저|나)는 \w{2,10}(?:이?고|이?며|입니다|이?예요|이에요|이?야)\b"
+)
+_DECISION: Final = re.compile(
+    r"결정|확정|하기로|예정|마감|변경|바꾸|바꿔|바꿀|취소|선택|필요|반드시|중요|선호|좋아|싫어|원해|목표|예산|기한"
+    r"|\b(?:decid|agree|choos|chose|must|need|deadline|due|prefer|cancel|chang|final|budget|goal|plan|will)",
+    re.IGNORECASE,
+)
+_QUESTION: Final = re.compile(r"[?？]\s*$")
+_USER_WEIGHT: Final = 1.5
+_TOOL_WEIGHT: Final = 0.9
+_QUESTION_WEIGHT: Final = 0.6
+_LATE_WEIGHT: Final = 0.2
+_REDUNDANT_SHARE: Final = 0.85
+_ENOUGH_SHARE: Final = 0.8
+_LEAST_SHARE: Final = 0.6
+_TYPICAL_CHARS: Final = 60
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence of the source with where it stands and what it's about."""
+
+    position: int
+    text: str
+    terms: frozenset[str]
+    speaker_weight: float
+
+
+def extract_summary(messages: Sequence[AnyMessage], target_chars: int) -> str:
+    """Returns sentences of these messages, in their order, of about `target_chars` characters together.
+
+    The result has 50 to 110 % of the target where the source has that much to say; it is empty only if the source has
+    no words. Sentences with numbers, dates, identifiers, names and decisions go first, and the user's own. Repetitions,
+    greetings and the offline model's fixed words go last. A sentence too long for the target is cut and ends in "…".
+
+    Args:
+        messages: What to condense; tool results count too.
+        target_chars: Length to aim at; less than 1 counts as 1.
+    """
+    pick = _Pick(max(1, target_chars))
+    useful, dull = _collect(messages)
+    ranked = _rank(useful)
+    pick.take(_without_repetition(ranked))
+    if pick.share < _ENOUGH_SHARE:
+        pick.take(ranked)
+    if pick.share < _LEAST_SHARE:
+        pick.take_cut(ranked)
+    if not pick.chosen:
+        pick.take(dull)
+        pick.take_cut(dull)
+    return pick.text()
+
+
+class _Pick:
+    """The sentences picked so far, within a number of characters."""
+
+    def __init__(self, target_chars: int) -> None:
+        self.chosen: dict[int, str] = {}
+        self._target_chars = target_chars
+        self._chars = 0
+
+    @property
+    def share(self) -> float:
+        """How much of the target is filled."""
+        return self._chars / self._target_chars
+
+    def take(self, sentences: Iterable[_Sentence]) -> None:
+        """Takes each sentence that still fits, in this order."""
+        for sentence in sentences:
+            if sentence.position not in self.chosen:
+                self._add(sentence.position, sentence.text)
+
+    def take_cut(self, sentences: Iterable[_Sentence]) -> None:
+        """Fills what is left with the beginning of the first sentence that isn't in yet."""
+        missing = next((sentence for sentence in sentences if sentence.position not in self.chosen), None)
+        if missing is not None:
+            rest_chars = self._target_chars - self._chars - (1 if self.chosen else 0)
+            self._add(missing.position, cut_at_word(missing.text, rest_chars))
+
+    def text(self) -> str:
+        """Returns the picked sentences in the order of the source."""
+        return " ".join(self.chosen[position] for position in sorted(self.chosen))
+
+    def _add(self, position: int, text: str) -> None:
+        chars = len(text) + (1 if self.chosen else 0)
+        if text and self._chars + chars <= self._target_chars:
+            self.chosen[position] = text
+            self._chars += chars
+
+
+def cut_at_word(text: str, limit_chars: int) -> str:
+    """Returns the text within that many characters, cut between words (or inside a long one) and ending in "…"."""
+    if len(text) <= limit_chars:
+        return text
+    if limit_chars <= 1:
+        return text[: max(0, limit_chars)]
+    body = text[: limit_chars - 1]
+    space = body.rfind(" ") if text[limit_chars - 1] != " " else len(body)
+    return (body[:space] if space >= limit_chars // 2 else body) + _ELLIPSIS
+
+
+def _collect(messages: Sequence[AnyMessage]) -> tuple[list[_Sentence], list[_Sentence]]:
+    """Returns the different sentences that say something, and those that don't, in order."""
+    useful: list[_Sentence] = []
+    dull: list[_Sentence] = []
+    seen: set[str] = set()
+    for message in messages:
+        for text in split_sentences(text_of(message)):
+            key = text.casefold().rstrip(".!?… ")
+            if key in seen:
+                continue
+            seen.add(key)
+            sentence = _Sentence(len(seen), text, frozenset(content_terms(text)), _speaker_weight(message, text))
+            (dull if not sentence.terms or is_notice(text) or is_casual(text) else useful).append(sentence)
+    return useful, dull
+
+
+def _speaker_weight(message: AnyMessage, text: str) -> float:
+    if isinstance(message, ToolMessage):
+        return _TOOL_WEIGHT
+    if isinstance(message, HumanMessage):
+        return _USER_WEIGHT * (_QUESTION_WEIGHT if _QUESTION.search(text) else 1)
+    return 1.0
+
+
+def _rank(sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    """Returns the sentences, the ones that carry most first; of equals the earlier one."""
+    counts = Counter(term for sentence in sentences for term in sentence.terms)
+    last = max((sentence.position for sentence in sentences), default=1)
+    scores = {s.position: _score(s, counts) * (1 + _LATE_WEIGHT * s.position / last) for s in sentences}
+    return sorted(sentences, key=lambda sentence: (-scores[sentence.position], sentence.position))
+
+
+def _score(sentence: _Sentence, counts: Counter[str]) -> float:
+    """Scores a sentence by how much the source is about its terms, and by the kinds of facts in it."""
+    text = sentence.text
+    about = sum(log(1 + counts[term]) for term in sentence.terms) / sqrt(len(sentence.terms) + 4)
+    facts = sum(
+        weight
+        for pattern, weight in ((_NUMBER, 0.8), (_DATE, 0.6), (_IDENTIFIER, 0.6), (_NAME, 0.6), (_DECISION, 0.7))
+        if pattern.search(text)
+    )
+    # A long sentence costs the room of several: its score is per room, softened so that fragments don't win.
+    return sentence.speaker_weight * (about + facts) / sqrt(max(_TYPICAL_CHARS, len(text)) / _TYPICAL_CHARS)
+
+
+def _without_repetition(ranked: Iterable[_Sentence]) -> list[_Sentence]:
+    """Leaves out sentences whose terms are nearly all in better ones, as an answer that repeats the question has."""
+    known: set[str] = set()
+    fresh: list[_Sentence] = []
+    for sentence in ranked:
+        if len(sentence.terms & known) < _REDUNDANT_SHARE * len(sentence.terms):
+            fresh.append(sentence)
+            known |= sentence.terms
+    return fresh

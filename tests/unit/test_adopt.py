@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.adopt import Source, cut_at_sentence, feedback_on, judge, label_of, quote
+from graph.core.token import estimate_tokens
+
+KOREAN = "서버를 옮기는 날은 10월 14일로 정했습니다. "
+ENGLISH = "The server moves on 14 October at nine. "
+
+
+def source_of(text: str, target: int, language: str | None = "ko") -> Source:
+    messages: list[AnyMessage] = [HumanMessage(text), AIMessage("네.")]
+    return Source(messages, len(text) + 2, estimate_tokens(text), target, label_of((1, 2, 3)), language)
+
+
+def korean(chars: int) -> str:
+    return (KOREAN * (chars // len(KOREAN) + 1))[:chars]
+
+
+LARGE = source_of(korean(1000), 300)
+SMALL = source_of("안녕하세요, 반갑습니다", 3)
+
+
+def test_a_fitting_draft_is_adopted_as_it_is() -> None:
+    draft = korean(299)
+    assert feedback_on(draft, LARGE) == ""
+    verdict = judge([draft], LARGE)
+    assert (verdict.text, verdict.outcome, verdict.is_verbatim) == (draft.strip(), "compressed", False)
+
+
+@pytest.mark.parametrize("chars", [100, 170, 380, 900])
+def test_a_draft_far_from_the_target_is_asked_for_again_with_the_difference(chars: int) -> None:
+    feedback = feedback_on(korean(chars), LARGE)
+    assert f"{abs(round(100 * len(korean(chars).strip()) / 300) - 100)} %" in feedback
+
+
+@pytest.mark.parametrize("chars", [182, 240, 300, 374])
+def test_a_draft_near_the_target_is_not_asked_for_again(chars: int) -> None:
+    assert feedback_on(korean(chars), LARGE) == ""
+
+
+def test_a_draft_still_too_long_is_cut_at_a_sentence_end() -> None:
+    verdict = judge([korean(900), korean(800)], LARGE)
+    assert verdict.outcome == "shortened"
+    assert verdict.text.endswith("정했습니다.")
+    assert 150 <= len(verdict.text) <= 375
+
+
+def test_of_two_drafts_the_one_nearer_to_the_target_is_taken() -> None:
+    assert judge([korean(120), korean(280)], LARGE).text == korean(280).strip()
+    assert judge([korean(280), korean(20)], LARGE).text == korean(280).strip()
+
+
+def test_a_short_draft_is_taken_when_the_retry_was_no_better() -> None:
+    assert judge([korean(120), ""], LARGE).outcome == "compressed"
+
+
+@pytest.mark.parametrize("drafts", [[""], ["  \n", ""]])
+def test_nothing_is_adopted_of_empty_drafts(drafts: list[str]) -> None:
+    verdict = judge(drafts, LARGE)
+    assert (verdict.text, verdict.outcome, verdict.error_code) == ("", "empty", "summary_empty")
+
+
+def test_a_draft_in_another_language_is_retried_then_not_adopted() -> None:
+    draft = ENGLISH * 7
+    assert "language" in feedback_on(draft, LARGE)
+    assert judge([draft, draft], LARGE).error_code == "summary_language"
+
+
+def test_small_blocks_are_never_retried_nor_cut() -> None:
+    assert feedback_on("x" * 500, SMALL) == ""
+    assert feedback_on("", SMALL) == ""
+
+
+def test_a_small_block_that_does_not_shrink_stands_word_for_word() -> None:
+    verdict = judge(["사용자가 인사하고 AI가 반갑다고 답함."], SMALL)
+    assert (verdict.is_verbatim, verdict.outcome) == (True, "inflated")
+    assert "> 사용자: 안녕하세요, 반갑습니다" in verdict.text
+
+
+def test_a_small_block_that_shrinks_with_its_label_is_a_summary() -> None:
+    source = source_of(korean(200), 60)
+    verdict = judge(["이전일은 10월 14일."], source)
+    assert (verdict.is_verbatim, verdict.outcome) == (False, "compressed")
+
+
+def test_the_label_counts_as_part_of_the_summary() -> None:
+    text = korean(90)
+    source = Source([HumanMessage(text)], len(text), estimate_tokens(text), 30, label_of((1, 2, 3)), "ko")
+    assert judge([text[:-3]], source).is_verbatim
+    assert not judge([text[:-40]], source).is_verbatim
+
+
+def test_quoting_keeps_every_word_and_marks_who_spoke() -> None:
+    text = quote([HumanMessage("한 줄\n두 줄"), AIMessage(""), ToolMessage("14:32", tool_call_id="c"), AIMessage("끝")])
+    assert text == "(원문)\n> 사용자: 한 줄\n> 두 줄\n> 도구: 14:32\n> AI: 끝"
+
+
+@given(st.text(alphabet="가나다. \nab!?", min_size=1, max_size=400), st.integers(10, 200))
+def test_a_cut_text_is_a_prefix_within_its_bound(text: str, bound: int) -> None:
+    cut = cut_at_sentence(text, bound)
+    assert len(cut) <= bound
+    assert text.startswith(cut.removesuffix("…")) or cut == text
+
+
+@given(st.lists(st.text(alphabet="가나다. abc10", max_size=600), min_size=1, max_size=2), st.integers(1, 500))
+def test_whatever_is_adopted_is_smaller_than_its_source_or_the_source_itself(drafts: list[str], target: int) -> None:
+    source = source_of(korean(max(20, target * 3)), target)
+    verdict = judge(drafts, source)
+    if verdict.text and not verdict.is_verbatim:
+        assert len(source.label + verdict.text) < source.chars
+        assert estimate_tokens(source.label + verdict.text) < source.tokens
+    elif not verdict.text:
+        assert verdict.error_code
