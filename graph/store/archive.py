@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, message_to_dict, messages_from_dict
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, insert, or_, select
+from sqlalchemy import Connection, Select, and_, func, insert, or_, select
 
 from graph.core.record import ArchivedMessage
 from graph.error import InternalError, NotFoundError
@@ -17,7 +17,22 @@ from graph.store.lease import Hold
 from graph.store.schema import message_table, turn_table
 
 _message = message_table.c
+_COLUMNS = (
+    _message.position,
+    _message.turn,
+    _message.attempt,
+    _message.content,
+    _message.chars,
+    _message.tokens,
+    _message.created_at,
+)
 _USER_ROLE = "human"
+_OF_TURN = and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
+_WITH_TURN = message_table.join(turn_table, _OF_TURN)
+_IS_LIVE = or_(_message.attempt == turn_table.c.attempt, _message.role == _USER_ROLE)
+_LIVE_ROWS = select(*_COLUMNS).select_from(_WITH_TURN).where(_IS_LIVE)
+_LIVE_IDS = select(_message.message_id).select_from(_WITH_TURN).where(_IS_LIVE)
+_LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(_WITH_TURN).where(_IS_LIVE)
 
 
 class Archive:
@@ -84,8 +99,7 @@ class Archive:
 
     def live_ids(self, session_id: str, *, after_position: int) -> list[str]:
         """Returns the ids of the live messages behind a position, in order."""
-        query = select(_message.message_id).select_from(message_table.join(turn_table, _is_of_turn()))
-        query = query.where(_message.session_id == session_id, _is_live(), _message.position > after_position)
+        query = _LIVE_IDS.where(_message.session_id == session_id, _message.position > after_position)
         with self._database.read() as connection:
             return list(connection.execute(query.order_by(_message.position)).scalars())
 
@@ -129,39 +143,16 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
     """Returns the tokens of a turn's live messages, by our estimate."""
-    tokens = select(func.coalesce(func.sum(_message.tokens), 0))
-    query = tokens.select_from(message_table.join(turn_table, _is_of_turn()))
-    query = query.where(_message.session_id == session_id, _message.turn == turn, _is_live())
+    query = _LIVE_TOKENS.where(_message.session_id == session_id, _message.turn == turn)
     return int(connection.execute(query).scalar_one())
 
 
-def _columns() -> tuple[ColumnElement[Any], ...]:
-    return (
-        _message.position,
-        _message.turn,
-        _message.attempt,
-        _message.content,
-        _message.chars,
-        _message.tokens,
-        _message.created_at,
-    )
-
-
 def _live(session_id: str) -> Select[Any]:
-    rows = select(*_columns()).select_from(message_table.join(turn_table, _is_of_turn()))
-    return rows.where(_message.session_id == session_id, _is_live())
-
-
-def _is_of_turn() -> ColumnElement[bool]:
-    return and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
-
-
-def _is_live() -> ColumnElement[bool]:
-    return or_(_message.attempt == turn_table.c.attempt, _message.role == _USER_ROLE)
+    return _LIVE_ROWS.where(_message.session_id == session_id)
 
 
 def _read(connection: Connection, session_id: str, message_id: str | None) -> ArchivedMessage:
-    query = select(*_columns()).where(_message.session_id == session_id, _message.message_id == message_id)
+    query = select(*_COLUMNS).where(_message.session_id == session_id, _message.message_id == message_id)
     row = connection.execute(query).one_or_none()
     if row is None:
         raise NotFoundError(message_id or "")

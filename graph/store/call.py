@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -79,7 +79,7 @@ class CallStore:
 
     def last_answered(self, session_id: str) -> ModelCall | None:
         """Returns the newest answer call that didn't fail, None if there is none."""
-        columns = [_call[name] for name in ModelCall.__dataclass_fields__]
+        columns = (_call[field.name] for field in fields(ModelCall))
         query = _newest_first(select(*columns).where(*_answers(session_id), _call.error_code == "")).limit(1)
         with self._database.read() as connection:
             row = connection.execute(query).mappings().one_or_none()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, inspect, select, text
+from sqlalchemy import URL, Connection, Engine, QueuePool, bindparam, create_engine, event, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
@@ -23,6 +23,12 @@ Clock = Callable[[], datetime]
 
 HEAD_REVISION = "0001"
 _POOL_SIZE = 8
+_IS_HELD = select(lease_table.c.fence).where(
+    lease_table.c.session_id == bindparam("session_id"),
+    lease_table.c.owner == bindparam("owner"),
+    lease_table.c.fence == bindparam("fence"),
+    lease_table.c.expires_at > bindparam("now"),
+)
 
 
 def utc_now() -> datetime:
@@ -82,14 +88,8 @@ class Database:
         self._reader.dispose()
 
     def _verify(self, connection: Connection, hold: Hold) -> None:
-        lease = lease_table.c
-        is_held = select(lease.fence).where(
-            lease.session_id == hold.session_id,
-            lease.owner == hold.owner,
-            lease.fence == hold.fence,
-            lease.expires_at > self._clock(),
-        )
-        if connection.execute(is_held).first() is None:
+        proof = {"session_id": hold.session_id, "owner": hold.owner, "fence": hold.fence, "now": self._clock()}
+        if connection.execute(_IS_HELD, proof).first() is None:
             raise LeaseLostError
 
     @contextmanager

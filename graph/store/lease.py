@@ -9,7 +9,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Update, insert, select, update
+from sqlalchemy import Connection, Update, bindparam, insert, select, update
 
 from graph.error import BusyError, DatabaseError, NotFoundError
 from graph.store.database import Clock, Database
@@ -18,6 +18,11 @@ from graph.store.schema import lease_table, session_table
 
 _POLL_SECONDS = 0.05
 _FREE = ""
+
+_lease = lease_table.c
+_READ = select(_lease.fence, _lease.expires_at, _lease.host, _lease.process_id, _lease.process_started).where(
+    _lease.session_id == bindparam("session_id")
+)
 
 _log = logging.getLogger(__name__)
 
@@ -126,7 +131,7 @@ class LeaseStore:
                 _require_session(connection, session_id)
                 connection.execute(insert(lease_table).values(session_id=session_id, **values))
             else:
-                connection.execute(update(lease_table).where(lease_table.c.session_id == session_id).values(**values))
+                connection.execute(update(lease_table).where(_lease.session_id == session_id).values(**values))
         return hold
 
     def _is_free(self, row: _LeaseRow) -> bool:
@@ -157,16 +162,13 @@ class LeaseStore:
 
 
 def _of(hold: Hold) -> Update:
-    lease = lease_table.c
     return update(lease_table).where(
-        lease.session_id == hold.session_id, lease.owner == hold.owner, lease.fence == hold.fence
+        _lease.session_id == hold.session_id, _lease.owner == hold.owner, _lease.fence == hold.fence
     )
 
 
 def _read(connection: Connection, session_id: str) -> _LeaseRow | None:
-    lease = lease_table.c
-    columns = (lease.fence, lease.expires_at, lease.host, lease.process_id, lease.process_started)
-    row = connection.execute(select(*columns).where(lease.session_id == session_id)).one_or_none()
+    row = connection.execute(_READ, {"session_id": session_id}).one_or_none()
     return None if row is None else _LeaseRow(row.fence, row.expires_at, Process(*row[2:]))
 
 

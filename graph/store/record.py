@@ -24,6 +24,7 @@ _FAILED = _record.status == "FAILED"
 _PREPARED = and_(_COMPLETED, _record.adopted_at.is_(None), _record.superseded_by.is_(None))
 _IN_FORCE = and_(_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None))
 _PLAIN_FIELDS = [field.name for field in fields(Record) if field.name not in {"thread_id", "turns", "sources"}]
+_KNOWN_LIMIT = 4_096
 _COLUMNS = [_record.session_id, _record.turns, _record.sources, *(_record[name] for name in _PLAIN_FIELDS)]
 
 
@@ -54,6 +55,8 @@ class RecordStore:
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        # A completed record never changes, and a long session has hundreds that are read each turn.
+        self._known: dict[str, Record] = {}
 
     def start(self, record: Record, *, owner: str, expires_at: datetime) -> bool:
         """Claims the making of a record: of several processes one gets True for the same session and `source_key`.
@@ -137,8 +140,17 @@ class RecordStore:
 
     def in_force(self, session_id: str) -> list[Record]:
         """Returns the records in force, by the place of what they cover."""
-        query = select(*_COLUMNS).where(_record.session_id == session_id, _IN_FORCE)
-        return self._fetch(query.order_by(_record.from_position))
+        in_force = and_(_record.session_id == session_id, _IN_FORCE)
+        ids = select(_record.id).where(in_force).order_by(_record.from_position)
+        with self._database.read() as connection:
+            found = {record_id: self._known.get(record_id) for record_id in connection.execute(ids).scalars()}
+            missing = [record_id for record_id, record in found.items() if record is None]
+            if missing:
+                rows = connection.execute(select(*_COLUMNS).where(in_force, _record.id.in_(missing))).mappings()
+                found.update({row["id"]: _to_record(row) for row in rows})
+        records = [record for record in found.values() if record is not None]
+        self._remember(records, len(missing))
+        return records
 
     def newest(self, session_id: str, last: int) -> list[Record]:
         """Returns the `last` records in force that cover the newest turns, oldest first."""
@@ -196,6 +208,13 @@ class RecordStore:
             too_late = and_(is_it, _FAILED, _record.error_code == EXPIRED_CODE)
             connection.execute(update(record_table).where(too_late).values(cost))
             return False
+
+    def _remember(self, records: list[Record], new_count: int) -> None:
+        if new_count == 0:
+            return
+        if len(self._known) + new_count > _KNOWN_LIMIT:
+            self._known = {}
+        self._known.update((record.id, record) for record in records)
 
     def _first(self, query: Select[Any]) -> Record | None:
         return next(iter(self._fetch(query.limit(1))), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 
@@ -44,6 +44,9 @@ class TurnRow:
     started_at: datetime
     finished_at: datetime | None
     history_tokens: int
+
+
+_ROWS = select(*(_turn[field.name] for field in fields(TurnRow)))
 
 
 class TurnStore:
@@ -198,8 +201,7 @@ class TurnStore:
 
 
 def _rows(session_id: str) -> Select[Any]:
-    columns = [_turn[name] for name in TurnRow.__dataclass_fields__]
-    return select(*columns).where(_turn.session_id == session_id)
+    return _ROWS.where(_turn.session_id == session_id)
 
 
 def _read(connection: Connection, session_id: str, number: int) -> TurnRow:
