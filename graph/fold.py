@@ -16,11 +16,12 @@ from langchain_core.messages import AnyMessage
 
 from graph.core.adopt import Source, feedback_on, judge, label_of
 from graph.core.language import user_language
-from graph.core.record import ArchivedMessage, Record
-from graph.core.schedule import Block, source_key, target_chars
+from graph.core.record import Record
+from graph.core.schedule import source_key
+from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.base import Strategy
 from graph.core.token import estimate_tokens
-from graph.error import TurnfoldError
+from graph.error import InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
 from graph.store.opening import Stores
 
@@ -48,14 +49,12 @@ def generate_summary(messages: Sequence[AnyMessage], target_length: int, summari
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """A block that is due, and all that its summary depends on (`key` is the hash of that)."""
+    """A fold that is due, who will make it, and the hash of all that its text depends on."""
 
     session_id: str
     owner: str
-    block: Block
-    rate: float
+    order: FoldOrder
     summariser: Summariser
-    source: tuple[ArchivedMessage, ...]
     key: str
 
 
@@ -77,23 +76,28 @@ class Folder:
         self._closing = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="fold")
 
-    def plan(self, session_id: str, block: Block, *, owner: str, rate: float, model: str) -> FoldPlan:
-        """Reads the block's live messages and names what a summary of them would depend on.
+    def standing(self, session_id: str, *, complete_turns: int, rate: float) -> Standing:
+        """Reads how a session stands: its records in force and the messages that none of them covers."""
+        in_force = self._stores.records.in_force(session_id)
+        covered_to = in_force[-1].to_position if in_force else 0
+        raw = self._stores.archive.live(session_id, from_position=covered_to + 1)
+        return Standing(complete_turns, in_force, raw, rate)
+
+    def plan(self, session_id: str, order: FoldOrder, *, owner: str, model: str) -> FoldPlan:
+        """Says who makes a fold, and by which key it's found again.
 
         Args:
             session_id: The session.
-            block: Complete turns of it.
+            order: The fold.
             owner: The session's owner.
-            rate: The compression rate in force now.
             model: The session's chat model; the summary model follows from it.
 
         Raises:
             ModelError: Which model it is can't be told, as the endpoint doesn't answer.
         """
-        source = tuple(self._stores.archive.live_turns(session_id, block.first_turn, block.last_turn))
         summariser = self._summariser(model)
-        key = source_key(source, rate=rate, model=summariser.name, prompt_version=summariser.prompt_version)
-        return FoldPlan(session_id, owner, block, rate, summariser, source, key)
+        key = source_key(order, model=summariser.name, prompt_version=summariser.prompt_version)
+        return FoldPlan(session_id, owner, order, summariser, key)
 
     def prepared(self, plan: FoldPlan) -> Record | None:
         """Returns the finished summary of exactly this plan, if there is one."""
@@ -124,16 +128,12 @@ class Folder:
         self._pool.submit(self._make, plan, record)
         return True
 
-    def due(self, session_id: str, *, complete_turns: int, strategy: Strategy) -> tuple[Block, ...]:
-        """Returns the blocks of a session that are to be folded now, oldest first."""
-        newest = self._stores.records.newest(session_id, last=1)
-        return strategy.due_blocks(complete_turns, newest[-1].turns[-1] if newest else 0)
-
     def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
-        """Begins the summaries of all complete, uncovered blocks of a session; for when its answer is out."""
+        """Begins all folds of a session that are due, in the background; for when its answer is out."""
         session = self._stores.sessions.get(session_id, owner)
-        for block in self.due(session_id, complete_turns=session.turn_count, strategy=strategy):
-            self.start(self.plan(session_id, block, owner=owner, rate=session.compression_rate, model=session.model))
+        standing = self.standing(session_id, complete_turns=session.turn_count, rate=session.compression_rate)
+        for order in strategy.orders(standing):
+            self.start(self.plan(session_id, order, owner=owner, model=session.model))
 
     def close(self) -> None:
         """Ends what is being made and waits for the workers."""
@@ -141,47 +141,59 @@ class Folder:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _draft_record(self, plan: FoldPlan) -> Record:
-        original = sum(entry.chars for entry in plan.source)
+        order = plan.order
         return Record(
             id=f"rec-{uuid.uuid4().hex}",
             thread_id=plan.session_id,
-            turns=plan.block.turns,
-            turn_length=len(plan.block.turns),
-            original_chars=original,
+            turns=order.turns,
+            turn_length=len(order.turns),
+            original_chars=order.original_chars,
             summary_chars=0,
-            compression_rate=plan.rate,
+            compression_rate=order.rate,
             summary="",
-            kind="interval",
-            level=0,
-            from_position=plan.source[0].position,
-            to_position=plan.source[-1].position,
+            kind=order.kind,
+            level=order.level,
+            from_position=order.from_position,
+            to_position=order.to_position,
             status="IN_PROGRESS",
             outcome=None,
             created_at=self._clock(),
             model=plan.summariser.name,
-            target_chars=target_chars(original, plan.rate),
+            target_chars=order.target_chars,
             source_key=plan.key,
-            source_tokens=sum(entry.tokens for entry in plan.source),
+            source_tokens=order.source_tokens,
             summary_tokens=0,
+            sources=order.sources,
         )
 
     def _make(self, plan: FoldPlan, record: Record) -> None:
         """Runs in a worker: writes the summary, judges it, and keeps what came of it."""
-        began = time.monotonic()
-        messages = [entry.message for entry in plan.source]
-        source = Source(
-            messages, record.original_chars, record.source_tokens, record.target_chars, label_of(record.turns),
-            user_language(messages),
-        )  # fmt: skip
-        drafts: list[SummaryDraft] = []
         try:
-            error_code = self._draft(plan, source, drafts)
-            done = _concluded(record, source, drafts, error_code, seconds=time.monotonic() - began)
+            done = self._made(plan, record)
+        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and kept as a failure that is tried again
+            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
+            done = record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
+        try:
             keep = self._stores.records.complete if done.status == "COMPLETED" else self._stores.records.fail
             keep(done)
-            _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
-        except Exception:  # noqa: BLE001 - the edge of a worker: nobody above could hear of it; the row expires
-            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
+        except StoreError as error:
+            _LOG.warning("fold of session=%s could not be kept: %s", done.thread_id, error.code)  # its row expires
+            return
+        _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
+
+    def _made(self, plan: FoldPlan, record: Record) -> Record:
+        began, order = time.monotonic(), plan.order
+        source = Source(
+            order.messages,
+            order.source_chars,
+            order.source_tokens,
+            order.target_chars,
+            label_of(order.turns),
+            user_language(order.messages),
+        )
+        drafts: list[SummaryDraft] = []
+        error_code = self._draft(plan, source, drafts)
+        return _concluded(record, source, drafts, error_code, seconds=time.monotonic() - began)
 
     def _draft(self, plan: FoldPlan, source: Source, drafts: list[SummaryDraft]) -> str:
         """Writes one draft, and a second if the first asks for it; returns the code of what went wrong, or ""."""

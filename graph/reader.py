@@ -74,12 +74,12 @@ class SessionReader:
 
     def _fold_failures(self, row: SessionRow) -> tuple[int, str]:
         """Returns how often the oldest due block failed in a row, and why it did last."""
-        newest = self._stores.records.newest(row.session_id, last=1)
-        due = STRATEGIES[row.strategy].due_blocks(row.turn_count, newest[-1].turns[-1] if newest else 0)
-        if not due:
+        covered_to = self._stores.records.covered_to(row.session_id)
+        next_ids = self._stores.archive.live_ids(row.session_id, after_position=covered_to)[:1]
+        if not next_ids:
             return 0, ""
-        source = self._stores.archive.live_turns(row.session_id, due[0].first_turn, due[0].first_turn)
-        return self._stores.records.failures_in_a_row(row.session_id, source[0].position)
+        oldest_raw = self._stores.archive.get(row.session_id, next_ids[0])
+        return self._stores.records.failures_in_a_row(row.session_id, oldest_raw.position)
 
     def live(self, session_id: str) -> LiveTurn | None:
         """Returns how the running turn looks now, wherever it runs; None when nothing runs."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from graph.core.record import ArchivedMessage
+from graph.core.standing import FoldOrder
 from graph.core.turn import text_of
 from graph.error import InputError
 
@@ -39,15 +38,17 @@ def should_summarize(turn_count: int) -> bool:
 def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
     """Returns the blocks that are complete and not covered, oldest first.
 
+    Coverage that ends inside a block (another strategy's) leaves a shorter first block.
+
     Args:
         complete_turns: How many turns of the session have their answer.
         covered_turn: The last turn that a record in force covers, 0 if none does.
     """
-    first = covered_turn + 1
-    last_block_end = complete_turns - complete_turns % BLOCK_TURNS
-    return tuple(
-        Block(start, start + BLOCK_TURNS - 1) for start in range(first, last_block_end - BLOCK_TURNS + 2, BLOCK_TURNS)
-    )
+    blocks, first = [], covered_turn + 1
+    while (last := first + (-first % BLOCK_TURNS)) <= complete_turns:
+        blocks.append(Block(first, last))
+        first = last + 1
+    return tuple(blocks)
 
 
 def round_rate(rate: float) -> float:
@@ -67,8 +68,8 @@ def target_chars(original_chars: int, compression_rate: float) -> int:
     return int(original_chars * compression_rate)
 
 
-def source_key(messages: Iterable[ArchivedMessage], *, rate: float, model: str, prompt_version: str) -> str:
+def source_key(order: FoldOrder, *, model: str, prompt_version: str) -> str:
     """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since."""
-    source = [[str(entry.message.id), text_of(entry.message)] for entry in messages]
-    text = json.dumps([source, f"{rate:.2f}", model, prompt_version])
+    source = [[source_id, text_of(m)] for source_id, m in zip(order.source_ids, order.messages, strict=True)]
+    text = json.dumps([order.kind, source, f"{order.rate:.2f}", order.target_chars, model, prompt_version])
     return hashlib.sha256(text.encode()).hexdigest()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import RemoveMessage
 from langgraph.runtime import Runtime
 
 from graph.core.record import Record, to_entry
+from graph.core.standing import FoldOrder, Standing
 from graph.event import Folded, FoldWaiting
 from graph.node.context import Node, NodeDeps, TurnContext
 from graph.state import ChatState
@@ -18,39 +20,52 @@ def make_summary_node(deps: NodeDeps) -> Node:
 
     def summary_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         session_id, turn = state["session_id"], runtime.context
-        records = deps.stores.records
-        due = deps.summariser.due(session_id, complete_turns=turn.turn - 1, strategy=turn.strategy)
-        # Small talk takes what is ready and waits for nothing, unless a second block is overdue.
-        waits_left = 1 if not state["is_casual"] or len(due) > 1 else 0
-        for block in due:
-            plan = deps.summariser.plan(
-                session_id, block, owner=turn.owner, rate=state["compression_rate"], model=turn.model
-            )
-            record = deps.summariser.prepared(plan)
-            if record is None and waits_left:
-                waits_left -= 1
-                runtime.stream_writer(FoldWaiting(block.turns))
-                record = deps.summariser.wait(plan, deps.settings.fold_wait_seconds, turn.stop)
-            if record is None:
+        standing = deps.summariser.standing(session_id, complete_turns=turn.turn - 1, rate=state["compression_rate"])
+        orders = turn.strategy.orders(standing)
+        adopted = False
+        for order, may_wait in zip(orders, _waits(orders, is_casual=state["is_casual"]), strict=True):
+            record = _take(deps, turn, runtime, order, may_wait=may_wait)
+            if record is not None:
+                deps.stores.records.adopt(turn.hold, record.id)
+                runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
+                adopted = True
+            elif order.is_waited:
                 break  # coverage grows from the oldest turn on, without a gap
-            records.adopt(turn.hold, record.id)
-            runtime.stream_writer(_folded(record))
-        return _in_force(deps, state)
+        if adopted:
+            standing = deps.summariser.standing(session_id, complete_turns=turn.turn - 1, rate=standing.rate)
+        return _update(standing, state)
 
     return summary_node
 
 
-def _folded(record: Record) -> Folded:
-    return Folded(record.id, record.turns, record.original_chars, record.summary_chars)
+def _waits(orders: Sequence[FoldOrder], *, is_casual: bool) -> list[bool]:
+    """Returns for each order whether the turn may wait for it: one at most.
+
+    Small talk takes what is ready and waits for nothing, unless a second block is overdue.
+    """
+    waited = [order.is_waited for order in orders]
+    if not any(waited) or (is_casual and sum(waited) < 2):  # noqa: PLR2004 - two blocks, as the rule says it
+        return [False] * len(orders)
+    first = waited.index(True)
+    return [index == first for index in range(len(orders))]
 
 
-def _in_force(deps: NodeDeps, state: ChatState) -> dict[str, Any]:
-    """Reads the records in force and removes from state what they cover (only ids that are there)."""
-    session_id = state["session_id"]
-    in_force = deps.stores.records.in_force(session_id)
-    covered_to = in_force[-1].to_position if in_force else 0
-    raw_ids = set(deps.stores.archive.live_ids(session_id, after_position=covered_to))
+def _take(
+    deps: NodeDeps, turn: TurnContext, runtime: Runtime[TurnContext], order: FoldOrder, *, may_wait: bool
+) -> Record | None:
+    """Returns the finished record of an order if it's there, or comes while the turn may wait."""
+    plan = deps.summariser.plan(turn.hold.session_id, order, owner=turn.owner, model=turn.model)
+    record = deps.summariser.prepared(plan)
+    if record is None and may_wait:
+        runtime.stream_writer(FoldWaiting(order.turns))
+        record = deps.summariser.wait(plan, deps.settings.fold_wait_seconds, turn.stop)
+    return record
+
+
+def _update(standing: Standing, state: ChatState) -> dict[str, Any]:
+    """Returns the records in force, and the removal of what they cover (only ids that are in state)."""
+    raw_ids = {str(entry.message.id) for entry in standing.raw}
     return {
-        "summary_history": [to_entry(record) for record in in_force],
+        "summary_history": [to_entry(record) for record in standing.in_force],
         "messages": [RemoveMessage(str(m.id)) for m in state["messages"] if str(m.id) not in raw_ids],
     }

@@ -8,9 +8,9 @@ from graph.core.casual import is_casual
 @pytest.mark.parametrize(
     "text",
     [
-        "안녕하세요!", "안녕", "고마워요 ㅎㅎ", "네 알겠습니다", "정말 감사합니다~", 
-        "수고하셨습니다", "ㅋㅋㅋ",
-        "좋아요",         "안녕히 계세요", "다음에 봐요", "오케이", "Hi", "hello there", "thanks a lot!", "Thank you so much",
+        "안녕하세요!", "안녕", "고마워요 ㅎㅎ", "네 알겠습니다", "정말 감사합니다~", "수고하셨습니다", "ㅋㅋㅋ",
+        "좋아요", "안녕히 계세요", "다음에 봐요", "오케이", "Hi", "hello there", "thanks a lot!",
+        "Thank you so much",
         "ok got it", "bye!", "thanks, see you tomorrow", "good morning", "👍", "🙏 감사합니다",
     ],
 )  # fmt: skip

@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from graph import should_summarize
 from graph.core.record import ArchivedMessage
 from graph.core.schedule import Block, due_blocks, round_rate, source_key, target_chars
+from graph.core.standing import FoldOrder
+from graph.core.strategy.interval import block_order
 from graph.error import InputError
 
 
@@ -52,20 +54,24 @@ def test_rate_outside_its_bounds_is_refused(rate: float) -> None:
     assert refused.value.reason == "bad_rate"
 
 
-def archived(text: str, message_id: str) -> ArchivedMessage:
-    message: AnyMessage = HumanMessage(text, id=message_id)
-    return ArchivedMessage(1, 1, 1, message, len(text), 1, datetime(2026, 1, 1, tzinfo=UTC))
+def order_of(text: str = "a", message_id: str = "1", rate: float = 0.3) -> FoldOrder:
+    entry = ArchivedMessage(1, 1, 1, HumanMessage(text, id=message_id), 100, 30, datetime(2026, 1, 1, tzinfo=UTC))
+    return block_order([entry], rate)
 
 
 def test_key_changes_with_all_that_a_summary_depends_on() -> None:
-    source = [archived("a", "1")]
-    base = source_key(source, rate=0.3, model="m", prompt_version="1")
-    assert base == source_key(source, rate=0.3, model="m", prompt_version="1")
+    base = source_key(order_of(), model="m", prompt_version="1")
+    assert base == source_key(order_of(), model="m", prompt_version="1")
     others = [
-        source_key([archived("b", "1")], rate=0.3, model="m", prompt_version="1"),
-        source_key([archived("a", "2")], rate=0.3, model="m", prompt_version="1"),
-        source_key(source, rate=0.35, model="m", prompt_version="1"),
-        source_key(source, rate=0.3, model="n", prompt_version="1"),
-        source_key(source, rate=0.3, model="m", prompt_version="2"),
+        source_key(order_of(text="b"), model="m", prompt_version="1"),
+        source_key(order_of(message_id="2"), model="m", prompt_version="1"),
+        source_key(order_of(rate=0.35), model="m", prompt_version="1"),
+        source_key(order_of(), model="n", prompt_version="1"),
+        source_key(order_of(), model="m", prompt_version="2"),
     ]
     assert len({base, *others}) == 6
+
+
+def test_coverage_that_ends_inside_a_block_leaves_a_shorter_block() -> None:
+    assert due_blocks(7, 2) == (Block(3, 3), Block(4, 6))
+    assert due_blocks(5, 4) == ()

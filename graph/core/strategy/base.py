@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage
 
 from graph.core.assembly import ModelInput, SystemPart
 from graph.core.record import HistoryEntry
-from graph.core.schedule import Block
+from graph.core.standing import FoldOrder, Standing
 
 
 class Strategy(Protocol):
@@ -19,8 +19,12 @@ class Strategy(Protocol):
     def name(self) -> str:
         """The name by which sessions choose it."""
 
-    def due_blocks(self, complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
-        """Returns the blocks to fold now, oldest first."""
+    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
+        """Returns the folds that are due, in the order in which they must come into force.
+
+        Asked when an answer is out (then they're prepared) and when the next turn begins (then they're adopted), so
+        that it must not depend on the open turn.
+        """
 
     def assemble(
         self,

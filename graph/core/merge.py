@@ -1,0 +1,60 @@
+"""When old interval records become one of the next level, so that the input stays bounded; sends nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from langchain_core.messages import HumanMessage
+
+from graph.core.adopt import MAX_SHARE, label_of
+from graph.core.record import Record
+from graph.core.standing import FoldOrder
+
+NEWEST_KEPT: Final = 16
+RECORDS_BUDGET_TOKENS: Final = 8_000
+MERGED_TOGETHER: Final = 8
+MERGED_TOKENS: Final = 600
+
+
+def merge_order(in_force: Sequence[Record], rate: float) -> FoldOrder | None:
+    """Returns the one merge that is due: the oldest 8 records of one level, or None.
+
+    The newest 16 records are never merged. A turn is re-summarised once a level, so at most log8(records) times.
+
+    Args:
+        in_force: The records in force, oldest first.
+        rate: The compression rate in force now; the merge only keeps it, its length comes from the budget.
+    """
+    if sum(record.summary_tokens for record in in_force) <= RECORDS_BUDGET_TOKENS:
+        return None
+    old = in_force[: max(0, len(in_force) - NEWEST_KEPT)]
+    runs = [list(run) for _, run in groupby(old, key=lambda record: record.level)]
+    # The lowest level first: its records are the largest and the most.
+    due = min((run for run in runs if len(run) >= MERGED_TOGETHER), key=lambda run: run[0].level, default=None)
+    return None if due is None else _order(due[:MERGED_TOGETHER], rate)
+
+
+def _order(sources: Sequence[Record], rate: float) -> FoldOrder:
+    texts = [label_of(record.turns) + record.summary for record in sources]
+    chars = sum(len(text) for text in texts)
+    tokens = sum(record.summary_tokens for record in sources)
+    return FoldOrder(
+        kind="merge",
+        level=sources[0].level + 1,
+        turns=tuple(turn for record in sources for turn in record.turns),
+        from_position=sources[0].from_position,
+        to_position=sources[-1].to_position,
+        messages=tuple(HumanMessage(text) for text in texts),
+        source_ids=tuple(record.id for record in sources),
+        original_chars=sum(record.original_chars for record in sources),
+        source_chars=chars,
+        source_tokens=tokens,
+        # A draft may be a quarter over its target and must still be within the bound.
+        target_chars=max(1, int(MERGED_TOKENS / MAX_SHARE * chars / max(1, tokens))),
+        rate=rate,
+        sources=tuple(record.id for record in sources),
+        style="merge",
+        is_waited=False,
+    )

@@ -1,0 +1,67 @@
+"""How a session stands when a strategy is asked what to fold; knows nothing of where it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from langchain_core.messages import AnyMessage
+
+from graph.core.record import ArchivedMessage, Record, RecordKind
+
+PromptStyle = Literal["plain", "merge", "rolling", "structured"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a strategy decides on.
+
+    Attributes:
+        complete_turns: How many turns of the session have their answer.
+        in_force: The records in force, oldest first; together they cover the session's beginning without a gap.
+        raw: The live messages that no record covers, oldest first; those of an open turn included.
+        rate: The compression rate in force now.
+    """
+
+    complete_turns: int
+    in_force: Sequence[Record]
+    raw: Sequence[ArchivedMessage]
+    rate: float
+
+    @property
+    def complete_raw(self) -> list[ArchivedMessage]:
+        """The raw messages of turns that have their answer."""
+        return [entry for entry in self.raw if entry.turn <= self.complete_turns]
+
+
+@dataclass(frozen=True)
+class FoldOrder:
+    """A fold that is due: what it covers, what the summariser reads, and how long the result shall be.
+
+    Attributes:
+        turns: All turn numbers that it covers, its sources' included.
+        messages: What the summariser reads: messages, or older summaries as messages.
+        source_ids: Ids of the messages read, for the key; they change when a turn gets another attempt.
+        original_chars: Characters of everything it stands for in the archive.
+        source_chars: Characters of what the summariser reads; the result must be smaller.
+        sources: Ids of the records whose place it takes.
+        style: Which prompt asks for it.
+        is_waited: Whether a turn may wait for it (once, and for a bounded time).
+    """
+
+    kind: RecordKind
+    level: int
+    turns: tuple[int, ...]
+    from_position: int
+    to_position: int
+    messages: tuple[AnyMessage, ...]
+    source_ids: tuple[str, ...]
+    original_chars: int
+    source_chars: int
+    source_tokens: int
+    target_chars: int
+    rate: float
+    sources: tuple[str, ...] = ()
+    style: PromptStyle = "plain"
+    is_waited: bool = True
