@@ -12,7 +12,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.casual import is_casual
-from graph.core.notice import is_notice
+from graph.core.phrase import is_own_phrase
 from graph.core.sentence import content_terms, split_sentences
 from graph.core.turn import text_of
 
@@ -26,7 +26,8 @@ _IDENTIFIER: Final = re.compile(
     r"https?://|\b\w+[_/@]\w+|\b[A-Za-z]+-?\d+|\b\d+\.\d+|\b[a-z]+[A-Z]\w+|`[^`]+`|\b[A-Z]{2,}\b"
 )
 _NAME: Final = re.compile(
-    r"(?<=[a-z,;:] )[A-Z][a-z]+|[가-힣]{2,4}(?:님|씨)\b|이름[은이]|[Mm]y name|\bI(?:'m| am) [A-Z]|(?:저|나)는 \w{2,10}(?:이?고|이?며|입니다|이?예요|이에요|이?야)\b"
+    r"(?<=[a-z,;:] )[A-Z][a-z]+|[가-힣]{2,4}(?:님|씨)\b|이름[은이]|[Mm]y name|\bI(?:'m| am) [A-Z]"
+    r"|(?:저|나)는 \w{2,10}(?:이?고|이?며|입니다|이?예요|이에요|이?야)\b"
 )
 _DECISION: Final = re.compile(
     r"결정|확정|하기로|예정|마감|변경|바꾸|바꿔|바꿀|취소|선택|필요|반드시|중요|선호|좋아|싫어|원해|목표|예산|기한"
@@ -139,7 +140,7 @@ def _collect(messages: Sequence[AnyMessage]) -> tuple[list[_Sentence], list[_Sen
                 continue
             seen.add(key)
             sentence = _Sentence(len(seen), text, frozenset(content_terms(text)), _speaker_weight(message, text))
-            (dull if not sentence.terms or is_notice(text) or is_casual(text) else useful).append(sentence)
+            (dull if not sentence.terms or is_own_phrase(text) or is_casual(text) else useful).append(sentence)
     return useful, dull
 
 

@@ -11,7 +11,7 @@ _ABBREVIATION: Final = re.compile(
 )
 # An end is followed by a space, or by Hangul where the space was left out. So 3.14, v1.2.3 and URLs stay whole.
 _END: Final = re.compile(
-    r"(?:[.!?…]+[\"'”’」』)\]]*(?=\s)|[。！？]+[”’」』]*|(?<=[다요죠까음임함])[.!?]+(?=[가-힣]))\s*"
+    r"(?:(?<![.!?…])[.!?…]+[\"'”’」』)\]]*(?=\s)|[。！？]+[”’」』]*|(?<=[다요죠까음임함])[.!?]+(?=[가-힣]))\s*"
 )
 _NUMBERED: Final = re.compile(r"(?:^|\s)\d{1,4}\.$")
 _MARK: Final = re.compile(r"^(?:[-*•·▪]\s+|#{1,6}\s+|>\s?)+")
@@ -51,10 +51,10 @@ def _split_line(line: str) -> list[str]:
     sentences: list[str] = []
     start = 0
     for end in _END.finditer(line):
-        before = line[start : end.end()].rstrip()
-        if _ABBREVIATION.search(before[-12:]) or _NUMBERED.search(before[-6:]):
+        before = line[max(start, end.end() - 12) : end.end()].rstrip()
+        if _ABBREVIATION.search(before) or _NUMBERED.search(before):
             continue
-        sentences.append(before)
+        sentences.append(line[start : end.end()].rstrip())
         start = end.end()
     sentences.append(line[start:].strip())
     return [sentence for sentence in sentences if not _RULE.fullmatch(sentence)]

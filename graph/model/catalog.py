@@ -1,0 +1,109 @@
+"""Which models an endpoint lists and how much each can read; knows nothing of how the list is fetched."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from graph.error import ModelError
+
+_FRESH_SECONDS: Final = 300.0
+_FAILED_FRESH_SECONDS: Final = 30.0
+_WINDOW_FIELDS: Final = (
+    "loaded_context_length",
+    "max_model_len",
+    "context_length",
+    "context_window",
+    "max_context_length",
+)
+_NO_CHAT: Final = re.compile(
+    r"embed|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|rerank|sora|babbage|davinci", re.IGNORECASE
+)
+_WINDOWS: Final = (
+    ("gpt-5", 400_000),
+    ("gpt-4.1", 1_047_576),
+    ("gpt-4o", 128_000),
+    ("gpt-4-turbo", 128_000),
+    ("gpt-oss", 131_072),
+    ("o1", 200_000),
+    ("o3", 200_000),
+    ("o4", 200_000),
+    ("claude", 200_000),
+    ("gemini", 1_000_000),
+    ("llama3", 128_000),
+    ("llama-3", 128_000),
+    ("deepseek", 64_000),
+    ("mistral", 32_768),
+    ("qwen", 32_768),
+)
+UNKNOWN_WINDOW_TOKENS: Final = 8_192
+
+Fetch = Callable[[], Iterable[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """A chat model of the endpoint; `window_tokens` is None if the endpoint doesn't say."""
+
+    name: str
+    window_tokens: int | None
+
+
+class Catalog:
+    """The endpoint's models, fetched at first use and kept for five minutes (half a minute if that failed).
+
+    Args:
+        fetch: Gets the entries of the endpoint's list; may raise ModelError.
+        clock: Seconds that never go back.
+    """
+
+    def __init__(self, fetch: Fetch, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._entries: tuple[CatalogEntry, ...] = ()
+        self._error: ModelError | None = None
+        self._expires_at = float("-inf")
+
+    def entries(self) -> tuple[CatalogEntry, ...]:
+        """Returns the chat models in the order of the endpoint.
+
+        Raises:
+            ModelError: The endpoint can't be asked, and never could.
+        """
+        with self._lock:
+            if self._clock() >= self._expires_at:
+                self._renew()
+            if self._error is not None and not self._entries:
+                raise type(self._error)(self._error.detail)
+            return self._entries
+
+    def _renew(self) -> None:
+        try:
+            found = (entry for item in self._fetch() if (entry := _to_entry(item)) is not None)
+            self._entries = tuple(found)
+            self._error = None
+        except ModelError as error:
+            self._error = error
+        fresh_seconds = _FRESH_SECONDS if self._error is None else _FAILED_FRESH_SECONDS
+        self._expires_at = self._clock() + fresh_seconds
+
+
+def guess_window_tokens(name: str) -> int:
+    """Returns the context window of a model by its name's beginning; 8,192 for a name that we don't know."""
+    known = name.rsplit("/", 1)[-1].lower()
+    return next((tokens for prefix, tokens in _WINDOWS if known.startswith(prefix)), UNKNOWN_WINDOW_TOKENS)
+
+
+def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:
+    """Returns the entry of one item, or None if it's no chat model."""
+    name = item.get("id")
+    if not isinstance(name, str) or not name or _NO_CHAT.search(name):
+        return None
+    sizes = (item.get(field) for field in _WINDOW_FIELDS)
+    window = next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and size > 0), None)
+    return CatalogEntry(name, window)

@@ -1,0 +1,33 @@
+"""LangChain's OpenAI client with what it drops put back; imported late, by the factory alone, as it takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_openai import ChatOpenAI
+
+from graph.error import BadResponseError
+
+
+class EndpointChat(ChatOpenAI):
+    """`ChatOpenAI` that keeps refusals and names a malformed stream as such."""
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401  # passed on as they come
+        try:
+            async for chunk in super()._astream(*args, **kwargs):
+                yield chunk
+        except (AttributeError, IndexError, KeyError, TypeError):
+            # The client trusts the shape of what it parsed: JSON of another shape fails like a defect of its own.
+            raise BadResponseError from None
+
+    def _convert_chunk_to_generation_chunk(
+        self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
+    ) -> ChatGenerationChunk | None:
+        generation = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
+        choices = chunk.get("choices") or [{}]
+        refusal = (choices[0].get("delta") or {}).get("refusal")
+        if generation is not None and refusal:
+            generation.message.additional_kwargs["refusal"] = refusal
+        return generation

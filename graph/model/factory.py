@@ -1,0 +1,206 @@
+"""Makes chat models and summarisers for the endpoint that the settings name; knows nothing of sessions or turns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import SecretStr
+
+from graph.error import ModelError, ModelMissingError
+from graph.model.call import ModelCaller
+from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
+from graph.model.offline import OFFLINE_NAME, OfflineChat
+from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
+from graph.settings import Settings
+from graph.view import ModelOption
+
+if TYPE_CHECKING:
+    import httpx2
+
+_OPENAI_URL: Final = "https://api.openai.com/v1"
+_OPENAI_DEFAULT: Final = "gpt-4o-mini"
+_NO_KEY: Final = "not-needed"
+_LIST_SECONDS: Final = 5.0
+
+
+class ChatModels:
+    """The models of one server. Nothing is sent to the endpoint before a model is used or the list is asked for.
+
+    Attributes:
+        caller: Makes the calls of these models, and of no others: their connections live on its loop.
+    """
+
+    def __init__(self, settings: Settings, caller: ModelCaller) -> None:
+        self.caller = caller
+        self._settings = settings
+        self._catalog = Catalog(self._list_models)
+        self._lock = threading.Lock()
+        self._chats: dict[str, BaseChatModel] = {}
+        self._connections: httpx2.AsyncClient | None = None
+
+    @property
+    def default_name(self) -> str:
+        """The model of a new session; "" while it depends on the endpoint's list and that can't be had."""
+        try:
+            return self.resolve("")
+        except ModelError:
+            return ""
+
+    def resolve(self, name: str) -> str:
+        """Returns the name of the model that really answers for a session's model name.
+
+        "" and the offline model's name mean the default one; without an endpoint every name means the offline model.
+
+        Raises:
+            ModelError: The default depends on the endpoint's list, and that can't be had.
+        """
+        settings = self._settings
+        if settings.is_offline:
+            return OFFLINE_NAME
+        if name not in ("", OFFLINE_NAME):
+            return name
+        if settings.chat_model is not None:
+            return settings.chat_model
+        return self._choose_default()
+
+    def chat(self, name: str) -> BaseChatModel:
+        """Returns the chat model for a session's model name; the same one each time.
+
+        Raises:
+            ModelError: As `resolve`.
+        """
+        resolved = self.resolve(name)
+        with self._lock:
+            if resolved not in self._chats:
+                self._chats[resolved] = OfflineChat() if self._settings.is_offline else self._make(resolved)
+            return self._chats[resolved]
+
+    def summary_name(self, chat_name: str) -> str:
+        """Returns the name of the model that summarises for sessions of this chat model."""
+        return self._settings.chat_summary_model or chat_name
+
+    def summariser(self, name: str) -> Summariser:
+        """Returns the summariser that works by this model.
+
+        Raises:
+            ModelError: As `resolve`.
+        """
+        if self._settings.is_offline:
+            return ExtractiveSummariser()
+        resolved = self.resolve(name)
+        return ModelSummariser(
+            self.chat(resolved),
+            self.caller,
+            resolved,
+            attempts=self._settings.model_attempts,
+            window_tokens=self.window_tokens(resolved),
+        )
+
+    def options(self) -> tuple[ModelOption, ...]:
+        """Returns the models to choose from: the configured ones first, then those that the endpoint lists."""
+        if self._settings.is_offline:
+            return (ModelOption(OFFLINE_NAME, is_offline=True),)
+        listed = [entry.name for entry in self._entries_or_none()]
+        names = dict.fromkeys(name for name in (self.default_name, *sorted(listed)) if name)
+        return tuple(ModelOption(name, is_offline=False) for name in names)
+
+    def window_tokens(self, name: str) -> int:
+        """Returns the context window: as set, as the endpoint lists it, or by the name; 8,192 if none is known."""
+        if self._settings.model_window_tokens is not None:
+            return self._settings.model_window_tokens
+        if self._settings.is_offline:
+            return UNKNOWN_WINDOW_TOKENS
+        # OpenAI's own list says nothing of windows: no need to wait for it.
+        entries = self._entries_or_none() if self._settings.openai_base_url else ()
+        listed = next((entry.window_tokens for entry in entries if entry.name == name), None)
+        return listed or guess_window_tokens(name)
+
+    def is_offline(self, name: str) -> bool:  # noqa: ARG002  # asked for a model, answered alike for all of a server
+        """Whether sessions of this model are answered by the embedded model."""
+        return self._settings.is_offline
+
+    def close(self) -> None:
+        """Closes the connections."""
+        if self._connections is not None:
+            self.caller.run(self._connections.aclose, deadline_seconds=_LIST_SECONDS)
+
+    def _choose_default(self) -> str:
+        """Returns OpenAI's usual model where it is likely there, else the first that the endpoint lists."""
+        has_key = self._settings.openai_api_key is not None
+        if has_key and self._settings.openai_base_url is None:
+            return _OPENAI_DEFAULT
+        try:
+            listed = [entry.name for entry in self._catalog.entries()]
+        except ModelError:
+            if has_key:
+                return _OPENAI_DEFAULT
+            raise
+        if not listed:
+            raise ModelMissingError
+        return _OPENAI_DEFAULT if has_key and _OPENAI_DEFAULT in listed else listed[0]
+
+    def _entries_or_none(self) -> tuple[CatalogEntry, ...]:
+        try:
+            return self._catalog.entries()
+        except ModelError:
+            return ()
+
+    def _list_models(self) -> list[Mapping[str, Any]]:
+        from openai import AsyncOpenAI  # noqa: PLC0415  # slow to import, and the offline model never needs it
+
+        client = AsyncOpenAI(
+            api_key=self._key, base_url=self._url, max_retries=0, timeout=_LIST_SECONDS, http_client=self._connect()
+        )
+        answer = self.caller.run(lambda: client.get("/models", cast_to=object), deadline_seconds=_LIST_SECONDS)
+        items = answer.get("data") if isinstance(answer, dict) else None
+        return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+    def _make(self, name: str) -> BaseChatModel:
+        from graph.model.endpoint import EndpointChat  # noqa: PLC0415  # slow to import, see there
+
+        return EndpointChat(
+            model=name,
+            api_key=SecretStr(self._key),
+            base_url=self._url,
+            timeout=self._settings.model_deadline_seconds,
+            max_retries=0,
+            stream_usage=True,
+            stream_chunk_timeout=None,
+            use_responses_api=False,
+            openai_proxy=None,
+            http_async_client=self._connect(),
+        )
+
+    def _connect(self) -> httpx2.AsyncClient:
+        """Returns the one pool of connections; LangChain's own is shared by all of a process, across event loops."""
+        from openai import DefaultAsyncHttpx2Client  # noqa: PLC0415  # slow to import, and offline never needs it
+
+        if self._connections is None:
+            self._connections = DefaultAsyncHttpx2Client()
+        return self._connections
+
+    @property
+    def _key(self) -> str:
+        # Local servers take any key, and the client refuses to start without one.
+        return self._settings.openai_api_key.get_secret_value() if self._settings.openai_api_key else _NO_KEY
+
+    @property
+    def _url(self) -> str:
+        # Given in any case: left out, the client would read other variables than the settings do.
+        return self._settings.openai_base_url or _OPENAI_URL
+
+
+@contextmanager
+def open_models(settings: Settings) -> Iterator[ChatModels]:
+    """Opens the models of these settings; their calls end and their connections close with the context."""
+    secrets = [settings.openai_api_key.get_secret_value()] if settings.openai_api_key else []
+    with ModelCaller(secrets=secrets) as caller:
+        models = ChatModels(settings, caller)
+        try:
+            yield models
+        finally:
+            models.close()

@@ -1,0 +1,188 @@
+"""Makes the text of a summary, by a model or by picking sentences; knows nothing of records or of when to fold."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from graph.core.extract import extract_summary
+from graph.core.language import user_language
+from graph.core.token import estimate_tokens, message_tokens, sum_tokens
+from graph.core.turn import text_of
+from graph.model.call import ChatRunnable, ModelCaller
+from prompt.summary import summary_generator
+
+_SOURCE_SHARE: Final = 0.75
+_PROMPT_TOKENS: Final = 1_000
+
+
+@dataclass(frozen=True)
+class SummaryDraft:
+    """A summary as it was made, not yet adopted.
+
+    Attributes:
+        input_tokens: Tokens read to make it, over all calls.
+        output_tokens: Tokens written.
+        is_usage: Whether the provider reported both (else they're our estimate).
+    """
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    is_usage: bool
+
+
+class Summariser(Protocol):
+    """Makes summaries; `name` says by what, `prompt_version` by which words."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, or "extractive"."""
+
+    @property
+    def prompt_version(self) -> str:
+        """Changes whenever the same source would be asked for in other words."""
+
+    def summarise(
+        self,
+        messages: Sequence[AnyMessage],
+        target_chars: int,
+        *,
+        feedback: str = "",
+        stop: threading.Event,
+        deadline_seconds: float,
+    ) -> SummaryDraft:
+        """Returns a summary of about `target_chars` characters.
+
+        Args:
+            messages: What to condense, tool results included.
+            target_chars: Length to aim at.
+            feedback: What was wrong with the draft before, "" at the first try.
+            stop: When set, the making ends at once.
+            deadline_seconds: For the whole making.
+
+        Raises:
+            TurnStoppedSignal: `stop` was set.
+            ModelError: The model failed.
+        """
+
+
+class ExtractiveSummariser:
+    """Picks the sentences that carry most; needs no model and no network, and costs no tokens."""
+
+    name = "extractive"
+    prompt_version = "1"
+
+    def summarise(
+        self,
+        messages: Sequence[AnyMessage],
+        target_chars: int,
+        *,
+        feedback: str = "",  # noqa: ARG002  # the same source gives the same sentences, whatever was wrong with them
+        stop: threading.Event,  # noqa: ARG002  # done in milliseconds
+        deadline_seconds: float,  # noqa: ARG002  # done in milliseconds
+    ) -> SummaryDraft:
+        """Returns the picked sentences; see `Summariser.summarise`."""
+        return SummaryDraft(extract_summary(messages, target_chars), 0, 0, is_usage=False)
+
+
+class ModelSummariser:
+    """Asks a chat model for the summary in one user message.
+
+    Args:
+        model: The chat model.
+        caller: Makes the calls.
+        name: The model's name.
+        attempts: How often one call is made at most.
+        window_tokens: The model's context window; a larger source is condensed in parts, which are joined.
+    """
+
+    prompt_version = summary_generator.PROMPT_VERSION
+
+    def __init__(
+        self, model: ChatRunnable, caller: ModelCaller, name: str, *, attempts: int, window_tokens: int
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._caller = caller
+        self._attempts = attempts
+        self._source_tokens = max(_PROMPT_TOKENS, int(window_tokens * _SOURCE_SHARE) - _PROMPT_TOKENS)
+
+    def summarise(
+        self,
+        messages: Sequence[AnyMessage],
+        target_chars: int,
+        *,
+        feedback: str = "",
+        stop: threading.Event,
+        deadline_seconds: float,
+    ) -> SummaryDraft:
+        """Returns the model's summary; see `Summariser.summarise`."""
+        ends_at = time.monotonic() + deadline_seconds
+        language = user_language(messages)
+        parts = list(_split(messages, self._source_tokens))
+        sizes = [sum_tokens(part) for part in parts]
+        drafts = []
+        for part, size in zip(parts, sizes, strict=True):
+            share = size / sum(sizes) if sum(sizes) else 1.0
+            prompt = summary_generator.get_prompt(part, max(1, int(target_chars * share)), feedback, language)
+            drafts.append(self._ask(prompt, stop, max(0.0, ends_at - time.monotonic())))
+        return SummaryDraft(
+            "\n".join(draft.text for draft in drafts),
+            sum(draft.input_tokens for draft in drafts),
+            sum(draft.output_tokens for draft in drafts),
+            is_usage=all(draft.is_usage for draft in drafts),
+        )
+
+    def _ask(self, prompt: str, stop: threading.Event, deadline_seconds: float) -> SummaryDraft:
+        answer = self._caller.call(
+            self._model,
+            [HumanMessage(prompt)],
+            stop=stop,
+            deadline_seconds=deadline_seconds,
+            attempts=self._attempts,
+        )
+        text = text_of(answer.message).strip()
+        if answer.usage is None:
+            return SummaryDraft(text, estimate_tokens(prompt), estimate_tokens(text), is_usage=False)
+        return SummaryDraft(text, answer.usage.input_tokens, answer.usage.output_tokens, is_usage=True)
+
+
+def _split(messages: Sequence[AnyMessage], limit_tokens: int) -> Iterator[list[AnyMessage]]:
+    """Splits messages into parts of at most that many tokens, in order; a message larger than that is cut."""
+    part: list[AnyMessage] = []
+    part_tokens = 0
+    for message in (piece for whole in messages for piece in _cut(whole, limit_tokens)):
+        tokens = message_tokens(message)
+        if part and part_tokens + tokens > limit_tokens:
+            yield part
+            part, part_tokens = [], 0
+        part.append(message)
+        part_tokens += tokens
+    yield part
+
+
+def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
+    """Cuts one message into pieces of at most that many tokens, between words where it can; nothing is lost."""
+    tokens = message_tokens(message)
+    if tokens <= limit_tokens:
+        yield message
+        return
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    text = "\n".join([text_of(message), *(f"(tool call: {call['name']}({call['args']}))" for call in calls)])
+    changes = {"content": "", "tool_calls": []} if calls else {"content": ""}
+    bare = message.model_copy(update=changes)
+    while text:
+        # Dense stretches have more tokens per character than the whole: the estimate is made for each piece anew.
+        chars = max(1, len(text) * limit_tokens // max(1, estimate_tokens(text)))
+        while chars > 1 and estimate_tokens(text[:chars]) > limit_tokens:
+            chars = chars * 9 // 10
+        space = text.rfind(" ", chars // 2, chars)
+        end = space + 1 if space > 0 and chars < len(text) else chars
+        yield bare.model_copy(update={"content": text[:end]})
+        text = text[end:]

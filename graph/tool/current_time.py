@@ -1,0 +1,52 @@
+"""The tool that tells the time in a zone; knows nothing of models."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, Field
+
+from graph.core.zone import find_zone
+from graph.tool.context import ToolContext
+
+_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_EXAMPLES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, UTC"
+
+
+class _Arguments(BaseModel):
+    timezone: str = Field("", description=f"IANA time zone, e.g. {_EXAMPLES}. Empty for the user's own zone.")
+
+
+def build_current_time(context: ToolContext) -> BaseTool:
+    """Returns `get_current_time`; without a zone it tells the user's own time."""
+
+    def get_current_time(timezone: str = "") -> str:
+        name = timezone.strip() or context.time_zone or "UTC"
+        zone = _open_zone(name) or _open_zone(find_zone(name))
+        if zone is None:
+            return f"There is no time zone {name[:60]!r}. Use an IANA name such as {_EXAMPLES}."
+        return tell_time(context.clock().astimezone(zone), zone.key)
+
+    return StructuredTool(
+        name="get_current_time",
+        description="Tells the current date, time and weekday in a time zone. 현재 날짜, 시각, 요일을 알려 줍니다.",
+        args_schema=_Arguments,
+        func=get_current_time,
+    )
+
+
+def tell_time(moment: datetime, zone: str) -> str:
+    """Renders a moment as `2026-11-21 08:50:12 Saturday, Asia/Seoul (UTC+09:00)`."""
+    offset = f"{moment:%z}"
+    return f"{moment:%Y-%m-%d %H:%M:%S} {_WEEKDAYS[moment.weekday()]}, {zone} (UTC{offset[:3]}:{offset[3:5]})"
+
+
+def _open_zone(name: str) -> ZoneInfo | None:
+    """Returns the zone of that IANA name, or None; a name may be any text that a model made up."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None

@@ -1,0 +1,21 @@
+"""The tools that a model may call; a new one is a file beside this and a line here."""
+
+from __future__ import annotations
+
+from langchain_core.tools import BaseTool
+
+from graph.tool.context import ToolContext
+from graph.tool.current_time import build_current_time
+from graph.tool.reasoning import build_reasoning
+from graph.tool.web_search import build_web_search
+
+__all__ = ["ToolContext", "build_tools"]
+
+
+def build_tools(context: ToolContext) -> list[BaseTool]:
+    """Returns the tools for one run, always in this order and with the same schemas: the cached prefix has them."""
+    return [
+        build_current_time(context),
+        build_web_search(context),
+        build_reasoning(context),
+    ]
