@@ -1,0 +1,54 @@
+"""Starts Turnfold: the page, `/health`, the security headers and the service's life; knows nothing of what they do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from component import door
+from component.security import SecurityHeaders
+from graph.error import TurnfoldError
+from graph.service import open_service
+from graph.settings import load_settings
+
+
+@asynccontextmanager
+async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Keeps the service open for as long as the server runs."""
+    with ExitStack() as stack:
+        try:
+            service = stack.enter_context(open_service(load_settings()))
+        except TurnfoldError as error:
+            # The server prints what ends its start with a traceback; a wrong setting needs its sentence alone.
+            sys.tracebacklimit = 0
+            message = f"Turnfold can't start: {error}"
+            raise SystemExit(message) from None
+        door.provide(service)
+        stack.callback(door.provide, None)
+        yield {}
+
+
+def health(_request: Request) -> JSONResponse:
+    """Answers whether the service can work."""
+    try:
+        door.current().health()
+    except TurnfoldError as error:
+        return JSONResponse({"status": error.code}, status_code=503)
+    return JSONResponse({"status": "ok"})
+
+
+app = st.App(
+    Path(__file__).parent / "component" / "page.py",
+    lifespan=lifespan,
+    routes=[Route("/health", health)],
+    middleware=[Middleware(SecurityHeaders)],
+)

@@ -1,0 +1,86 @@
+"""What a click or a sent message does, as widget callbacks; draws nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import streamlit as st
+
+from component import door, visit
+from graph.error import TurnfoldError
+
+
+def send_typed() -> None:
+    """Sends what was typed; if it can't be taken, the text goes back into its field."""
+    text = st.session_state[visit.ASK]
+    if text and not send(text):
+        st.session_state[visit.ASK] = text
+
+
+def send(text: str) -> bool:
+    """Sends a message to the open session, or begins one; returns whether it was taken."""
+    service = door.current()
+    identifier = visit.session_id() or service.new_session_id()
+    message_id = f"user-{uuid4().hex}"
+    if not _try(lambda: service.send(identifier, text, message_id=message_id, options=visit.options())):
+        return False
+    if identifier != visit.session_id():
+        visit.open_session(identifier)
+    return True
+
+
+def send_suggestion(text: str) -> None:
+    """Sends one of the suggestions of the empty page."""
+    send(text)
+
+
+def stop(identifier: str) -> None:
+    """Asks the running turn of a session to stop."""
+    _try(lambda: door.current().stop(identifier))
+
+
+def retry(identifier: str) -> None:
+    """Tries a failed or stopped last turn again."""
+    _try(lambda: door.current().retry(identifier, options=visit.options()))
+
+
+def regenerate(identifier: str) -> None:
+    """Asks for another answer to the last message."""
+    _try(lambda: door.current().regenerate(identifier, options=visit.options()))
+
+
+def configure() -> None:
+    """Keeps the changed settings with the open session; without one they wait for the first message."""
+    identifier = visit.session_id()
+    if identifier is None:
+        return
+    chosen = visit.options()
+    _try(
+        lambda: door.current().configure(
+            identifier, compression_rate=chosen.compression_rate, strategy=chosen.strategy, model=chosen.model
+        )
+    )
+
+
+def rename(identifier: str, title: str) -> bool:
+    """Gives a session another title; returns whether it was taken."""
+    return _try(lambda: door.current().rename(identifier, title.strip()))
+
+
+def delete(identifier: str) -> bool:
+    """Removes a session and leaves it if it was open; returns whether it's gone."""
+    is_gone = _try(lambda: door.current().delete(identifier))
+    if is_gone and identifier == visit.session_id():
+        visit.open_session(None)
+    return is_gone
+
+
+def _try(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except TurnfoldError as error:
+        visit.set_notice(error)
+        return False
+    visit.clear_notice()
+    return True

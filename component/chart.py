@@ -1,0 +1,60 @@
+"""Draws the tokens sent against the full history; knows nothing of where the figures come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from component.word import Words
+from graph.view import ChartPoint
+
+HEIGHT_PIXELS = 220
+_POINTS_WITH_DOTS = 40
+_RULE_COLOUR = "#8a9692"  # seen on white and on near-black alike
+
+
+def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
+    """Draws one line for what was sent, one for the full history, and a rule at each turn that brought a summary."""
+    if not points:
+        st.markdown(f":small[:gray[{words.chart_empty}]]")
+        return
+    # Imported late: it takes half a second, and most drawings of the page have no chart.
+    import altair as alt  # noqa: PLC0415
+
+    rows = [
+        {"turn": point.turn, "tokens": tokens, "kind": kind}
+        for point in points
+        for kind, tokens in ((words.chart_sent, point.sent_tokens), (words.chart_full, point.full_tokens))
+    ]
+    kinds = [words.chart_sent, words.chart_full]
+    is_short = len(points) <= _POINTS_WITH_DOTS
+    lines = (
+        alt.Chart({"values": rows})
+        .mark_line(point=is_short)
+        .encode(
+            x=alt.X(
+                "turn:Q",
+                title=words.chart_turn,
+                axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+                scale=alt.Scale(domain=[1, max(points[-1].turn, 2)], nice=False),
+            ),
+            y=alt.Y("tokens:Q", title=words.chart_tokens, axis=alt.Axis(format=",d")),
+            color=alt.Color("kind:N", title=None, sort=kinds, legend=alt.Legend(orient="top")),
+            strokeDash=alt.StrokeDash("kind:N", title=None, sort=kinds, legend=alt.Legend(orient="top")),
+            tooltip=[
+                alt.Tooltip("turn:Q", title=words.chart_turn),
+                alt.Tooltip("kind:N", title=" "),
+                alt.Tooltip("tokens:Q", title=words.chart_tokens, format=",d"),
+            ],
+        )
+    )
+    folds = [{"turn": point.turn} for point in points if point.has_fold]
+    rules = alt.Chart({"values": folds}).mark_rule(color=_RULE_COLOUR, strokeDash=[2, 3]).encode(x="turn:Q")
+    last = points[-1]
+    st.altair_chart(
+        (rules + lines if is_short and folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
+        key=key,
+        alt=words.chart_alt.format(turn=last.turn, sent=last.sent_tokens, full=last.full_tokens),
+    )
+    st.markdown(f":small[:gray[{words.chart_note}]]")

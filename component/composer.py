@@ -1,0 +1,51 @@
+"""The bottom of the page: gauge, Stop, the drawer's button, the message field; knows nothing of the turns above."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from component import action, summary_panel, visit
+from component.format import format_percent, format_tokens
+from component.text import explain_error
+from component.visit import Visit
+
+
+def draw(now: Visit) -> None:
+    """Draws the bar and the field under it."""
+    with st.bottom:
+        error = visit.notice()
+        if error is not None:
+            st.error(explain_error(now.words, error), icon=":material/error:")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar"):
+            _draw_gauge(now)
+            if now.session is not None and now.session.is_running:
+                st.button(
+                    now.words.stop,
+                    key="stop",
+                    icon=":material/stop_circle:",
+                    shortcut="Escape",
+                    on_click=action.stop,
+                    args=(now.session.session_id,),
+                )
+            summary_panel.draw_drawer_button(now)
+    st.chat_input(now.words.ask, key=visit.ASK, on_submit=action.send_typed)
+
+
+def _draw_gauge(now: Visit) -> None:
+    words = now.words
+    identifier = now.session.session_id if now.session else None
+    gauge = now.service.gauge(identifier, model=st.session_state[visit.MODEL])
+    is_usage = gauge.source == "usage"
+    percent = format_percent(gauge.sent_tokens, gauge.window_tokens)
+    sent = format_tokens(gauge.sent_tokens, is_usage=is_usage)
+    mark = "" if is_usage else "≈"
+    kind = words.gauge_usage if is_usage else words.gauge_estimate
+    hint = words.gauge_help_usage if is_usage else words.gauge_help_estimate
+    note = f'<span class="wide"> · {words.offline_short}</span>' if now.service.settings.is_offline else ""
+    st.html(
+        f'<div class="gauge" title="{hint}">'
+        f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
+        f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
+        f"<span>{words.gauge} <b>{mark}{percent}%</b> · {sent} / {gauge.window_tokens:,}"
+        f'<span class="wide"> ({kind})</span>{note}</span></div>'
+    )

@@ -1,0 +1,81 @@
+"""Turns values into text fit for a label, pure; knows no language, no widget and no clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from graph.view import SessionItem
+
+DayGroup = Literal["today", "yesterday", "last_week", "older"]
+DAY_GROUPS: tuple[DayGroup, ...] = ("today", "yesterday", "last_week", "older")
+
+_LABEL_MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:])")
+_CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
+_PRICE = re.compile(r"(?<!\\)\$(?=\d)")
+
+
+def format_turns(turns: Sequence[int], dash: str = "-") -> str:
+    """Returns `1-3` for turns 1, 2, 3, and `5` for turn 5 alone."""
+    return f"{turns[0]}{dash}{turns[-1]}" if len(turns) > 1 else f"{turns[0]}"
+
+
+def format_rate(rate: float) -> str:
+    """Returns a rate as people write it: `0.3`, `0.25`."""
+    return f"{round(rate, 2):g}"
+
+
+def format_tokens(tokens: int, *, is_usage: bool) -> str:
+    """Returns a token count, marked with ≈ if it's our estimate."""
+    return f"{tokens:,}" if is_usage else f"≈{tokens:,}"
+
+
+def format_percent(part: int, whole: int) -> int:
+    """Returns the rounded percentage, at least 1 for anything that isn't nothing, 0 without a whole."""
+    return max(round(100 * part / whole), 1) if part > 0 and whole > 0 else 0
+
+
+def zone_of(name: str | None) -> tzinfo:
+    """Returns the zone of an IANA name; UTC if there is none by that name."""
+    try:
+        return ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def day_group(moment: datetime, now: datetime, zone: tzinfo) -> DayGroup:
+    """Returns the group of a time by calendar days in the user's zone; times to come count as today."""
+    days = (now.astimezone(zone).date() - moment.astimezone(zone).date()).days
+    if days <= 0:
+        return "today"
+    if days == 1:
+        return "yesterday"
+    return "last_week" if days <= 7 else "older"  # noqa: PLR2004 - the group is called "last 7 days"
+
+
+def group_sessions(
+    items: Iterable[SessionItem], now: datetime, zone: tzinfo
+) -> list[tuple[DayGroup, list[SessionItem]]]:
+    """Returns the sessions by day group, newest group first, without empty groups; order within is kept."""
+    groups: dict[DayGroup, list[SessionItem]] = {name: [] for name in DAY_GROUPS}
+    for item in items:
+        groups[day_group(item.updated_at, now, zone)].append(item)
+    return [(name, members) for name, members in groups.items() if members]
+
+
+def escape_label(text: str) -> str:
+    """Returns text on one line with all marks escaped, so that a Markdown label shows it as it is."""
+    return _LABEL_MARKS.sub(r"\\\1", " ".join(text.split()))
+
+
+def answer_markdown(text: str) -> str:
+    """Returns a model's Markdown made safe to show, code untouched.
+
+    Images become links, so nothing is ever asked for from another host; a `$` before a digit is a price, not a formula.
+    """
+    pieces = _CODE.split(text)
+    pieces[::2] = [_PRICE.sub(r"\\$", piece.replace("![", "[")) for piece in pieces[::2]]
+    return "".join(pieces)

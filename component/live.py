@@ -1,0 +1,57 @@
+"""Follows a running turn by asking the service a few times a second; knows nothing of how it runs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from component.format import answer_markdown, format_turns
+from component.step import draw_step_list
+from component.visit import Visit
+from component.word import Words
+from graph.view import LiveTurn
+
+POLL_SECONDS = 0.3
+_FRESH = "live_is_fresh"
+
+
+def draw(now: Visit, identifier: str, number: int, newest_record_id: str) -> None:
+    """Draws the running turn and keeps it up to date until it ends."""
+    st.session_state[_FRESH] = True
+    with st.chat_message("assistant"):
+        _follow(now, identifier, number, newest_record_id)
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _follow(now: Visit, identifier: str, number: int, newest_record_id: str) -> None:
+    # The drawing of the whole page has just read all of this: only a later look may ask for another one.
+    is_fresh = st.session_state.pop(_FRESH, False)
+    turn = now.service.live(identifier)
+    if not is_fresh and (turn is None or turn.number != number):
+        st.rerun()
+    if turn is None:
+        _draw_phase(now.words.phase_closing)
+        return
+    if not is_fresh and not turn.text and _has_new_record(now, identifier, newest_record_id):
+        st.rerun()
+    draw_step_list(now.words, turn.steps)
+    if turn.text:
+        with st.container(key="streaming"):
+            st.markdown(answer_markdown(turn.text), anchors=False)
+    _draw_phase(_phase(now.words, turn))
+
+
+def _has_new_record(now: Visit, identifier: str, newest_record_id: str) -> bool:
+    newest = now.service.records(identifier, last=1)
+    return bool(newest) and newest[-1].record_id != newest_record_id
+
+
+def _phase(words: Words, turn: LiveTurn) -> str:
+    if turn.stop_requested:
+        return f"{words.stopping}…"
+    if turn.phase == "folding" and turn.phase_turns:
+        return words.phase_folding.format(turns=format_turns(turn.phase_turns))
+    return {"tool": words.phase_tool, "answering": words.phase_answering}.get(turn.phase, words.phase_waiting)
+
+
+def _draw_phase(text: str) -> None:
+    st.html(f'<p class="phase" role="status">{text}</p>')

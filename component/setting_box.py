@@ -1,0 +1,72 @@
+"""The box of advanced settings; knows the widgets and their limits, not what the settings do."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from component import action, browser, visit
+from component.visit import Visit
+from component.word import LANGUAGE_NAMES, LANGUAGES
+
+
+def draw(now: Visit) -> None:
+    """Draws the box, closed."""
+    with st.expander(now.words.settings, key="settings"):
+        _draw_rate(now)
+        _draw_model(now)
+        st.segmented_control(
+            now.words.language_label,
+            LANGUAGES,
+            key=visit.LANGUAGE,
+            format_func=lambda language: LANGUAGE_NAMES[language],
+            required=True,
+            on_change=browser.keep_language,
+            width="stretch",
+        )
+        _draw_shortcuts(now)
+
+
+def _draw_rate(now: Visit) -> None:
+    words = now.words
+    with st.container(key="rate", gap=None):
+        st.slider(
+            words.rate,
+            min_value=0.1,
+            max_value=0.5,
+            step=0.05,
+            key=visit.RATE,
+            help=words.rate_help,
+            on_change=action.configure,
+        )
+        with st.container(horizontal=True, wrap=False, gap=None, key="rate_scale"):
+            st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
+            st.markdown(f":small[:gray[{words.rate_balanced}]]", text_alignment="center")
+            st.markdown(f":small[:gray[{words.rate_detailed}]]", text_alignment="right")
+    st.markdown(f":small[:gray[{words.rate_note}]]")
+
+
+def _draw_model(now: Visit) -> None:
+    words = now.words
+    st.selectbox(
+        words.strategy,
+        now.service.strategies(),
+        key=visit.STRATEGY,
+        format_func=lambda name: words.strategies.get(name, name),
+        on_change=action.configure,
+    )
+    options = {option.name: option for option in now.service.model_options()}
+    names = [*options] if st.session_state[visit.MODEL] in options else [*options, st.session_state[visit.MODEL]]
+
+    def label(name: str) -> str:
+        is_offline = name in options and options[name].is_offline
+        return words.model_offline.format(name=name) if is_offline else name
+
+    st.selectbox(words.model, names, key=visit.MODEL, format_func=label, on_change=action.configure)
+    if now.service.settings.is_offline:
+        st.markdown(f":small[:gray[{words.offline_note}]]")
+
+
+def _draw_shortcuts(now: Visit) -> None:
+    with st.popover(now.words.shortcuts_label, key="shortcuts", icon=":material/keyboard:", type="tertiary"):
+        rows = "\n".join(f"| `{keys}` | {what} |" for keys, what in now.words.shortcuts)
+        st.markdown(f"| | |\n|---|---|\n{rows}")

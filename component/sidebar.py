@@ -1,0 +1,113 @@
+"""The left column: new chat, the sessions and their menus, the settings' box; knows nothing of turns."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from component import action, setting_box, visit
+from component.format import escape_label, group_sessions, zone_of
+from component.visit import Visit
+from graph.view import SessionItem
+
+SESSIONS_PER_PAGE = 30
+_SHOWN = "shown_sessions"
+
+
+def draw(now: Visit) -> None:
+    """Draws the sidebar."""
+    with st.sidebar:
+        st.button(
+            now.words.new_chat,
+            key="new_chat",
+            icon=":material/edit_square:",
+            width="stretch",
+            shortcut="Ctrl+Shift+O",
+            on_click=visit.open_session,
+            args=(None,),
+        )
+        _draw_sessions(now)
+        setting_box.draw(now)
+
+
+@st.fragment
+def _draw_sessions(now: Visit) -> None:
+    words = now.words
+    search = st.text_input(
+        words.search_chats,
+        key=visit.SEARCH,
+        type="search",
+        placeholder=words.search_chats,
+        icon=":material/search:",
+        label_visibility="collapsed",
+        live=True,
+        persist_state="session",
+    )
+    items = now.service.sessions(search=(search or "").strip())
+    if not items:
+        st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
+        return
+    shown = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
+    titles = {"today": words.today, "yesterday": words.yesterday, "last_week": words.last_week, "older": words.older}
+    with st.container(key="sessions", gap=None):
+        for group, members in group_sessions(items[:shown], datetime.now(UTC), zone_of(now.time_zone)):
+            st.markdown(f":small[:gray[{titles[group]}]]")
+            for item in members:
+                _draw_row(now, item)
+    if len(items) > shown:
+        label = words.more_chats.format(count=len(items) - shown)
+        if st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:"):
+            st.session_state[_SHOWN] = shown + SESSIONS_PER_PAGE
+            st.rerun(scope="fragment")
+
+
+def _draw_row(now: Visit, item: SessionItem) -> None:
+    words = now.words
+    title = escape_label(item.title) or words.untitled
+    state = "open" if item.session_id == visit.session_id() else "row"
+    with st.container(horizontal=True, gap=None, wrap=False, key=f"{state}_session_{item.session_id}"):
+        if st.button(
+            title,
+            key=f"session_{item.session_id}",
+            type="tertiary",
+            icon=":material/pending:" if item.is_running else None,
+            width="stretch",
+            wrap=False,
+        ):
+            visit.open_session(item.session_id)
+            st.rerun()
+        choice = st.menu_button(
+            words.chat_menu.format(title=title),
+            (words.rename, words.delete),
+            key=f"menu_{item.session_id}",
+            type="tertiary",
+            icon=":material/more_horiz:",
+        )
+    if choice == words.rename:
+        st.dialog(words.rename_title)(_draw_rename)(now, item)
+    elif choice == words.delete:
+        st.dialog(words.delete_title)(_draw_delete)(now, item)
+
+
+def _draw_rename(now: Visit, item: SessionItem) -> None:
+    words = now.words
+    title = st.text_input(words.title_label, value=item.title, key="new_title", max_chars=200)
+    if _draw_choice(words.save, words.cancel):
+        action.rename(item.session_id, title or "")
+        st.rerun()
+
+
+def _draw_delete(now: Visit, item: SessionItem) -> None:
+    words = now.words
+    st.markdown(words.delete_question.format(title=escape_label(item.title) or words.untitled))
+    if _draw_choice(words.delete, words.cancel):
+        action.delete(item.session_id)
+        st.rerun()
+
+
+def _draw_choice(confirm: str, cancel: str) -> bool:
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button(cancel, key="dialog_cancel"):
+            st.rerun()
+        return st.button(confirm, key="dialog_confirm", type="primary")

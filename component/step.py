@@ -1,0 +1,54 @@
+"""Shows the tool calls of a turn; knows nothing of the tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import streamlit as st
+
+from component.format import escape_label
+from component.word import Words
+from graph.view import ToolStep, TurnView
+
+_ICONS = {"running": ":material/pending:", "done": ":material/check_circle:", "error": ":material/error:"}
+_SHOWN_CHARS = 2_000
+
+
+@st.fragment
+def draw_steps(words: Words, turn: TurnView) -> None:
+    """Draws a finished turn's steps under one line; what is in them is sent only once it's opened."""
+    box = st.expander(
+        words.tools_used.format(count=len(turn.steps)),
+        key=f"steps_{turn.number}_{turn.attempt}",
+        icon=":material/build:",
+        type="compact",
+        on_change="rerun",
+    )
+    if box.open:
+        with box:
+            draw_step_list(words, turn.steps)
+
+
+def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
+    """Draws one line a step, with its input and result to open."""
+    for step in steps:
+        seconds = "" if step.seconds is None else f" · {words.tool_seconds.format(seconds=f'{step.seconds:.1f}')}"
+        label = f"`{step.name}` {escape_label(_brief(step.arguments))}{seconds}"
+        with st.expander(label, type="step", icon=_ICONS[step.status]):
+            st.markdown(f":small[:gray[{words.tool_arguments}]]")
+            st.code(step.arguments, language="json", wrap_lines=True)
+            if step.result:
+                st.markdown(f":small[:gray[{words.tool_result}]]")
+                cut = step.result[:_SHOWN_CHARS]
+                st.code(cut if cut == step.result else f"{cut}…", language=None, wrap_lines=True)
+
+
+def _brief(arguments: str) -> str:
+    try:
+        values = json.loads(arguments)
+    except ValueError:
+        return ""
+    texts = [str(value) for value in values.values() if value not in ("", None)] if isinstance(values, dict) else []
+    brief = ", ".join(texts)
+    return brief if len(brief) <= 60 else f"{brief[:60]}…"  # noqa: PLR2004 - one line of the column

@@ -1,0 +1,120 @@
+"""The right column, and the drawer in its place on a narrow page: the records in force and their sums."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from component import chart, visit
+from component.format import format_rate, format_tokens, format_turns
+from component.visit import Visit
+from component.word import Words
+from graph.view import RecordView
+
+CARDS_AT_ONCE = 3
+
+
+def draw_rail(now: Visit) -> None:
+    """Draws the panel as the rail that a wide page has in view all the time."""
+    with st.container(key="panel"):
+        _draw(now, "rail")
+
+
+def draw_drawer_button(now: Visit) -> None:
+    """Draws the button that opens the same panel as a drawer; shown on a narrow page only."""
+    count = now.service.statistics(now.session.session_id).record_count if now.session else 0
+    if st.button(
+        now.words.open_panel.format(count=count), key="open_panel", type="tertiary", icon=":material/dock_to_left:"
+    ):
+        st.dialog(now.words.panel_title, position="right", width=372)(_draw_drawer)(now)
+
+
+def _draw_drawer(now: Visit) -> None:
+    _draw(now, "drawer")
+
+
+@st.fragment
+def _draw(now: Visit, place: str) -> None:
+    words = now.words
+    history, statistics = st.tabs((words.tab_summaries, words.tab_statistics), key=f"tabs_{place}", on_change="rerun")
+    if history.open:
+        with history:
+            _draw_history(now, place)
+    if statistics.open:
+        with statistics:
+            _draw_statistics(now, place)
+
+
+def _draw_history(now: Visit, place: str) -> None:
+    words = now.words
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="xsmall"):
+        st.subheader(words.history, anchor=False, width="content")
+        rate = format_rate(st.session_state[visit.RATE])
+        st.markdown(f":small[:gray[{words.current_rate.format(rate=rate)}]]", width="content")
+    if now.session is None:
+        st.markdown(f":small[:gray[{words.no_records}]]")
+        return
+    identifier = now.session.session_id
+    records = now.service.records(identifier, last=CARDS_AT_ONCE)
+    if not records:
+        st.markdown(f":small[:gray[{words.no_records}]]")
+        return
+    older_count = now.service.statistics(identifier).record_count - len(records)
+    if older_count > 0:
+        _draw_older(now, identifier, place, older_count)
+    for record in records:
+        _draw_card(words, record)
+
+
+def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
+    box = st.expander(
+        now.words.older_records.format(count=count),
+        key=f"older_{place}",
+        icon=":material/history:",
+        type="compact",
+        on_change="rerun",
+    )
+    if box.open:
+        with box:
+            for record in now.service.records(identifier)[:-CARDS_AT_ONCE]:
+                _draw_card(now.words, record)
+
+
+def _draw_card(words: Words, record: RecordView) -> None:
+    with st.container(border=True, gap="xsmall"):
+        title = words.card_title.format(turns=format_turns(record.turns))
+        rate = words.card_rate.format(rate=format_rate(record.compression_rate))
+        st.markdown(f"**\\{title[:-1]}\\]** :gray-badge[{rate}]")
+        chars = words.card_chars.format(original=record.original_chars, summary=record.summary_chars)
+        st.markdown(f":small[:gray[{chars}]]")
+        st.text(record.summary)
+        if record.kind == "verbatim":
+            st.markdown(f":small[:material/format_quote: :gray[{words.kept_verbatim}]]")
+        elif record.outcome == "shortened":
+            st.markdown(f":small[:material/content_cut: :gray[{words.was_shortened}]]")
+        cost = words.card_cost.format(
+            input=format_tokens(record.input_tokens, is_usage=record.is_usage),
+            output=format_tokens(record.output_tokens, is_usage=record.is_usage),
+            seconds=f"{record.seconds:.1f}",
+            model=record.model,
+        )
+        st.markdown(f":small[:gray[{cost}]]")
+
+
+def _draw_statistics(now: Visit, place: str) -> None:
+    words = now.words
+    st.subheader(words.statistics, anchor=False)
+    if now.session is None:
+        st.markdown(f":small[:gray[{words.no_records}]]")
+        return
+    identifier = now.session.session_id
+    sums = now.service.statistics(identifier)
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
+        st.markdown(words.stat_chars.format(original=sums.original_chars, summary=sums.summary_chars))
+        template = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown
+        st.markdown(template.format(percent=abs(sums.saved_percent)))
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(words.stat_unsent.format(tokens=f"{sums.unsent_tokens:,}"))
+        st.markdown(words.stat_fold_cost.format(tokens=f"{sums.fold_tokens:,}"))
+    st.subheader(words.chart_title, anchor=False)
+    chart.draw(words, now.service.chart(identifier), key=f"chart_{place}")

@@ -1,0 +1,32 @@
+"""Which language to speak, and the sentence for each error; knows neither state nor widgets."""
+
+from __future__ import annotations
+
+from component.text_en import ENGLISH
+from component.text_ko import KOREAN
+from component.word import Language, Words
+from graph.error import InputError, TurnfoldError
+
+
+def words_of(language: Language) -> Words:
+    """Returns the words of a language."""
+    return KOREAN if language == "ko" else ENGLISH
+
+
+def language_of_locale(locale: str | None) -> Language:
+    """Returns the language to begin with for a browser's locale; Korean where the browser says nothing."""
+    return "ko" if locale is None or locale.lower().startswith("ko") else "en"
+
+
+def explain(words: Words, code: str, detail: str = "") -> str:
+    """Returns the sentence for an error's code, followed by its detail where there is one."""
+    sentence = words.errors.get(code, words.errors["internal"])
+    return f"{sentence} ({detail})" if detail else sentence
+
+
+def explain_error(words: Words, error: TurnfoldError) -> str:
+    """Returns the sentence for an error that an action raised."""
+    if isinstance(error, InputError):
+        sentence = words.input_reasons.get(error.reason, words.errors["input"])
+        return f"{sentence} ({error.detail})" if error.detail and error.detail != error.reason else sentence
+    return explain(words, error.code, error.detail)

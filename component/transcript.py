@@ -1,0 +1,145 @@
+"""The middle column: the turns of the session, or the empty page; knows nothing of how a turn runs."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from component import action, live, visit
+from component.format import answer_markdown, escape_label, format_turns
+from component.step import draw_steps
+from component.text import explain
+from component.visit import Visit
+from component.word import Words
+from graph.view import RecordView, TurnView
+
+FAILURES_TO_TELL = 3
+_SHOWN_CHARS = 6_000
+
+
+def draw(now: Visit) -> None:
+    """Draws the turns that this tab shows, oldest first."""
+    if now.session is None or now.session.turn_count == 0:
+        _draw_empty(now)
+        return
+    identifier = now.session.session_id
+    transcript = now.service.transcript(identifier, last=visit.shown_turns())
+    # A record folds three turns, so these reach back as far as the turns that are shown.
+    records = now.service.records(identifier, last=len(transcript.turns) // 3 + 1)
+    folds = {record.turns[-1]: record for record in records if record.turns}
+    with st.container(key="chat", gap="medium"):
+        if transcript.earlier_count:
+            label = now.words.earlier.format(count=transcript.earlier_count)
+            with st.container(horizontal=True, horizontal_alignment="center"):
+                st.button(label, key="earlier", type="tertiary", icon=":material/history:", on_click=visit.show_earlier)
+        for turn in transcript.turns:
+            _draw_turn(now, identifier, turn, records[-1].record_id if records else "")
+            if turn.number in folds:
+                _draw_fold(now.words, folds[turn.number])
+        if now.session.fold_failures >= FAILURES_TO_TELL:
+            reason = explain(now.words, now.session.fold_error_code) if now.session.fold_error_code else ""
+            text = now.words.fold_warning.format(count=now.session.fold_failures)
+            st.warning(f"{text} {reason}".strip(), icon=":material/warning:")
+
+
+def _draw_empty(now: Visit) -> None:
+    words = now.words
+    with st.container(key="empty", gap="small"):
+        st.title(words.empty_title, anchor=False, text_alignment="center")
+        st.markdown(f":gray[{words.empty_lead}]", text_alignment="center")
+        with st.grid(2, min_column_width=220, key="suggestions"):
+            for number, suggestion in enumerate(words.suggestions):
+                st.button(
+                    suggestion.text,
+                    key=f"suggestion_{number}",
+                    icon=suggestion.icon,
+                    width="stretch",
+                    on_click=action.send_suggestion,
+                    args=(suggestion.text,),
+                )
+        if now.service.settings.is_offline:
+            st.markdown(f":small[:gray[{words.offline_note}]]", text_alignment="center")
+
+
+def _draw_turn(now: Visit, identifier: str, turn: TurnView, newest_record_id: str) -> None:
+    with st.container(key=f"turn_{turn.number}", gap="small"):
+        _draw_question(now.words, turn)
+        if turn.status == "running":
+            live.draw(now, identifier, turn.number, newest_record_id)
+            return
+        with st.chat_message("assistant"):
+            if turn.steps:
+                draw_steps(now.words, turn)
+            if turn.answer_text:
+                st.markdown(answer_markdown(turn.answer_text), anchors=False)
+            _draw_outcome(now.words, turn)
+        _draw_actions(now.words, identifier, turn)
+
+
+def _draw_question(words: Words, turn: TurnView) -> None:
+    with st.chat_message("user"):
+        text = turn.user_text
+        if len(text) <= _SHOWN_CHARS:
+            st.text(text)
+            return
+        st.text(f"{text[:_SHOWN_CHARS]}…")
+        popover = st.popover(
+            words.more_of_message.format(count=f"{len(text):,}"),
+            key=f"whole_{turn.number}",
+            type="tertiary",
+            on_change="rerun",
+        )
+        if popover.open:
+            popover.text(text)
+
+
+def _draw_outcome(words: Words, turn: TurnView) -> None:
+    if turn.status == "failed":
+        reason = explain(words, turn.error_code, escape_label(turn.error_detail))
+        st.error(f"**{words.failed_title}**  \n{reason} {words.failed_kept}", icon=":material/error:")
+    elif turn.status == "stopped":
+        note = words.stopped_partial if turn.answer_text else words.stopped_empty
+        st.markdown(f":material/stop_circle: :small[:gray[{note}]]")
+
+
+def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:
+    name = "last_actions" if turn.is_last else "actions"
+    with st.container(horizontal=True, gap="xsmall", key=f"{name}_{turn.number}"):
+        if turn.answer_text:
+            st.html(
+                f'<button type="button" class="copy" title="{words.copy}" aria-label="{words.copy}" '
+                f'data-copy="{html.escape(turn.answer_text)}"></button>',
+                width="content",
+            )
+        if turn.is_last and turn.status == "finished":
+            st.button(
+                words.regenerate,
+                key="regenerate",
+                type="tertiary",
+                icon=":material/refresh:",
+                on_click=action.regenerate,
+                args=(identifier,),
+            )
+        elif turn.is_last:
+            st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
+
+
+def _draw_fold(words: Words, record: RecordView) -> None:
+    template = words.fold_divider_verbatim if record.kind == "verbatim" else words.fold_divider
+    label = template.format(
+        turns=format_turns(record.turns, "–"), original=record.original_chars, summary=record.summary_chars
+    )
+    with st.container(horizontal=True, vertical_alignment="center", wrap=False, key=f"fold_{record.turns[-1]}"):
+        st.divider()
+        popover = st.popover(
+            label,
+            key=f"fold_text_{record.record_id}",
+            type="tertiary",
+            icon=":material/unfold_less:",
+            on_change="rerun",
+            width="content",
+        )
+        st.divider()
+    if popover.open:
+        popover.text(record.summary)

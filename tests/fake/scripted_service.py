@@ -1,0 +1,293 @@
+"""A service without an engine: answers at once from a script, for states of the page that are hard to bring about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+from graph.error import InputError, NotFoundError, TurnfoldError
+from graph.settings import Settings
+from graph.view import (
+    ChartPoint,
+    Gauge,
+    LiveTurn,
+    ModelOption,
+    RecordView,
+    SessionItem,
+    SessionView,
+    Statistics,
+    ToolStep,
+    Transcript,
+    TurnOptions,
+    TurnStatus,
+    TurnView,
+)
+
+START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
+
+
+def echo(text: str) -> str:
+    return f"들었습니다: {text}"
+
+
+OFFLINE = ModelOption("offline-mini", is_offline=True)
+
+
+def make_record(
+    turns: tuple[int, ...], *, original_chars: int = 1500, rate: float = 0.3, summary: str = ""
+) -> RecordView:
+    text = summary or "가" * int(original_chars * rate)
+    return RecordView(
+        record_id=f"record-{turns[0]}",
+        kind="interval",
+        turns=turns,
+        compression_rate=rate,
+        original_chars=original_chars,
+        summary_chars=int(original_chars * rate),
+        target_chars=int(original_chars * rate),
+        summary=text,
+        outcome="compressed",
+        source_tokens=900,
+        summary_tokens=270,
+        input_tokens=1024,
+        output_tokens=260,
+        is_usage=True,
+        model="offline-mini",
+        seconds=1.2,
+        created_at=START,
+        version=1,
+    )
+
+
+@dataclass
+class ScriptedSession:
+    """One session, open to whoever scripts it."""
+
+    title: str
+    updated_at: datetime
+    compression_rate: float = 0.3
+    strategy: str = "interval"
+    model: str = "offline-mini"
+    turns: list[TurnView] = field(default_factory=list)
+    records: list[RecordView] = field(default_factory=list)
+    live: LiveTurn | None = None
+    fold_failures: int = 0
+    fold_error_code: str = ""
+
+
+class ScriptedService:
+    """The door of the service over plain lists.
+
+    Attributes:
+        answer: Makes the answer to a message.
+        status: What becomes of the next turns.
+        error_code: Why they fail, with status "failed".
+        steps: The tool calls of the next turns.
+        refusal: Raised by the next action, once.
+        stopped: The sessions that Stop was asked for.
+        sent: The options of each send, retry and regenerate.
+        calls: The names of all methods called, for query budgets.
+    """
+
+    def __init__(self, folder: Path, *, models: tuple[ModelOption, ...] = (OFFLINE,)) -> None:
+        self.settings = Settings.model_construct(turnfold_data_dir=folder)
+        self.stored: dict[str, ScriptedSession] = {}
+        self.models = models
+        self.answer: Callable[[str], str] = echo
+        self.status: TurnStatus = "finished"
+        self.error_code = "unreachable"
+        self.steps: tuple[ToolStep, ...] = ()
+        self.refusal: TurnfoldError | None = None
+        self.stopped: list[str] = []
+        self.sent: list[TurnOptions] = []
+        self.calls: list[str] = []
+        self.now = START
+        self._numbers = count(1)
+
+    def new_session_id(self) -> str:
+        return f"session-{next(self._numbers)}"
+
+    def send(self, session_id: str, text: str, *, message_id: str, options: TurnOptions) -> int:
+        self._act("send")
+        if not text.strip():
+            raise InputError("empty")
+        assert message_id
+        if session_id not in self.stored:
+            self.stored[session_id] = ScriptedSession(text[:40], self.now)
+        session = self.stored[session_id]
+        self._apply(session, options)
+        number = len(session.turns) + 1
+        session.turns = [replace(turn, is_last=False) for turn in session.turns]
+        session.turns.append(self._turn(number, 1, text, session))
+        self._fold(session, number)
+        return number
+
+    def retry(self, session_id: str, *, options: TurnOptions) -> int:
+        self._act("retry")
+        return self._again(session_id, options)
+
+    def regenerate(self, session_id: str, *, options: TurnOptions) -> int:
+        self._act("regenerate")
+        return self._again(session_id, options)
+
+    def stop(self, session_id: str) -> None:
+        self._act("stop")
+        self.stopped.append(session_id)
+
+    def live(self, session_id: str) -> LiveTurn | None:
+        self.calls.append("live")
+        return self._get(session_id).live
+
+    def session(self, session_id: str) -> SessionView:
+        self.calls.append("session")
+        session = self._get(session_id)
+        return SessionView(
+            session_id=session_id,
+            title=session.title,
+            compression_rate=session.compression_rate,
+            strategy=session.strategy,
+            model=session.model,
+            turn_count=len(session.turns),
+            is_running=session.live is not None,
+            fold_failures=session.fold_failures,
+            fold_error_code=session.fold_error_code,
+        )
+
+    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
+        self.calls.append("sessions")
+        items = [
+            SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None)
+            for key, item in self.stored.items()
+            if search.lower() in item.title.lower()
+        ]
+        return tuple(sorted(items, key=lambda item: item.updated_at, reverse=True))
+
+    def rename(self, session_id: str, title: str) -> None:
+        self._act("rename")
+        if not title:
+            raise InputError("title")
+        self._get(session_id).title = title
+
+    def delete(self, session_id: str) -> None:
+        self._act("delete")
+        self._get(session_id)
+        del self.stored[session_id]
+
+    def configure(
+        self,
+        session_id: str,
+        *,
+        compression_rate: float | None = None,
+        strategy: str | None = None,
+        model: str | None = None,
+    ) -> None:
+        self._act("configure")
+        self._apply(self._get(session_id), TurnOptions(compression_rate, strategy, model))
+
+    def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
+        self.calls.append("transcript")
+        turns = self._get(session_id).turns
+        shown = tuple(turns[-last:])
+        return Transcript(shown, len(turns) - len(shown))
+
+    def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
+        self.calls.append("records")
+        records = self._get(session_id).records
+        return tuple(records if last is None else records[-last:])
+
+    def statistics(self, session_id: str) -> Statistics:
+        self.calls.append("statistics")
+        records = self._get(session_id).records
+        original = sum(record.original_chars for record in records)
+        summary = sum(record.summary_chars for record in records)
+        return Statistics(
+            record_count=len(records),
+            folded_turn_count=sum(len(record.turns) for record in records),
+            original_chars=original,
+            summary_chars=summary,
+            saved_percent=round(100 * (1 - summary / original)) if original else 0,
+            unsent_tokens=630 * len(records),
+            fold_tokens=sum(record.input_tokens + record.output_tokens for record in records),
+        )
+
+    def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
+        self.calls.append("chart")
+        turns = self._get(session_id).turns
+        return tuple(
+            ChartPoint(
+                turn=turn.number,
+                sent_tokens=300 + 250 * ((turn.number - 1) % 3 + 1) + 90 * ((turn.number - 1) // 3),
+                full_tokens=300 + 250 * turn.number,
+                has_fold=turn.number > 1 and turn.number % 3 == 1,
+            )
+            for turn in turns
+        )
+
+    def gauge(self, session_id: str | None, *, model: str) -> Gauge:
+        self.calls.append("gauge")
+        assert model
+        return Gauge(sent_tokens=1416 if session_id else 210, window_tokens=8192, source="estimate")
+
+    def model_options(self) -> tuple[ModelOption, ...]:
+        self.calls.append("model_options")
+        return self.models
+
+    def default_model(self) -> str:
+        return self.models[0].name
+
+    def strategies(self) -> tuple[str, ...]:
+        return ("interval",)
+
+    def health(self) -> None:
+        self._act("health")
+
+    def _act(self, name: str) -> None:
+        self.calls.append(name)
+        refusal, self.refusal = self.refusal, None
+        if refusal is not None:
+            raise refusal
+
+    def _get(self, session_id: str) -> ScriptedSession:
+        if session_id not in self.stored:
+            raise NotFoundError
+        return self.stored[session_id]
+
+    def _apply(self, session: ScriptedSession, options: TurnOptions) -> None:
+        self.sent.append(options)
+        session.compression_rate = options.compression_rate or session.compression_rate
+        session.strategy = options.strategy or session.strategy
+        session.model = options.model or session.model
+
+    def _again(self, session_id: str, options: TurnOptions) -> int:
+        session = self._get(session_id)
+        self._apply(session, options)
+        last = session.turns[-1]
+        session.turns[-1] = self._turn(last.number, last.attempt + 1, last.user_text, session)
+        return last.number
+
+    def _turn(self, number: int, attempt: int, text: str, session: ScriptedSession) -> TurnView:
+        if self.status == "running":
+            session.live = LiveTurn(number, attempt, "waiting", (), "", (), stop_requested=False, is_here=True)
+        return TurnView(
+            number=number,
+            attempt=attempt,
+            status=self.status,
+            user_text=text,
+            answer_text=self.answer(text) if self.status in {"finished", "stopped"} else "",
+            steps=self.steps if self.status != "running" else (),
+            error_code=self.error_code if self.status == "failed" else "",
+            error_detail="",
+            started_at=self.now + timedelta(minutes=number),
+            model=session.model,
+            is_last=True,
+        )
+
+    def _fold(self, session: ScriptedSession, number: int) -> None:
+        if number > 1 and number % 3 == 1:
+            block = session.turns[number - 4 : number - 1]
+            original = sum(len(turn.user_text) + len(turn.answer_text) for turn in block)
+            turns = tuple(turn.number for turn in block)
+            session.records.append(make_record(turns, original_chars=original, rate=session.compression_rate))
