@@ -190,6 +190,8 @@ class Folder:
             order.target_chars,
             label_of(order.turns),
             user_language(order.messages),
+            is_bound=order.is_bound,
+            max_tokens=order.max_tokens,
         )
         drafts: list[SummaryDraft] = []
         error_code = self._draft(plan, source, drafts)

@@ -29,6 +29,8 @@ class Source:
     Attributes:
         label: What stands before the summary in the model input; it counts as part of it.
         language: The script of the user's own words, None if there's none to tell by.
+        is_bound: Whether the target is an upper bound only.
+        max_tokens: Hard bound on the adopted text with its label, None for none.
     """
 
     messages: Sequence[AnyMessage]
@@ -37,11 +39,13 @@ class Source:
     target_chars: int
     label: str
     language: str | None
+    is_bound: bool = False
+    max_tokens: int | None = None
 
     @property
     def is_small(self) -> bool:
         """Whether the target is so short that length is no matter: no retry, no cut."""
-        return self.target_chars < SMALL_TARGET_CHARS
+        return self.target_chars < SMALL_TARGET_CHARS and not self.is_bound
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def feedback_on(draft: str, source: Source) -> str:
     if not is_written_in(text, source.language):
         return "The last answer was not in the language of the user's own words. 직전 답은 다른 언어였습니다."
     share = len(text) / source.target_chars
-    if MIN_SHARE <= share <= MAX_SHARE:
+    if (MIN_SHARE <= share or source.is_bound) and share <= MAX_SHARE:
         return ""
     percent = round(abs(share - 1) * 100)
     english, korean = ("too long", "길었습니다") if share > 1 else ("too short", "짧았습니다")
@@ -93,7 +97,7 @@ def judge(drafts: Sequence[str], source: Source) -> Verdict:
     fitting = [text for text in texts if is_written_in(text, source.language)]
     if fitting:
         text = min(fitting, key=lambda t: abs(math.log(len(t) / max(1, source.target_chars))))
-        cut = text if source.is_small else cut_at_sentence(text, int(source.target_chars * MAX_SHARE))
+        cut = text if source.is_small else _within_bounds(text, source)
         if _is_smaller(cut, source):
             return Verdict(cut, "compressed" if cut == text else "shortened")
     if source.is_small:
@@ -103,6 +107,14 @@ def judge(drafts: Sequence[str], source: Source) -> Verdict:
     if texts:
         return Verdict("", "failed", error_code="summary_language")
     return Verdict("", "empty", error_code="summary_empty")
+
+
+def _within_bounds(text: str, source: Source) -> str:
+    """Cuts a text to 125 % of the target, and further while it's over the hard bound in tokens."""
+    cut = cut_at_sentence(text, int(source.target_chars * MAX_SHARE))
+    while source.max_tokens is not None and len(cut) > 1 and estimate_tokens(source.label + cut) > source.max_tokens:
+        cut = cut_at_sentence(cut, len(cut) * 9 // 10)
+    return cut
 
 
 def _is_smaller(text: str, source: Source) -> bool:

@@ -51,10 +51,12 @@ def _order(sources: Sequence[Record], rate: float) -> FoldOrder:
         original_chars=sum(record.original_chars for record in sources),
         source_chars=chars,
         source_tokens=tokens,
-        # A draft may be a quarter over its target and must still be within the bound.
+        # A draft may be a quarter over its target and should still be within the bound.
         target_chars=max(1, int(MERGED_TOKENS / MAX_SHARE * chars / max(1, tokens))),
         rate=rate,
         sources=tuple(record.id for record in sources),
         style="merge",
+        is_bound=True,
+        max_tokens=MERGED_TOKENS,
         is_waited=False,
     )

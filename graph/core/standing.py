@@ -47,6 +47,9 @@ class FoldOrder:
         source_chars: Characters of what the summariser reads; the result must be smaller.
         sources: Ids of the records whose place it takes.
         style: Which prompt asks for it.
+        is_bound: Whether the target is an upper bound only, so that a shorter draft is as good.
+        max_tokens: Hard bound on the result, our estimate; None for none.
+        answer_tokens: How many tokens the summary model may write; None leaves it to the model.
         is_waited: Whether a turn may wait for it (once, and for a bounded time).
     """
 
@@ -64,4 +67,7 @@ class FoldOrder:
     rate: float
     sources: tuple[str, ...] = ()
     style: PromptStyle = "plain"
+    is_bound: bool = False
+    max_tokens: int | None = None
+    answer_tokens: int | None = None
     is_waited: bool = True

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from graph.core.merge import MERGED_TOKENS, merge_order
+from graph.core.record import Record
+from graph.core.token import estimate_tokens
+
+TEXT = "서버 이전은 10월 14일 오전 9시로 정했고 담당자는 김민수 책임이며 예산은 320만 원임. "
+
+
+def record(block: int, *, level: int = 0, text: str = TEXT * 10) -> Record:
+    first = 3 * block + 1
+    return Record(
+        id=f"r{level}-{block}",
+        thread_id="s",
+        turns=(first, first + 1, first + 2),
+        turn_length=3,
+        original_chars=1500,
+        summary_chars=len(text),
+        compression_rate=0.3,
+        summary=text,
+        kind="interval" if level == 0 else "merge",
+        level=level,
+        from_position=first * 2 - 1,
+        to_position=first * 2 + 4,
+        status="COMPLETED",
+        outcome="compressed",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        model="m",
+        target_chars=450,
+        source_key=str(block),
+        source_tokens=1000,
+        summary_tokens=estimate_tokens(text),
+    )
+
+
+def test_nothing_is_merged_within_the_budget() -> None:
+    assert merge_order([record(k, text="짧음") for k in range(100)], 0.3) is None
+
+
+def test_the_newest_sixteen_are_never_merged_however_large() -> None:
+    assert merge_order([record(k, text=TEXT * 100) for k in range(16 + 7)], 0.3) is None
+
+
+def test_the_oldest_eight_become_one_of_the_next_level() -> None:
+    order = merge_order([record(k) for k in range(24)], 0.3)
+    assert order is not None
+    assert (order.kind, order.level, order.turns) == ("merge", 1, tuple(range(1, 25)))
+    assert order.sources == tuple(f"r0-{k}" for k in range(8))
+    assert order.original_chars == 8 * 1500
+    assert (order.from_position, order.to_position) == (1, 48)
+    assert not order.is_waited
+
+
+def test_a_merge_within_its_tolerance_stays_within_600_tokens() -> None:
+    order = merge_order([record(k) for k in range(24)], 0.3)
+    assert order is not None
+    longest = (TEXT * 50)[: int(order.target_chars * 1.25)]
+    assert estimate_tokens(longest) <= MERGED_TOKENS
+
+
+def test_levels_are_merged_among_themselves_and_the_lowest_first() -> None:
+    old = [record(k, level=1) for k in range(8)]
+    assert merge_order([*old, *[record(k) for k in range(8, 24)]], 0.3) is not None
+    both = merge_order([*old, *[record(k) for k in range(8, 32)]], 0.3)
+    assert both is not None
+    assert both.level == 1
+
+
+def test_a_thousand_turns_stay_within_a_bound_and_few_resummarisings() -> None:
+    in_force: list[Record] = []
+    largest = 0
+    for block in range(333):
+        in_force.append(record(block))
+        while (order := merge_order(in_force, 0.3)) is not None:
+            merged = replace(
+                record(0, level=order.level, text=(TEXT * 50)[: order.target_chars]),
+                id=f"m{block}-{order.level}",
+                turns=order.turns,
+            )
+            in_force = (
+                [merged, *in_force[len(order.sources) :]]
+                if in_force[0].id in order.sources
+                else [
+                    entry
+                    for source in in_force
+                    for entry in (
+                        [merged] if source.id == order.sources[0] else [] if source.id in order.sources else [source]
+                    )
+                ]
+            )
+        if block > 100:
+            largest = max(largest, sum(entry.summary_tokens for entry in in_force))
+    assert largest < 24 * record(0).summary_tokens + 3 * 8 * MERGED_TOKENS
+    assert max(entry.level for entry in in_force) <= 3
+    assert [turn for entry in in_force for turn in entry.turns] == list(range(1, 1000))
