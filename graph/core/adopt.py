@@ -79,7 +79,7 @@ def feedback_on(draft: str, source: Source) -> str:
     if not is_written_in(text, source.language):
         return "The last answer was not in the language of the user's own words. 직전 답은 다른 언어였습니다."
     share = len(text) / source.target_chars
-    if (MIN_SHARE <= share or source.is_bound) and share <= MAX_SHARE:
+    if (source.is_bound or share >= MIN_SHARE) and share <= MAX_SHARE:
         return ""
     percent = round(abs(share - 1) * 100)
     english, korean = ("too long", "길었습니다") if share > 1 else ("too short", "짧았습니다")

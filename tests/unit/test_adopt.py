@@ -116,3 +116,25 @@ def test_whatever_is_adopted_is_smaller_than_its_source_or_the_source_itself(dra
         assert estimate_tokens(source.label + verdict.text) < source.tokens
     elif not verdict.text:
         assert verdict.error_code
+
+
+def bound_source(target: int, max_tokens: int) -> Source:
+    text = korean(5000)
+    return Source(
+        [HumanMessage(text)],
+        5000,
+        estimate_tokens(text),
+        target,
+        label_of((1, 24)),
+        "ko",
+        is_bound=True,
+        max_tokens=max_tokens,
+    )
+
+
+def test_a_bound_is_content_with_less_and_cuts_what_is_over_it() -> None:
+    source = bound_source(700, 500)
+    assert feedback_on(korean(100), source) == ""
+    verdict = judge([korean(860)], source)
+    assert verdict.outcome == "shortened"
+    assert estimate_tokens(source.label + verdict.text) <= 500
