@@ -13,31 +13,23 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.casual import is_casual
 from graph.core.phrase import is_own_phrase
-from graph.core.sentence import content_terms, split_sentences
+from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
 from graph.core.turn import text_of
 
 _ELLIPSIS: Final = "…"
 _NUMBER: Final = re.compile(r"\d")
-_DATE: Final = re.compile(
-    r"\d{4}[-./]\s?\d{1,2}|\d{1,2}월|\d{1,2}일|\d{1,2}시|[월화수목금토일]요일|\d{1,2}:\d{2}"
-    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\s+\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
-)
 _IDENTIFIER: Final = re.compile(
     r"https?://|\b\w+[_/@]\w+|\b[A-Za-z]+-?\d+|\b\d+\.\d+|\b[a-z]+[A-Z]\w+|`[^`]+`|\b[A-Z]{2,}\b"
 )
-_NAME: Final = re.compile(
-    r"(?<=[a-z,;:] )[A-Z][a-z]+|[가-힣]{2,4}(?:님|씨)\b|이름[은이]|[Mm]y name|\bI(?:'m| am) [A-Z]"
-    r"|(?:저|나)는 \w{2,10}(?:이?고|이?며|입니다|이?예요|이에요|이?야)\b"
-)
+_NAME: Final = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+|[가-힣]{2,4}(?:님|씨)\b")
 _DECISION: Final = re.compile(
     r"결정|확정|하기로|예정|마감|변경|바꾸|바꿔|바꿀|취소|선택|필요|반드시|중요|선호|좋아|싫어|원해|목표|예산|기한"
     r"|\b(?:decid|agree|choos|chose|must|need|deadline|due|prefer|cancel|chang|final|budget|goal|plan|will)",
     re.IGNORECASE,
 )
-_QUESTION: Final = re.compile(r"[?？]\s*$")
 _USER_WEIGHT: Final = 1.5
 _TOOL_WEIGHT: Final = 0.9
-_QUESTION_WEIGHT: Final = 0.6
+_ASKING_WEIGHT: Final = 0.6
 _LATE_WEIGHT: Final = 0.2
 _REDUNDANT_SHARE: Final = 0.85
 _ENOUGH_SHARE: Final = 0.8
@@ -148,7 +140,7 @@ def _speaker_weight(message: AnyMessage, text: str) -> float:
     if isinstance(message, ToolMessage):
         return _TOOL_WEIGHT
     if isinstance(message, HumanMessage):
-        return _USER_WEIGHT * (_QUESTION_WEIGHT if _QUESTION.search(text) else 1)
+        return _USER_WEIGHT * (_ASKING_WEIGHT if ASKING.search(text) else 1)
     return 1.0
 
 
@@ -166,7 +158,14 @@ def _score(sentence: _Sentence, counts: Counter[str]) -> float:
     about = sum(log(1 + counts[term]) for term in sentence.terms) / sqrt(len(sentence.terms) + 4)
     facts = sum(
         weight
-        for pattern, weight in ((_NUMBER, 0.8), (_DATE, 0.6), (_IDENTIFIER, 0.6), (_NAME, 0.6), (_DECISION, 0.7))
+        for pattern, weight in (
+            (_NUMBER, 0.8),
+            (DATE, 0.6),
+            (_IDENTIFIER, 0.6),
+            (_NAME, 0.6),
+            (INTRODUCTION, 0.6),
+            (_DECISION, 0.7),
+        )
         if pattern.search(text)
     )
     # A long sentence costs the room of several: its score is per room, softened so that fragments don't win.

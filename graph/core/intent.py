@@ -14,8 +14,14 @@ Intent = Literal[
     "table", "recap", "question", "request", "statement",
 ]  # fmt: skip
 
+_NOTE: Final = re.compile(
+    r"(?:꼭\s)?(?:기억|메모|적어)(?:해)?\s?(?:줘요?|주세요|둬요?|두세요|놔)\s*[:：,.!]*\s*"
+    r"|^(?:please\s)?(?:remember|keep\sin\smind|note)(?:\s(?:that|this))?\b\s*[:,.!]*\s*(?!.*\?$)",
+    re.IGNORECASE,
+)
 _TIME: Final = re.compile(
-    r"몇\s?시(?!간|에|부터|까지)|(?:현재|지금)\s?(?:시각|시간|날짜)|시간\s?(?:좀\s)?알려|(?:시각|날짜)\S?\s?(?:좀\s)?(?:알려|뭐)"
+    r"몇\s?시(?!간|에|부터|까지)|(?:현재|지금)\s?(?:시각|시간|날짜)|시간\s?(?:좀\s)?알려"
+    r"|(?:시각|날짜)\S?\s?(?:좀\s)?(?:알려|뭐)"
     r"|오늘\S?\s?(?:며칠|무슨\s?요일|몇\s?월|날짜)|무슨\s?요일"
     r"|what(?:'s|\sis)?\s(?:the\s)?(?:current\s)?(?:local\s)?(?:time|date)|current\s(?:time|date)"
     r"|time\s(?:is\sit|now)|the\stime"
@@ -24,7 +30,8 @@ _TIME: Final = re.compile(
 )
 _NOW: Final = re.compile(r"지금|현재|오늘|\b(?:now|current|currently|today)\b", re.IGNORECASE)
 _TIME_FILLER: Final = re.compile(
-    r"지금|현재|오늘|시각|시간|날짜|요일|이야|인가요?|이에요|예요|인지|알려\S*|말해\S*|줘\S*|주세요|줄래\S*|궁금\S*|좀|뭐\S*|혹시"
+    r"지금|현재|오늘|시각|시간|날짜|요일|이야|인가요?|이에요|예요|인지|알려\S*|말해\S*|줘\S*|주세요"
+    r"|줄래\S*|궁금\S*|좀|뭐\S*|혹시"
     r"|\b(?:now|right|time|local|today|date|day|hello|hi|tell|check)\b",
     re.IGNORECASE,
 )
@@ -32,7 +39,8 @@ _PATTERNS: Final[tuple[tuple[Intent, re.Pattern[str]], ...]] = (
     (
         "identity",
         re.compile(
-            r"(?:^|\s)(?:너|넌|당신|네가|니가|자네)\S{0,2}\s?(?:은|는)?\s?(?:누구|뭐|무엇|정체|어떤 모델|무슨 모델)|^누구(?:야|세요|니|신가요|시죠|예요)"
+            r"(?:^|\s)(?:너|넌|당신|네가|니가|자네)\S{0,2}\s?(?:은|는)?\s?(?:누구|뭐|무엇|정체|어떤 모델|무슨 모델)"
+            r"|^누구(?:야|세요|니|신가요|시죠|예요)"
             r"|(?:무슨|어떤)\s?모델|자기\s?소개|who\sare\syou|what\sare\syou\b(?!\s\w+ing)|(?:what|which)\smodel"
             r"|introduce\syourself",
             re.IGNORECASE,
@@ -50,7 +58,8 @@ _PATTERNS: Final[tuple[tuple[Intent, re.Pattern[str]], ...]] = (
     (
         "ability",
         re.compile(
-            r"(?:뭐|뭘|무엇|무얼|어떤 (?:것|걸|일))\S{0,2}\s?.{0,4}할 수 있|도움말|사용법|what\s(?:can|do)\syou\s(?:do\b|help)"
+            r"(?:뭐|뭘|무엇|무얼|어떤 (?:것|걸|일))\S{0,2}\s?.{0,4}할 수 있|도움말|사용법"
+            r"|what\s(?:can|do)\syou\s(?:do\b|help)"
             r"|^help\W*$|how\sdo\si\suse",
             re.IGNORECASE,
         ),
@@ -68,7 +77,8 @@ _PATTERNS: Final[tuple[tuple[Intent, re.Pattern[str]], ...]] = (
     (
         "recap",
         re.compile(
-            r"요약해|정리해|지금까지|여태까지|무슨\s?(?:얘기|이야기|말|대화)|뭐라고\s?(?:했|말)|기억(?:하는|나는|하고 있는)\s?(?:것|거|게|건|내용)"
+            r"요약해|정리해|지금까지|여태까지|무슨\s?(?:얘기|이야기|말|대화)|뭐라고\s?(?:했|말)"
+            r"|기억(?:하는|나는|하고 있는)\s?(?:것|거|게|건|내용)"
             r"|(?:뭘|무엇을|뭐를?)\s?기억"
             r"|나에\s?대해|내가\s?(?:말한|얘기한|알려준)\s?(?:것|거|게|걸|내용)"
             r"|\bsummari[sz]e\b|\brecap\b|\bso\sfar\b"
@@ -89,7 +99,8 @@ _PATTERNS: Final[tuple[tuple[Intent, re.Pattern[str]], ...]] = (
     (
         "request",
         re.compile(
-            r"(?:해|써|만들어|알려|찾아|그려|바꿔|골라|적어|말해|도와)\s?(?:줘|주세요|주라|줄래|달라|봐)|(?:부탁|추천|번역|작성|설명)(?:해|드|합|$)"
+            r"(?:해|써|만들어|알려|찾아|그려|바꿔|골라|적어|말해|도와)\s?(?:줘|주세요|주라|줄래|달라|봐)"
+            r"|(?:부탁|추천|번역|작성|설명)(?:해|드|합|$)"
             r"|^(?:please\s)?(?:write|make|create|translate|recommend|explain|list|draw|find|tell|show|give|suggest|help|compare|calculate)\b",
             re.IGNORECASE,
         ),
@@ -120,7 +131,14 @@ def find_intent(text: str) -> Intent:
         return next((intent for intent, pattern in _SMALL_TALK if pattern.search(stripped)), "acknowledged")
     if _is_time_question(stripped):
         return "time"
+    if _NOTE.search(stripped) and not stripped.endswith(("?", "？")):
+        return "statement"
     return next((intent for intent, pattern in _PATTERNS if pattern.search(stripped)), "statement")
+
+
+def without_note(statement: str) -> str:
+    """Returns what is to be remembered, without the words that ask for it."""
+    return _NOTE.sub("", statement).strip()
 
 
 def _is_time_question(text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from graph.core.phrase import Language
 
-_PLAN: Final = re.compile(r"계획|일정|플랜|여행|\b(?:plan|schedule|itinerary|trip)\b", re.IGNORECASE)
+_PLAN: Final = re.compile(r"계획|일정|플랜|코스|\b(?:plan|schedule|itinerary)\b", re.IGNORECASE)
 _TRAVEL: Final = re.compile(r"여행|휴가|관광|\b(?:trip|travel|vacation|holiday|itinerary)\b", re.IGNORECASE)
 _DAYS: Final = re.compile(r"(\d+)\s?일(?!\s?[에까])|박\s?(\d+)\s?일|(\d+)[\s-]?days?\b", re.IGNORECASE)
 _WEEK: Final = re.compile(r"(?:일|한)\s?주|\bweek", re.IGNORECASE)

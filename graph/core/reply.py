@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from graph.core.assembly import SUMMARY_HEADING
 from graph.core.extract import cut_at_word
-from graph.core.intent import Intent, find_intent
+from graph.core.intent import Intent, find_intent, without_note
 from graph.core.passage import Passage, find_relevant, read_passages
 from graph.core.phrase import PHRASES, Language, label_source
 from graph.core.plan import compose_frame
@@ -22,6 +22,7 @@ CLOCK_TOOL: Final = "get_current_time"
 
 _HANGUL: Final = re.compile(r"[ㄱ-ㆎ가-힣]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _CLOCK: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):\d\d (\w+), (\S+) \((UTC\S*)\)")
 _WEEKDAYS: Final = {
     "Monday": "월요일",
@@ -34,6 +35,7 @@ _WEEKDAYS: Final = {
 }
 _QUOTATIONS: Final = 3
 _TABLE_ROWS: Final = 12
+_LEAST_ROWS: Final = 3
 _NOTED_CHARS: Final = 200
 _TOOL_CHARS: Final = 600
 
@@ -102,11 +104,12 @@ def _answer(intent: Intent, question: str, passages: Sequence[Passage], language
 def _converse(intent: Intent, question: str, passages: Sequence[Passage], language: Language) -> str:
     """Notes what the message states and answers what it asks, both from what was said before."""
     say = PHRASES[language]
-    sentences = split_sentences(question)
-    stated = [sentence for sentence in sentences if find_intent(sentence) == "statement"]
+    sentences = split_sentences(_CODE.sub(" ", question))
+    stated = [fact for s in sentences if find_intent(s) == "statement" and (fact := without_note(s))]
     asked = [sentence for sentence in sentences if find_intent(sentence) in ("question", "request")]
     parts = [say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS))] if stated else []
-    relevant = find_relevant(passages, " ".join(asked) or question, _QUOTATIONS)
+    found = (passage for part in asked or [question] for passage in find_relevant(passages, part, _QUOTATIONS))
+    relevant = list(dict.fromkeys(found))
     if intent == "statement":
         parts += [_list(say["related"], relevant, language)] if relevant else []
     elif relevant:
@@ -123,10 +126,12 @@ def _list(heading: str, passages: Sequence[Passage], language: Language) -> str:
 
 
 def _table(question: str, passages: Sequence[Passage], language: Language) -> str:
-    """Puts what is known into a table; a plan gets a frame, filled with what bears on it."""
+    """Puts what is known into a table; a plan gets a frame first."""
     say = PHRASES[language]
     frame = compose_frame(question, language)
-    relevant = find_relevant(passages, question, _TABLE_ROWS) or (list(passages[-_TABLE_ROWS:]) if not frame else [])
+    relevant = find_relevant(passages, question, _TABLE_ROWS)
+    if not frame and len(relevant) < _LEAST_ROWS:
+        relevant = list(passages[-_TABLE_ROWS:])
     parts = [f"{say['plan']}\n\n{frame}"] if frame else []
     if relevant:
         head = ("내용", "출처") if language == "ko" else ("What was said", "Where")

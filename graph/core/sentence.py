@@ -5,6 +5,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
+DATE: Final = re.compile(
+    r"\d{4}[-./]\s?\d{1,2}|\d{1,2}월|\d{1,2}일|\d{1,2}시|[월화수목금토일]요일|\d{1,2}:\d{2}"
+    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\s+\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
+)
+INTRODUCTION: Final = re.compile(
+    r"(?:저|나)는 \w{2,10}(?:이?고|이?며|입니다|이?예요|이에요|이?야)\b|이름[은이]|[Mm]y name|\bI(?:'m| am) [A-Z]"
+)
+
+ASKING: Final = re.compile(
+    r"[?？]\s*$|(?:줘요?|주세요|주라|줄래요?|달라|주시겠어요)[.!~…\s]*$|^(?:please|can you|could you)\b", re.IGNORECASE
+)
+
 _ABBREVIATION: Final = re.compile(
     r"(?:^|[\s(\[])(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|ca|Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|Inc|Ltd|Co|Corp|No|Nos|Vol|Fig|Eq|pp?"
     r"|al|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|(?:[A-Za-z]\.)+[A-Za-z])\.$"
@@ -13,7 +25,7 @@ _ABBREVIATION: Final = re.compile(
 _END: Final = re.compile(
     r"(?:(?<![.!?…])[.!?…]+[\"'”’」』)\]]*(?=\s)|[。！？]+[”’」』]*|(?<=[다요죠까음임함])[.!?]+(?=[가-힣]))\s*"
 )
-_NUMBERED: Final = re.compile(r"(?:^|\s)\d{1,4}\.$")
+_NUMBERED: Final = re.compile(r"(?:^|\d\.\s)\d{1,4}\.$")
 _MARK: Final = re.compile(r"^(?:[-*•·▪]\s+|#{1,6}\s+|>\s?)+")
 _RULE: Final = re.compile(r"[\s|:=_*`~#>-]*")
 
@@ -52,7 +64,8 @@ def _split_line(line: str) -> list[str]:
     start = 0
     for end in _END.finditer(line):
         before = line[max(start, end.end() - 12) : end.end()].rstrip()
-        if _ABBREVIATION.search(before) or _NUMBERED.search(before):
+        is_date = before[-2:-1].isdigit() and line[end.end() : end.end() + 1].isdigit()
+        if is_date or _ABBREVIATION.search(before) or _NUMBERED.search(before):
             continue
         sentences.append(line[start : end.end()].rstrip())
         start = end.end()
