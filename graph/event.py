@@ -1,8 +1,9 @@
 """What a turn tells its watchers while it runs; knows nothing of how a turn runs or how it's shown.
 
 Order within one attempt of a turn:
-`TurnStarted, Folded*, (TokenDelta* (ToolStarted+ ToolFinished+))*, TokenDelta*`, then exactly one of
-`TurnFinished | TurnFailed | TurnStopped`. `TurnFinished` comes after the answer is committed.
+`TurnStarted, (FoldWaiting? Folded?)*, (TokenDelta* (ToolStarted+ ToolFinished+))*, TokenDelta*`, then exactly one of
+`TurnFinished | TurnFailed | TurnStopped`. `TurnFinished` comes after the answer is committed. An `AnswerRestarted` may
+stand behind any `TokenDelta` and takes back all of them since the last tool call.
 """
 
 from __future__ import annotations

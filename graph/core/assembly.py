@@ -96,11 +96,14 @@ def assemble(
     raw = raw_messages(messages)
     if note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{note}"})
-    items = [InputItem("system", "chat", system.version, estimate_tokens(system.text))]
+    prompt = render_system(system, history)
+    # What the whole prompt is beyond its records, their heading included, so that the items' sum is what is sent.
+    own_tokens = estimate_tokens(prompt) - sum(entry["summary_tokens"] for entry in history)
+    items = [InputItem("system", "chat", system.version, own_tokens)]
     items += [InputItem("record", entry["id"], entry["version"], entry["summary_tokens"]) for entry in history]
     items += [InputItem("message", str(message.id), 1, message_tokens(message)) for message in raw]
     if tool_schema:
         items.append(
             InputItem("tools", hashlib.sha256(tool_schema.encode()).hexdigest()[:16], 1, estimate_tokens(tool_schema))
         )
-    return ModelInput((SystemMessage(render_system(system, history)), *raw), tuple(items))
+    return ModelInput((SystemMessage(prompt), *raw), tuple(items))

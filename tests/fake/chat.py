@@ -1,0 +1,118 @@
+"""Drives one session of a real service as a user would, and reads the rows behind it; knows nothing of the page."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, Final
+
+from graph.event import Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.service import ChatService
+from graph.view import LiveTurn, SessionView, TurnOptions, TurnView
+
+_LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped)
+_PATIENCE_SECONDS: Final = 30.0
+
+
+def question(number: int) -> str:
+    """A question long enough for a summary to be worth it; it names its number, so that it can be found again."""
+    return (
+        f"질문 {number}번입니다. 서버 이전은 10월 {number}일에 하기로 했고 담당자는 김민수입니다. "
+        f"예산은 {number}20만 원이며 데이터베이스를 먼저 복제한 뒤에 트래픽을 옮깁니다. 빠진 점이 있는지 설명해 주세요."
+    )
+
+
+class Chat:
+    """One session of a service, turn by turn."""
+
+    def __init__(self, service: ChatService, session_id: str = "") -> None:
+        self.service = service
+        self.session_id = session_id or service.new_session_id()
+
+    def say(self, text: str, *, options: TurnOptions | None = None) -> list[Event]:
+        """Sends a message, waits for the turn's end and returns its events."""
+        self.start(text, options=options)
+        return self.events()
+
+    def ask(self, first: int, last: int) -> None:
+        """Has the turns `first` to `last` with a question of that number each; every one must be answered."""
+        for number in range(first, last + 1):
+            ending = self.say(question(number))[-1]
+            assert isinstance(ending, TurnFinished), ending
+            assert ending.turn == number
+            self.wait_for_folds()
+
+    def start(self, text: str, *, options: TurnOptions | None = None) -> int:
+        """Sends a message and returns its turn's number at once."""
+        return self.service.send(self.session_id, text, message_id=f"user-{uuid.uuid4().hex}", options=options)
+
+    def retry(self) -> list[Event]:
+        self.service.retry(self.session_id)
+        return self.events()
+
+    def regenerate(self) -> list[Event]:
+        self.service.regenerate(self.session_id)
+        return self.events()
+
+    def stop_when(self, is_time: Callable[[LiveTurn], bool]) -> list[Event]:
+        """Stops the running turn once it looks like that, and returns its events."""
+        self.wait_until(lambda: (live := self.service.live(self.session_id)) is not None and is_time(live))
+        self.service.stop(self.session_id)
+        return self.events()
+
+    def events(self) -> list[Event]:
+        """Returns all events of the newest turn, after its end."""
+        events = list(self.service.follow(self.session_id, timeout_seconds=_PATIENCE_SECONDS))
+        assert isinstance(events[-1], _LAST_EVENTS), events
+        return events
+
+    @property
+    def view(self) -> SessionView:
+        return self.service.session(self.session_id)
+
+    @property
+    def turns(self) -> tuple[TurnView, ...]:
+        return self.service.transcript(self.session_id, last=1_000).turns
+
+    @property
+    def last_turn(self) -> TurnView:
+        return self.turns[-1]
+
+    @property
+    def covered(self) -> list[tuple[int, ...]]:
+        """The turns of each record in force, oldest first."""
+        return [record.turns for record in self.service.records(self.session_id)]
+
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """Asks the file itself, past all of our code."""
+        with closing(sqlite3.connect(self.service.settings.database_path)) as connection:
+            return connection.execute(query, values).fetchall()
+
+    def wait_for_folds(self) -> None:
+        """Waits until no summary is being made."""
+        query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
+        self.wait_until(lambda: self.rows(query, self.session_id) == [(0,)])
+
+    def wait_until(self, is_true: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not is_true():
+            assert time.monotonic() < deadline, "it never came true"
+            time.sleep(0.01)
+
+
+def text_of(events: Sequence[Event]) -> str:
+    """The text streamed, all pieces joined."""
+    return "".join(event.text for event in events if isinstance(event, TokenDelta))
+
+
+def names(events: Sequence[Event]) -> list[str]:
+    """The events' names in order, each run of text pieces as one."""
+    found: list[str] = []
+    for event in events:
+        name = type(event).__name__
+        if not (isinstance(event, TokenDelta) and found[-1:] == [name]):
+            found.append(name)
+    return found

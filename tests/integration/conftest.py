@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from graph.service import ChatService, open_service
+from graph.settings import Settings
+from tests.fake.chat import Chat
+from tests.fake.openai_server import FakeOpenAI
+
+MakeSettings = Callable[..., Settings]
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as opened:
+        yield opened
+
+
+@pytest.fixture
+def make_settings(tmp_path: Path, server: FakeOpenAI) -> MakeSettings:
+    def make(**changes: object) -> Settings:
+        values: dict[str, object] = {
+            "openai_base_url": server.url,
+            "openai_api_key": "sk-scripted-key-of-the-tests",
+            "chat_model": "scripted-model",
+            "turnfold_data_dir": tmp_path / "data",
+            "model_window_tokens": 100_000,
+            "model_attempts": 1,
+            "model_deadline_seconds": 20,
+            "fold_wait_seconds": 5,
+        }
+        return Settings(_env_file=None, **{**values, **changes})  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+
+    return make
+
+
+@pytest.fixture
+def service(make_settings: MakeSettings) -> Iterator[ChatService]:
+    with open_service(make_settings()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def chat(service: ChatService) -> Chat:
+    return Chat(service)
