@@ -132,7 +132,8 @@ def _open(path: Path, busy_timeout_seconds: float) -> Checkpointer:
         # One connection for all threads: the saver's lock lets one at a time use it.
         connection = sqlite3.connect(path, timeout=busy_timeout_seconds, check_same_thread=False)
         try:
-            connection.execute("PRAGMA auto_vacuum=FULL")  # counts for a new file alone, before its first table
+            if connection.execute("PRAGMA page_count").fetchone() == (0,):
+                connection.execute("PRAGMA auto_vacuum=FULL")  # can be set before the first table alone
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
             _check(connection, path)

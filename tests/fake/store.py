@@ -1,0 +1,149 @@
+"""Real stores over a real file with a clock that a test moves; knows nothing of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from graph.core.record import ArchivedMessage, Record
+from graph.store.archive import Archive
+from graph.store.call import CallStore, ModelCall
+from graph.store.database import Database, open_database
+from graph.store.lease import Hold, LeaseStore
+from graph.store.record import RecordStore
+from graph.store.session import SessionStore
+from graph.store.turn import TurnRow, TurnStore
+
+OWNER = "alice"
+SESSION = "s1"
+
+
+class MovableClock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def measure(message: AnyMessage) -> tuple[int, int]:
+    text = str(message.content)
+    return len(text), len(text) // 2
+
+
+@dataclass(frozen=True)
+class StoreSet:
+    path: Path
+    clock: MovableClock
+    database: Database
+    leases: LeaseStore
+    sessions: SessionStore
+    turns: TurnStore
+    archive: Archive
+    records: RecordStore
+    calls: CallStore
+
+    def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Hold:
+        self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
+        return self.leases.acquire(session_id)
+
+    def begin(self, hold: Hold, message_id: str, text: str = "a question") -> TurnRow:
+        message = HumanMessage(text, id=message_id)
+        chars, tokens = measure(message)
+        return self.turns.begin(
+            hold, owner=OWNER, message=message, chars=chars, tokens=tokens, model="m", is_casual=False
+        )[0]
+
+    def say(self, hold: Hold, turn: TurnRow, *messages: AnyMessage) -> list[ArchivedMessage]:
+        return self.archive.append(
+            hold, owner=OWNER, turn=turn.number, attempt=turn.attempt, messages=messages, measure=measure
+        )
+
+    def run_turn(self, hold: Hold, name: str) -> TurnRow:
+        turn = self.begin(hold, f"{name}-question")
+        self.say(hold, turn, AIMessage("an answer", id=f"{name}-answer"))
+        self.turns.finish(hold, turn.number, "finished")
+        return self.turns.get(hold.session_id, turn.number)
+
+    def make_record(self, record_id: str, from_position: int = 1, to_position: int = 6) -> Record:
+        return Record(
+            id=record_id,
+            thread_id=SESSION,
+            turns=(1, 2, 3),
+            turn_length=3,
+            original_chars=1500,
+            summary_chars=0,
+            compression_rate=0.3,
+            summary="",
+            kind="interval",
+            level=0,
+            from_position=from_position,
+            to_position=to_position,
+            status="IN_PROGRESS",
+            outcome=None,
+            created_at=self.clock(),
+            model="m",
+            target_chars=450,
+            source_key=f"key-{from_position}-{to_position}",
+            source_tokens=700,
+            summary_tokens=0,
+        )
+
+    def complete(self, record: Record, summary: str = "a summary") -> Record:
+        done = record.with_changes(
+            status="COMPLETED", outcome="compressed", summary=summary, summary_chars=len(summary), summary_tokens=5
+        )
+        assert self.records.start(record, owner=OWNER, expires_at=self.clock() + timedelta(seconds=60))
+        assert self.records.complete(done)
+        return done
+
+    def make_call(self, call_id: str, turn: int, **changes: object) -> ModelCall:
+        values: dict[str, object] = {
+            "id": call_id,
+            "session_id": SESSION,
+            "turn": turn,
+            "attempt": 1,
+            "ordinal": 1,
+            "kind": "answer",
+            "model": "m",
+            "manifest": (("system", "base", 1, 20), ("message", "q1", 1, 30)),
+            "input_hash": "abc",
+            "sent_tokens": 100,
+            "full_tokens": 300,
+            "usage_input_tokens": None,
+            "usage_output_tokens": None,
+            "usage_cached_tokens": None,
+            "seconds": 0.5,
+            "error_code": "",
+            "created_at": self.clock(),
+        }
+        return ModelCall(**{**values, **changes})  # type: ignore[arg-type]  # the test names fields of the call
+
+
+@contextmanager
+def open_store_set(folder: Path) -> Iterator[StoreSet]:
+    path = folder / "turnfold.db"
+    clock = MovableClock()
+    database = open_database(path, busy_timeout_seconds=10, clock=clock)
+    leases = LeaseStore(database, clock=clock, lease_seconds=20, heartbeat_seconds=60)
+    yield StoreSet(
+        path,
+        clock,
+        database,
+        leases,
+        SessionStore(database, clock=clock),
+        TurnStore(database, clock=clock),
+        Archive(database, clock=clock),
+        RecordStore(database, clock=clock),
+        CallStore(database),
+    )
+    leases.close()
+    database.close()

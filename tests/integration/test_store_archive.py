@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+
+from graph.error import InternalError, NotFoundError
+from tests.fake.store import SESSION, StoreSet, open_store_set
+
+USAGE = UsageMetadata(
+    input_tokens=10, output_tokens=2, total_tokens=12, input_token_details=InputTokenDetails(cache_read=8)
+)
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[StoreSet]:
+    with open_store_set(tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        HumanMessage([{"type": "text", "text": "무엇"}, {"type": "image", "url": "data:,x"}], id="m"),
+        HumanMessage('NUL \x00, half a pair \ud83d, a whole one 😀, quote " and \\', id="m"),
+        AIMessage(
+            "calls",
+            id="m",
+            tool_calls=[{"name": "clock", "args": {"zone": "Asia/Seoul"}, "id": "c1", "type": "tool_call"}],
+            usage_metadata=USAGE,
+            response_metadata={"finish_reason": "tool_calls"},
+            additional_kwargs={"closed": True},
+        ),
+        AIMessage([{"type": "reasoning", "text": "hm"}, {"type": "text", "text": "so"}], id="m"),
+        AIMessage(
+            "",
+            id="m",
+            invalid_tool_calls=[
+                {"name": "clock", "args": '{"zo', "id": "c1", "error": "cut", "type": "invalid_tool_call"}
+            ],
+        ),
+        ToolMessage("12:00", id="m", tool_call_id="c1", name="clock", status="error"),
+    ],
+    ids=["blocks", "odd-characters", "tool-calls", "reasoning", "invalid-call", "tool-result"],
+)
+def test_message_comes_back_whole(stores: StoreSet, message: AnyMessage) -> None:
+    hold = stores.make_session()
+    turn = stores.begin(hold, "q1")
+    stores.say(hold, turn, message)
+    found = stores.archive.get(SESSION, "m").message
+    assert type(found) is type(message)
+    assert found.model_dump() == message.model_dump()
+
+
+def test_positions_count_on_over_turns_and_attempts(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    turn = stores.begin(hold, "q1")
+    stores.say(hold, turn, AIMessage("a", id="a1"), ToolMessage("t", id="t1", tool_call_id="c"))
+    stores.turns.finish(hold, 1, "failed")
+    again = stores.turns.begin_attempt(hold, 1, model="m")
+    (answer,) = stores.say(hold, again, AIMessage("b", id="a2"))
+    assert (answer.position, answer.attempt, answer.turn) == (4, 2, 1)
+    assert answer.created_at == stores.clock()
+
+
+def test_message_that_is_there_already_is_left_as_it_is(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    turn = stores.begin(hold, "q1")
+    (first,) = stores.say(hold, turn, AIMessage("first", id="a1"))
+    again, new, twice = stores.say(
+        hold, turn, AIMessage("changed", id="a1"), AIMessage("new", id="a2"), AIMessage("new", id="a2")
+    )
+    assert again == first
+    assert new == twice
+    assert [entry.message.id for entry in stores.archive.live(SESSION)] == ["q1", "a1", "a2"]
+
+
+def test_only_the_last_attempt_is_live_and_the_question_always_is(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    stores.run_turn(hold, "one")
+    turn = stores.begin(hold, "q2")
+    stores.say(hold, turn, AIMessage("old", id="old"), ToolMessage("t", id="old-tool", tool_call_id="c"))
+    stores.turns.finish(hold, 2, "failed")
+    again = stores.turns.begin_attempt(hold, 2, model="m")
+    assert [entry.message.id for entry in stores.archive.live_turns(SESSION, 2, 2)] == ["q2"]
+    stores.say(hold, again, AIMessage("new", id="new"))
+    assert stores.archive.live_ids(SESSION, after_position=0) == ["one-question", "one-answer", "q2", "new"]
+    assert stores.archive.get(SESSION, "old").message.content == "old"
+
+
+def test_ranges_include_both_ends(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    for number in range(1, 6):
+        stores.run_turn(hold, f"t{number}")
+
+    def positions(first: int, last: int | None) -> list[int]:
+        return [entry.position for entry in stores.archive.live(SESSION, from_position=first, to_position=last)]
+
+    assert positions(3, 6) == [3, 4, 5, 6]
+    assert positions(9, None) == [9, 10]
+    assert positions(11, None) == []
+    assert [entry.turn for entry in stores.archive.live_turns(SESSION, 2, 3)] == [2, 2, 3, 3]
+    assert stores.archive.live_ids(SESSION, after_position=8) == ["t5-question", "t5-answer"]
+
+
+def test_sessions_are_apart(stores: StoreSet) -> None:
+    stores.run_turn(stores.make_session(), "one")
+    other = stores.make_session("s2")
+    assert stores.archive.live("s2") == []
+    stores.run_turn(other, "one")
+    assert [entry.position for entry in stores.archive.live("s2")] == [1, 2]
+    with pytest.raises(NotFoundError):
+        stores.archive.get("s2", "two-question")
+
+
+def test_append_with_one_message_without_id_writes_none(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    turn = stores.begin(hold, "q1")
+    with pytest.raises(InternalError):
+        stores.say(hold, turn, AIMessage("with", id="a1"), AIMessage("without"))
+    assert stores.archive.live_ids(SESSION, after_position=0) == ["q1"]

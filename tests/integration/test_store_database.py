@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import StatementError
+
+from graph.error import (
+    DatabaseBusyError,
+    DatabaseError,
+    DiskFullError,
+    NewerDatabaseError,
+    NotADatabaseError,
+)
+from graph.store.database import HEAD_REVISION, open_database
+from graph.store.schema import METADATA, session_table
+from graph.store.upgrade import make_config
+from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
+
+ROOT = Path(__file__).resolve().parents[2]
+EIGHT_OPEN_AND_MAKE_A_SESSION = """
+import sys
+from pathlib import Path
+from graph.store.database import open_database, utc_now
+from graph.store.session import SessionStore
+from tests.fake.crowd import run_crowd
+
+def work(number):
+    database = open_database(Path(sys.argv[1]), busy_timeout_seconds=30)
+    sessions = SessionStore(database, clock=utc_now)
+    sessions.create(f"s{number}", "alice", compression_rate=0.3, strategy="interval")
+    database.close()
+
+run_crowd(8, work)
+"""
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[StoreSet]:
+    with open_store_set(tmp_path) as opened:
+        yield opened
+
+
+def tables_of(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def test_file_journals_and_folder_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with open_store_set(tmp_path / "data") as stores:
+            stores.make_session()
+            files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "data").iterdir()}
+    finally:
+        os.umask(before)
+    assert set(files) >= {"turnfold.db", "turnfold.db-wal", "turnfold.db-shm"}
+    assert set(files.values()) == {0o600}
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+
+
+def test_file_that_others_could_read_becomes_private(tmp_path: Path) -> None:
+    with open_store_set(tmp_path):
+        pass
+    (tmp_path / "turnfold.db").chmod(0o644)
+    with open_store_set(tmp_path) as stores:
+        stores.make_session()
+        assert stat.S_IMODE((tmp_path / "turnfold.db-wal").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "turnfold.db").stat().st_mode) == 0o600
+
+
+def test_migrations_make_exactly_the_tables(stores: StoreSet) -> None:
+    with stores.database.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+
+
+def test_head_is_the_newest_migration() -> None:
+    assert ScriptDirectory.from_config(make_config()).get_current_head() == HEAD_REVISION
+
+
+def test_durable_settings_hold_on_every_connection(stores: StoreSet) -> None:
+    names = ("journal_mode", "synchronous", "foreign_keys")
+    with stores.database.read() as one, stores.database.write() as other:
+        for connection in (one, other):
+            assert [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names] == ["wal", 2, 1]
+
+
+def test_eight_processes_start_at_once_on_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "turnfold.db"
+    command = [sys.executable, "-c", EIGHT_OPEN_AND_MAKE_A_SESSION, str(path)]
+    crowd = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert crowd.returncode == 0, crowd.stderr
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM session").fetchone() == (8,)
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD_REVISION,)]
+
+
+def test_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "turnfold.db"
+    path.write_text("my diary, " * 500)
+    with pytest.raises(NotADatabaseError, match=r"turnfold\.db"):
+        open_database(path, busy_timeout_seconds=1)
+    assert path.read_text() == "my diary, " * 500
+
+
+def test_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "turnfold.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE recipe (name TEXT)")
+    with pytest.raises(NotADatabaseError):
+        open_database(path, busy_timeout_seconds=1)
+    assert tables_of(path) == {"recipe"}
+
+
+def test_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    with open_store_set(tmp_path) as stores, stores.database.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(NewerDatabaseError, match="9999"):
+        open_database(tmp_path / "turnfold.db", busy_timeout_seconds=1)
+
+
+def test_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "turnfold.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        connection.execute("CREATE TABLE lease (in_the_way TEXT)")
+    with pytest.raises(DatabaseError):
+        open_database(path, busy_timeout_seconds=1)
+    assert tables_of(path) == {"alembic_version", "lease"}
+
+
+def test_folder_that_cannot_be_made_is_our_error(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    with pytest.raises(DatabaseError, match="data"):
+        open_database(tmp_path / "data" / "turnfold.db", busy_timeout_seconds=1)
+
+
+def test_damaged_pages_are_our_error_when_read(tmp_path: Path) -> None:
+    with open_store_set(tmp_path) as stores:
+        hold = stores.make_session()
+        for number in range(40):
+            stores.begin(hold, f"q{number}", "words " * 500)
+    path = tmp_path / "turnfold.db"
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(NotADatabaseError):
+        open_database(path, busy_timeout_seconds=1).check()
+
+
+def test_write_rolls_back_on_any_exception(stores: StoreSet) -> None:
+    stores.make_session()
+
+    def break_off() -> None:
+        with stores.database.write() as connection:
+            connection.execute(update(session_table).values(title="half"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        break_off()
+    assert stores.sessions.get(SESSION, OWNER).title == ""
+
+
+def test_reader_sees_one_state_while_another_commits(stores: StoreSet) -> None:
+    stores.make_session()
+    titles = select(session_table.c.title)
+    with stores.database.read() as connection:
+        before = connection.execute(titles).scalar()
+        stores.sessions.rename(SESSION, OWNER, "renamed")
+        assert connection.execute(titles).scalar() == before
+    assert stores.sessions.get(SESSION, OWNER).title == "renamed"
+
+
+def test_threads_write_one_after_another(stores: StoreSet) -> None:
+    stores.make_session()
+    start = threading.Barrier(8)
+
+    def count_up() -> None:
+        start.wait()
+        for _ in range(20):
+            with stores.database.write() as connection:
+                count = connection.execute(select(session_table.c.turn_count)).scalar_one()
+                connection.execute(update(session_table).values(turn_count=count + 1))
+
+    with ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(count_up) for _ in range(8)]:
+            future.result()
+    assert stores.sessions.get(SESSION, OWNER).turn_count == 160
+
+
+def test_lock_held_by_another_process_is_busy(tmp_path: Path) -> None:
+    with open_store_set(tmp_path):
+        pass
+    database = open_database(tmp_path / "turnfold.db", busy_timeout_seconds=0.2)
+    with closing(sqlite3.connect(tmp_path / "turnfold.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseBusyError), database.write():
+            pass
+    with database.write():
+        database.check()
+    database.close()
+
+
+def test_full_disk_rolls_back_and_the_database_goes_on(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    with stores.database.write() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(DiskFullError):
+        stores.begin(hold, "q1", "words " * 50_000)
+    assert stores.turns.last(SESSION) is None
+    with stores.database.write() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+    assert stores.begin(hold, "q1", "words " * 50_000).number == 1
+
+
+def test_error_says_nothing_of_the_values(stores: StoreSet) -> None:
+    row = {
+        "session_id": "twice",
+        "owner": OWNER,
+        "created_at": stores.clock(),
+        "updated_at": stores.clock(),
+        "compression_rate": 0.3,
+        "strategy": "interval",
+        "model": "",
+        "turn_count": 0,
+        "title": "my secret",
+        "title_folded": "my secret",
+    }
+    with pytest.raises(DatabaseError) as caught, stores.database.write() as connection:
+        connection.execute(insert(session_table).values([row, row]))
+    assert "SQLITE_CONSTRAINT" in str(caught.value)
+    assert "secret" not in f"{caught.value}{caught.value.__cause__}"
+
+
+def test_times_come_back_aware_to_the_microsecond(stores: StoreSet) -> None:
+    stores.clock.now = datetime(2026, 3, 1, 9, 30, 0, 987654, tzinfo=timezone(timedelta(hours=9)))
+    stores.make_session()
+    found = stores.sessions.get(SESSION, OWNER).created_at
+    assert found.tzinfo is UTC
+    assert found == datetime(2026, 3, 1, 0, 30, 0, 987654, tzinfo=UTC)
+
+
+def test_time_without_zone_is_refused(stores: StoreSet) -> None:
+    stores.make_session()
+    naive = datetime(2026, 3, 1)  # noqa: DTZ001  # what must be refused
+    with pytest.raises(StatementError, match="without a zone"), stores.database.write() as connection:
+        connection.execute(update(session_table).values(updated_at=naive))
+
+
+def test_health_check_fails_when_the_table_is_gone(stores: StoreSet) -> None:
+    stores.database.check()
+    with stores.database.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE session RENAME TO elsewhere")
+    with pytest.raises(DatabaseError):
+        stores.database.check()

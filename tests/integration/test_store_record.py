@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from graph.core.record import Record
+from graph.error import LeaseLostError, NotFoundError
+from graph.store.record import RecordStore, RecordSums
+from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
+
+ROOT = Path(__file__).resolve().parents[2]
+EIGHT_START_THE_SAME = """
+import sys
+from datetime import timedelta
+from pathlib import Path
+from tests.fake.crowd import run_crowd
+from tests.fake.store import OWNER, open_store_set
+
+def work(number):
+    with open_store_set(Path(sys.argv[1])) as stores:
+        expires_at = stores.clock() + timedelta(seconds=60)
+        print(stores.records.start(stores.make_record(f"r{number}"), owner=OWNER, expires_at=expires_at))
+
+run_crowd(8, work)
+"""
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[StoreSet]:
+    with open_store_set(tmp_path) as opened:
+        yield opened
+
+
+def start(stores: StoreSet, record: Record, seconds: float = 60) -> bool:
+    return stores.records.start(record, owner=OWNER, expires_at=stores.clock() + timedelta(seconds=seconds))
+
+
+def fail(stores: StoreSet, record_id: str, error_code: str, **place: int) -> None:
+    record = stores.make_record(record_id, **place)
+    assert start(stores, record)
+    assert stores.records.fail(record.with_changes(status="FAILED", outcome="failed", error_code=error_code))
+
+
+def ids(records: list[Record]) -> list[str]:
+    return [record.id for record in records]
+
+
+def test_record_comes_back_as_it_was_made(stores: StoreSet) -> None:
+    stores.make_session()
+    record = stores.make_record("r1").with_changes(
+        input_tokens=900, output_tokens=120, is_usage=True, version=3, replaces="r0", sources=("ra", "rb"), seconds=1.5
+    )
+    done = stores.complete(record, "요약\n'quoted'; 😀")
+    assert stores.records.get(SESSION, "r1") == done
+    assert stores.records.all(SESSION) == [done]
+    with pytest.raises(NotFoundError):
+        stores.records.get("s2", "r1")
+
+
+def test_one_maker_at_a_time_for_the_same_sources(stores: StoreSet) -> None:
+    stores.make_session()
+    assert start(stores, stores.make_record("r1"))
+    assert not start(stores, stores.make_record("r2"))
+    assert start(stores, stores.make_record("other", 7, 12))
+    assert ids(stores.records.all(SESSION)) == ["r1", "other"]
+
+
+def test_one_of_several_processes_gets_to_make_it(stores: StoreSet) -> None:
+    stores.make_session()
+    command = [sys.executable, "-c", EIGHT_START_THE_SAME, str(stores.path.parent)]
+    crowd = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert crowd.returncode == 0, crowd.stderr
+    assert sorted(crowd.stdout.split()) == ["False"] * 7 + ["True"]
+
+
+def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> None:
+    stores.make_session()
+    assert start(stores, stores.make_record("dead"))
+    key = stores.make_record("dead").source_key
+    assert stores.records.in_progress(SESSION, key, stores.clock())
+    stores.clock.move(60)
+    assert not stores.records.in_progress(SESSION, key, stores.clock())
+    assert start(stores, stores.make_record("next"))
+    dead = stores.records.get(SESSION, "dead")
+    assert (dead.status, dead.outcome, dead.error_code) == ("FAILED", "failed", "expired")
+
+
+def test_text_that_came_too_late_is_dropped_but_what_it_cost_counts(stores: StoreSet) -> None:
+    stores.make_session()
+    late = stores.make_record("late")
+    assert start(stores, late)
+    stores.clock.move(60)
+    stores.complete(stores.make_record("next"))
+    done = late.with_changes(status="COMPLETED", summary="too late", input_tokens=700, output_tokens=90, is_usage=True)
+    assert not stores.records.complete(done)
+    kept = stores.records.get(SESSION, "late")
+    assert (kept.status, kept.summary, kept.input_tokens, kept.is_usage) == ("FAILED", "", 700, True)
+    assert stores.records.sums(SESSION).input_tokens == 700
+
+
+def test_prepared_record_waits_until_it_is_adopted(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    record = stores.make_record("r1")
+    assert stores.records.prepared(SESSION, record.source_key) is None
+    done = stores.complete(record)
+    assert stores.records.prepared(SESSION, record.source_key) == done
+    assert not start(stores, stores.make_record("r2"))
+    assert (stores.records.in_force(SESSION), stores.records.covered_to(SESSION)) == ([], 0)
+    stores.records.adopt(hold, "r1")
+    assert stores.records.prepared(SESSION, record.source_key) is None
+    assert (stores.records.in_force(SESSION), stores.records.covered_to(SESSION)) == ([done], 6)
+
+
+def test_failed_block_may_be_started_again(stores: StoreSet) -> None:
+    stores.make_session()
+    fail(stores, "r1", "provider")
+    assert start(stores, stores.make_record("r2"))
+
+
+def test_ended_record_is_never_overwritten(stores: StoreSet) -> None:
+    stores.make_session()
+    done = stores.complete(stores.make_record("r1"), "first")
+    assert not stores.records.complete(done.with_changes(summary="second", input_tokens=5))
+    assert not stores.records.fail(done.with_changes(status="FAILED"))
+    assert stores.records.get(SESSION, "r1") == done
+
+
+def test_adopt_needs_the_lease_and_a_completed_record(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    assert start(stores, stores.make_record("running"))
+    fail(stores, "failed", "provider", from_position=7, to_position=12)
+    stores.complete(stores.make_record("ready", 13, 18))
+    for record_id in ("running", "failed", "unknown"):
+        with pytest.raises(NotFoundError):
+            stores.records.adopt(hold, record_id)
+    stores.leases.release(hold)
+    with pytest.raises(LeaseLostError):
+        stores.records.adopt(hold, "ready")
+    assert stores.records.in_force(SESSION) == []
+
+
+def test_record_of_another_session_is_not_adopted(stores: StoreSet) -> None:
+    stores.make_session()
+    stores.complete(stores.make_record("r1"))
+    with pytest.raises(NotFoundError):
+        stores.records.adopt(stores.make_session("s2"), "r1")
+
+
+def test_adopting_again_changes_nothing(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    stores.complete(stores.make_record("r1"))
+    stores.records.adopt(hold, "r1")
+    stores.records.adopt(hold, "r1")
+    assert ids(stores.records.in_force(SESSION)) == ["r1"]
+
+
+def test_new_version_takes_the_place_of_the_old_one_which_stays_readable(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    old = stores.complete(stores.make_record("v1"))
+    stores.records.adopt(hold, "v1")
+    stores.complete(stores.make_record("v2").with_changes(source_key="other rate", version=2, replaces="v1"))
+    assert ids(stores.records.in_force(SESSION)) == ["v1"]
+    stores.records.adopt(hold, "v2")
+    assert ids(stores.records.in_force(SESSION)) == ["v2"]
+    assert stores.records.get(SESSION, "v1") == old
+    with pytest.raises(NotFoundError):
+        stores.records.adopt(hold, "v1")
+
+
+def test_merge_takes_the_place_of_its_sources(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    for number in range(3):
+        stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
+        stores.records.adopt(hold, f"r{number}")
+    merge = stores.make_record("merge", 1, 12).with_changes(kind="merge", level=1, sources=("r0", "r1"))
+    stores.complete(merge)
+    stores.records.adopt(hold, "merge")
+    assert ids(stores.records.in_force(SESSION)) == ["merge", "r2"]
+    assert stores.records.covered_to(SESSION) == 18
+
+
+def test_what_is_covered_is_not_covered_twice(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    stores.complete(stores.make_record("r1"))
+    stores.complete(stores.make_record("same").with_changes(source_key="another rate"))
+    stores.complete(stores.make_record("over", 6, 9))
+    stores.records.adopt(hold, "r1")
+    for record_id in ("same", "over"):
+        with pytest.raises(NotFoundError):
+            stores.records.adopt(hold, record_id)
+    assert ids(stores.records.in_force(SESSION)) == ["r1"]
+
+
+def test_in_force_goes_by_place_and_newest_takes_its_end(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    for number in (2, 0, 1):
+        stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
+        stores.records.adopt(hold, f"r{number}")
+    assert ids(stores.records.in_force(SESSION)) == ["r0", "r1", "r2"]
+    assert ids(stores.records.newest(SESSION, 2)) == ["r1", "r2"]
+    assert ids(stores.records.all(SESSION)) == ["r2", "r0", "r1"]
+
+
+def test_records_read_before_are_the_same_as_a_new_server_reads(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    for number in range(4):
+        stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
+        stores.records.adopt(hold, f"r{number}")
+        fresh = RecordStore(stores.database, clock=stores.clock)
+        assert stores.records.in_force(SESSION) == fresh.in_force(SESSION)
+    assert len(stores.records.in_force(SESSION)) == 4
+
+
+def test_failures_count_since_the_block_last_worked_whatever_the_clock_says(stores: StoreSet) -> None:
+    stores.make_session()
+    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
+    fail(stores, "f1", "provider")
+    stores.clock.move(-3600)
+    fail(stores, "f2", "rate_limit")
+    fail(stores, "elsewhere", "quota", from_position=7, to_position=12)
+    assert stores.records.failures_in_a_row(SESSION, 1) == (2, "rate_limit")
+    stores.complete(stores.make_record("worked"))
+    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
+    assert stores.records.failures_in_a_row(SESSION, 7) == (1, "quota")
+
+
+def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    assert stores.records.sums(SESSION) == RecordSums(0, 0, 0, 0, 0, 0)
+    for number in range(2):
+        record = stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6)
+        stores.complete(record.with_changes(input_tokens=100, output_tokens=10), "x" * 300)
+        stores.records.adopt(hold, record.id)
+    stores.complete(stores.make_record("thrown away", 13, 18).with_changes(input_tokens=50, output_tokens=5))
+    assert stores.records.sums(SESSION) == RecordSums(2, 6, 3000, 600, 250, 25)

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from graph.error import NotFoundError
+from graph.store.schema import METADATA
+from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[StoreSet]:
+    with open_store_set(tmp_path) as opened:
+        yield opened
+
+
+def make(stores: StoreSet, *titles: str, owner: str = OWNER) -> None:
+    for title in titles:
+        stores.sessions.create(title, owner, compression_rate=0.3, strategy="interval", title=title)
+        stores.clock.move(1)
+
+
+def found(stores: StoreSet, search: str) -> list[str]:
+    return [row.title for row in stores.sessions.list(OWNER, search=search)]
+
+
+def test_create_is_idempotent(stores: StoreSet) -> None:
+    first = stores.sessions.create(SESSION, OWNER, compression_rate=0.3, strategy="interval", title="first")
+    stores.clock.move(5)
+    again = stores.sessions.create(SESSION, OWNER, compression_rate=0.5, strategy="other", title="second")
+    assert again == first
+    assert (first.title, first.compression_rate, first.turn_count, first.is_running) == ("first", 0.3, 0, False)
+
+
+def test_session_is_its_owners_alone(stores: StoreSet) -> None:
+    make(stores, "mine")
+    with pytest.raises(NotFoundError):
+        stores.sessions.create("mine", "mallory", compression_rate=0.3, strategy="interval")
+    with pytest.raises(NotFoundError):
+        stores.sessions.get("mine", "mallory")
+    with pytest.raises(NotFoundError):
+        stores.sessions.rename("mine", "mallory", "stolen")
+    with pytest.raises(NotFoundError):
+        stores.sessions.update("mine", "mallory", compression_rate=0.5)
+    with pytest.raises(NotFoundError):
+        stores.sessions.delete("mine", "mallory")
+    assert stores.sessions.list("mallory") == ()
+    assert found(stores, "") == ["mine"]
+
+
+def test_list_is_by_last_turn_and_bounded(stores: StoreSet) -> None:
+    make(stores, "a", "b", "c")
+    stores.begin(stores.leases.acquire("a"), "q1")
+    stores.clock.move(1)
+    stores.sessions.rename("b", OWNER, "b, renamed")
+    assert found(stores, "") == ["a", "c", "b, renamed"]
+    assert [row.title for row in stores.sessions.list(OWNER, limit=1)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("search", "titles"),
+    [
+        ("hello", ["Hello World"]),
+        ("WORLD", ["Hello World"]),
+        ("%", ["100% sure"]),
+        ("_", ["snake_case"]),
+        ("\\", ["back\\slash"]),
+        ("사용자", ["새 사용자 안내"]),
+        (unicodedata.normalize("NFD", "사용자"), ["새 사용자 안내"]),
+        ("ÉCOLE", ["école"]),
+        ("nothing like it", []),
+    ],
+)
+def test_search_takes_any_case_and_script_and_means_signs_literally(
+    stores: StoreSet, search: str, titles: list[str]
+) -> None:
+    make(stores, "Hello World", "100% sure", "snake_case", "back\\slash", "새 사용자 안내", "école")
+    assert found(stores, search) == titles
+
+
+def test_rename_changes_what_search_finds(stores: StoreSet) -> None:
+    make(stores, "before")
+    stores.sessions.rename("before", OWNER, "after")
+    assert (found(stores, "before"), found(stores, "after")) == ([], ["after"])
+
+
+def test_update_changes_only_what_is_given(stores: StoreSet) -> None:
+    make(stores, SESSION)
+    stores.sessions.update(SESSION, OWNER, compression_rate=0.5)
+    stores.sessions.update(SESSION, OWNER, model="big")
+    stores.sessions.update(SESSION, OWNER)
+    row = stores.sessions.get(SESSION, OWNER)
+    assert (row.compression_rate, row.strategy, row.model) == (0.5, "interval", "big")
+
+
+def test_session_runs_while_its_last_turn_does(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    stores.run_turn(hold, "one")
+    assert not stores.sessions.get(SESSION, OWNER).is_running
+    turn = stores.begin(hold, "q2")
+    assert [row.is_running for row in stores.sessions.list(OWNER)] == [True]
+    stores.turns.finish(hold, turn.number, "stopped")
+    assert not stores.sessions.get(SESSION, OWNER).is_running
+
+
+def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSet) -> None:
+    for name in (SESSION, "kept"):
+        hold = stores.make_session(name)
+        stores.run_turn(hold, "one")
+        record = stores.make_record(f"record-{name}").with_changes(thread_id=name)
+        stores.records.start(record, owner=OWNER, expires_at=stores.clock() + timedelta(seconds=60))
+        stores.calls.add(hold, stores.make_call(f"call-{name}", 1, session_id=name), OWNER)
+    stores.sessions.delete(SESSION, OWNER)
+    with pytest.raises(NotFoundError):
+        stores.sessions.get(SESSION, OWNER)
+    with stores.database.read() as connection:
+        left = {
+            table.name: connection.execute(select(table.c.session_id, func.count()).group_by(table.c.session_id)).all()
+            for table in METADATA.tables.values()
+        }
+    assert {name: [tuple(row) for row in rows] for name, rows in left.items()} == {
+        "session": [("kept", 1)],
+        "turn": [("kept", 1)],
+        "message": [("kept", 2)],
+        "record": [("kept", 1)],
+        "model_call": [("kept", 1)],
+        "lease": [("kept", 1)],
+    }
