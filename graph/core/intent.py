@@ -88,20 +88,20 @@ _PATTERNS: Final[tuple[tuple[Intent, re.Pattern[str]], ...]] = (
         ),
     ),
     (
+        "request",
+        re.compile(
+            r"^(?:can|could|would|will)\syou\b(?!\sremember)|(?:해|써|만들어|알려|찾아|그려|바꿔|골라|적어|말해|도와)\s?(?:줘|주세요|주라|줄래|달라|봐)"
+            r"|(?:부탁|추천|번역|작성|설명)(?:해|드|합|$)"
+            r"|^(?:please\s)?(?:write|make|create|translate|recommend|explain|list|draw|find|tell|show|give|suggest|help|compare|calculate)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
         "question",
         re.compile(
             r"[?？]\s*$|(?:까요|나요|가요|는지요|습니까|였지|했지|었지|이지|였죠|했죠|인가|인지)[.!~…\s]*$"
             r"|(?:^|\s)(?:뭐|무엇|언제|어디|누구|누가|얼마|몇|왜)\S{0,4}(?:\s|$)"
             r"|^(?:what|when|where|who|whose|which|how|why|do|does|did|is|are|was|were|can|could)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "request",
-        re.compile(
-            r"(?:해|써|만들어|알려|찾아|그려|바꿔|골라|적어|말해|도와)\s?(?:줘|주세요|주라|줄래|달라|봐)"
-            r"|(?:부탁|추천|번역|작성|설명)(?:해|드|합|$)"
-            r"|^(?:please\s)?(?:write|make|create|translate|recommend|explain|list|draw|find|tell|show|give|suggest|help|compare|calculate)\b",
             re.IGNORECASE,
         ),
     ),

@@ -155,7 +155,7 @@ class ModelCaller:
                 return await function()
 
         future = self.start(limited)
-        error = future.exception()
+        error = _error_of(future)
         if error is not None:
             raise self.to_ours(error) from None
         return future.result()
@@ -176,8 +176,6 @@ class ModelCaller:
 
     def to_ours(self, error: BaseException) -> BaseException:
         """Returns our error for a foreign one; one that is no failure of a call stays what it is."""
-        if isinstance(error, CancelledError):
-            return TurnStoppedSignal(_CLOSED)
         return to_model_error(error, secrets=self._secrets) or error
 
 
@@ -204,7 +202,7 @@ class _Attempts:
                 if text := builder.add(chunk):
                     self._is_heard = True
                     order.on_text(text)
-            error = reading.exception()
+            error = _error_of(reading)
         finally:
             reading.cancel()
         if error is None:
@@ -231,6 +229,14 @@ class _Attempts:
                 return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._order.rest_seconds)))
             except Empty:
                 continue
+
+
+def _error_of(future: Future[Any]) -> BaseException | None:
+    """Returns what the task raised; one that was cancelled under us was ended by the caller's closing."""
+    try:
+        return future.exception()
+    except CancelledError:
+        return TurnStoppedSignal(_CLOSED)
 
 
 def _wait_seconds(state: RetryCallState) -> float:
