@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.closing import MARK, closed_mark
-from graph.core.record import ArchivedMessage, Record
-from graph.core.strategy.registry import STRATEGIES
+from graph.core.closing import MARK, closed_mark, closing_messages, ending_of
+from graph.core.record import Record
+from graph.core.strategy.registry import Strategies
 from graph.core.token import estimate_tokens
-from graph.core.turn import text_of
+from graph.core.turn import is_complete, text_of
 from graph.model.factory import ChatModels
 from graph.runner import TurnRunner
 from graph.settings import Settings
@@ -38,8 +39,11 @@ from prompt.system import chat
 class SessionReader:
     """Reads sessions of one owner."""
 
-    def __init__(self, settings: Settings, stores: Stores, models: ChatModels, runner: TurnRunner) -> None:
+    def __init__(
+        self, settings: Settings, stores: Stores, models: ChatModels, runner: TurnRunner, strategies: Strategies
+    ) -> None:
         self.settings = settings
+        self._strategies = strategies
         self._stores = stores
         self._models = models
         self._runner = runner
@@ -48,8 +52,15 @@ class SessionReader:
     def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
         """Returns the sessions, newest first; with `search` those whose title contains it."""
         return tuple(
-            SessionItem(row.session_id, row.title, row.updated_at, row.turn_count, row.is_running)
+            SessionItem(
+                row.session_id,
+                row.title,
+                row.updated_at,
+                row.turn_count,
+                row.is_running and self.live(row.session_id) is not None,
+            )
             for row in self._stores.sessions.list(self._owner, search=search)
+            if row.turn_count  # a session whose first message couldn't be committed holds nothing to open
         )
 
     def session(self, session_id: str) -> SessionView:
@@ -64,7 +75,7 @@ class SessionReader:
             session_id=row.session_id,
             title=row.title,
             compression_rate=row.compression_rate,
-            strategy=row.strategy,
+            strategy=self._strategies.of(row.strategy).name,
             model=row.model or self.default_model(),
             turn_count=row.turn_count,
             is_running=self.live(session_id) is not None,
@@ -110,16 +121,25 @@ class SessionReader:
         rows = self._stores.turns.list(session_id, last=last)
         if not rows:
             return Transcript((), 0)
-        said: dict[int, list[ArchivedMessage]] = {}
+        last_row, is_abandoned = self._as_it_stands(rows[-1])
+        said: dict[int, list[AnyMessage]] = {}
         for entry in self._stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
-            said.setdefault(entry.turn, []).append(entry)
+            said.setdefault(entry.turn, []).append(entry.message)
+        if is_abandoned:
+            last_row, said[last_row.number] = _as_closed(last_row, said.get(last_row.number, []))
         turns = tuple(
-            _turn_view(
-                row, [entry.message for entry in said.get(row.number, [])], is_last=row.number == session.turn_count
-            )
-            for row in rows
+            _turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
+            for row in (*rows[:-1], last_row)
         )
         return Transcript(turns, rows[0].number - 1)
+
+    def _as_it_stands(self, row: TurnRow) -> tuple[TurnRow, bool]:
+        """Returns the newest turn's row, and whether its worker is gone without ending it."""
+        if row.status != "running" or self.live(row.session_id) is not None:
+            return row, False
+        # Read once more: it may have ended between the two questions.
+        row = self._stores.turns.get(row.session_id, row.number)
+        return row, row.status == "running"
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
         """Returns the records in force, oldest first; with `last` only that many of the newest."""
@@ -173,8 +193,12 @@ class SessionReader:
         return self._models.default_name
 
     def strategies(self) -> tuple[str, ...]:
-        """Returns the names of the strategies, the default one first."""
-        return tuple(STRATEGIES)
+        """Returns the names of the strategies."""
+        return tuple(self._strategies.by_name)
+
+    def default_strategy(self) -> str:
+        """Returns the strategy of sessions that chose none."""
+        return self._strategies.default.name
 
     def health(self) -> None:
         """Returns if the database answers.
@@ -183,6 +207,17 @@ class SessionReader:
             DatabaseError: It doesn't.
         """
         self._stores.database.check()
+
+
+def _as_closed(row: TurnRow, said: list[AnyMessage]) -> tuple[TurnRow, list[AnyMessage]]:
+    """Returns an abandoned turn as the next message will settle it; reading changes nothing."""
+    status, code = ending_of(said, stop_requested=row.stop_requested)
+    if not is_complete(said) and status != "finished":
+        closing = closing_messages(
+            said, status=status, code=code, partial_text=row.partial_text, language="ko", message_id="abandoned"
+        )
+        said = [*said, *closing]
+    return replace(row, status=status, error_code=code), said
 
 
 def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> TurnView:

@@ -15,7 +15,7 @@ from graph.builder import build_graph
 from graph.core.casual import is_casual
 from graph.core.message import check_text, title_of
 from graph.core.schedule import round_rate
-from graph.core.strategy.registry import STRATEGIES
+from graph.core.strategy.registry import Strategies, build_strategies
 from graph.core.token import measure
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
@@ -52,8 +52,9 @@ class ChatService(SessionReader):
         runner: TurnRunner,
         settler: Settler,
         folder: Folder,
+        strategies: Strategies,
     ) -> None:
-        super().__init__(settings, stores, models, runner)
+        super().__init__(settings, stores, models, runner, strategies)
         self._settler = settler
         self._folder = folder
 
@@ -97,7 +98,7 @@ class ChatService(SessionReader):
             self._owner,
             title=title_of(text),
             compression_rate=self.settings.compression_rate,
-            strategy=self.settings.context_strategy,
+            strategy="",
         )
         with contextlib.suppress(NotFoundError):
             return self._stores.archive.get(session_id, str(message.id)).turn
@@ -176,7 +177,7 @@ class ChatService(SessionReader):
         session = self._configured(session_id, options)
         if self._runner.running(session_id) is None:
             # What was prepared at another rate no longer fits: begin anew now, so that the next turn needn't wait.
-            self._folder.prepare_due(session_id, owner=self._owner, strategy=STRATEGIES[session.strategy])
+            self._folder.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.session(session_id)
 
     def rename(self, session_id: str, title: str) -> None:
@@ -238,12 +239,15 @@ class ChatService(SessionReader):
         if options.compression_rate is not None:
             changes["compression_rate"] = round_rate(options.compression_rate)
         if options.strategy is not None:
-            if options.strategy not in STRATEGIES:
-                raise InputError("bad_strategy", ", ".join(STRATEGIES))
+            if options.strategy not in self._strategies.by_name:
+                raise InputError("bad_strategy", ", ".join(self._strategies.by_name))
             changes["strategy"] = options.strategy
         if options.model is not None:
             changes["model"] = options.model
         session = self._stores.sessions.get(session_id, self._owner)
+        if not session.strategy and changes.get("strategy") == self._strategies.default.name:
+            # Choosing what holds anyway is no choice: the session goes on following the server's default.
+            del changes["strategy"]
         if all(getattr(session, name) == value for name, value in changes.items()):
             return session
         self._stores.sessions.update(session_id, self._owner, **changes)
@@ -278,7 +282,7 @@ class ChatService(SessionReader):
             turn=turn.number,
             attempt=turn.attempt,
             model=session.model,
-            strategy=STRATEGIES[session.strategy],
+            strategy=self._strategies.of(session.strategy),
             stop=log.stop,
             time_zone=options.time_zone,
             language=options.language,
@@ -323,4 +327,7 @@ def open_service(settings: Settings, *, clock: Callable[[], datetime] | None = N
             graph=graph, stores=stores, settler=settler, folder=folder, max_workers=settings.concurrent_turns
         )
         stack.callback(runner.close)
-        yield ChatService(settings, stores, models, runner, settler, folder)
+        strategies = build_strategies(
+            settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
+        )
+        yield ChatService(settings, stores, models, runner, settler, folder, strategies)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from graph.core.strategy.limit import Limits
 from graph.error import SettingsError
 
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
@@ -38,7 +39,21 @@ class Settings(BaseSettings):
     turnfold_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     compression_rate: Rate = 0.3
-    context_strategy: Literal["interval"] = "interval"
+    context_strategy: Literal["interval", "rolling", "compaction", "window"] = "interval"
+    app_context_enabled: bool = True
+    app_context_threshold: Annotated[int, Field(ge=100, le=10_000_000)] = 8_000
+    app_context_recent_messages: Annotated[int, Field(ge=0, le=1_000)] = 6
+    rolling_sends_unsummarised: bool = False
+    max_context_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] = 100_000
+    compaction_threshold: Annotated[float, Field(ge=0.1, le=1)] = 0.75
+    preserve_recent_messages: Annotated[int, Field(ge=1, le=1_000)] = 4
+    enable_auto_compaction: bool = True
+    window_turns: Annotated[int, Field(ge=0, le=1_000)] = 10
+    records_budget_tokens: Annotated[int, Field(ge=500, le=1_000_000)] = 8_000
+    merged_tokens: Annotated[int, Field(ge=100, le=100_000)] = 600
+    merged_together: Annotated[int, Field(ge=2, le=100)] = 8
+    newest_records: Annotated[int, Field(ge=0, le=1_000)] = 16
+    guard_share: Annotated[float, Field(ge=0.1, le=0.95)] = 0.75
     fold_wait_seconds: Annotated[float, Field(ge=0, le=10)] = 10
     fold_deadline_seconds: Seconds = 60
     tool_rounds: Annotated[int, Field(ge=1, le=50)] = 8
@@ -64,6 +79,24 @@ class Settings(BaseSettings):
     def is_offline(self) -> bool:
         """Whether nothing points to a model: then the embedded offline model answers."""
         return self.openai_api_key is None and self.openai_base_url is None
+
+    @property
+    def limits(self) -> Limits:
+        """The numbers of the strategies."""
+        return Limits(
+            records_budget_tokens=self.records_budget_tokens,
+            newest_records=self.newest_records,
+            merged_together=self.merged_together,
+            merged_tokens=self.merged_tokens,
+            rolling_threshold_tokens=self.app_context_threshold,
+            rolling_recent_messages=self.app_context_recent_messages,
+            rolling_sends_unsummarised=self.rolling_sends_unsummarised,
+            max_context_tokens=self.max_context_tokens,
+            compaction_threshold=self.compaction_threshold,
+            preserve_recent_messages=self.preserve_recent_messages,
+            enable_auto_compaction=self.enable_auto_compaction,
+            window_turns=self.window_turns,
+        )
 
     @property
     def database_path(self) -> Path:

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from langchain_core.messages import AnyMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.adopt import label_of
 from graph.core.record import HistoryEntry
 from graph.core.token import estimate_tokens, message_tokens
-from graph.core.turn import extract_current_turn, extract_last_n_turns
 
 SUMMARY_HEADING: Final = "[이전 대화 요약]"
+CONTINUED: Final = "(위 요약에서 이어집니다.)"
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,15 @@ def render_system(system: SystemPart, history: Sequence[HistoryEntry]) -> str:
 
 
 def raw_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Returns the complete raw turns of the working set and then the open turn.
+    """Returns the working set as it's sent: folded turns have left it, so nothing has to be counted here.
 
-    Folded turns have left the working set, so nothing has to be counted here.
+    Coverage can end inside a turn (a compaction's); then a user's message stands in for the beginning that was
+    folded, as many models take no conversation that begins with an answer.
     """
-    return [*extract_last_n_turns(messages, len(messages)), *extract_current_turn(messages)]
+    raw = list(messages)
+    if raw and not isinstance(raw[0], HumanMessage):
+        raw.insert(0, HumanMessage(CONTINUED, id=f"continued-{raw[0].id}"))
+    return raw
 
 
 def assemble(

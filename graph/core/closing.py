@@ -7,10 +7,11 @@ from typing import Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graph.core.turn import unanswered_calls
+from graph.core.turn import is_complete, unanswered_calls
 
 MARK: Final = "turnfold"
 ClosedStatus = Literal["failed", "stopped"]
+INTERRUPTED: Final = "interrupted"
 
 _SENTENCES: Final = {
     ("failed", "ko"): "(답변을 만들지 못했습니다.)",
@@ -59,3 +60,18 @@ def closed_mark(message: AnyMessage) -> dict[str, object] | None:
     """Returns the mark of a closed turn's answer (`closed`, `code`, `is_partial`); None for any other message."""
     mark = message.additional_kwargs.get(MARK)
     return mark if isinstance(mark, dict) and "closed" in mark else None
+
+
+def ending_of(said: Sequence[AnyMessage], *, stop_requested: bool) -> tuple[Literal["finished"] | ClosedStatus, str]:
+    """Returns how a turn ended whose worker left no word of it, and the error's code.
+
+    Args:
+        said: The messages of the turn's last attempt, as archived.
+        stop_requested: Whether the user had asked it to stop.
+    """
+    if not is_complete(said):
+        return ("stopped", "") if stop_requested else ("failed", INTERRUPTED)
+    mark = closed_mark(said[-1])
+    if mark is None:
+        return "finished", ""
+    return ("stopped" if mark["closed"] == "stopped" else "failed"), str(mark["code"])

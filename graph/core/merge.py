@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Final
 
 from langchain_core.messages import HumanMessage
 
 from graph.core.adopt import MAX_SHARE, label_of
 from graph.core.record import Record
 from graph.core.standing import FoldOrder
-
-NEWEST_KEPT: Final = 16
-RECORDS_BUDGET_TOKENS: Final = 8_000
-MERGED_TOGETHER: Final = 8
-MERGED_TOKENS: Final = 600
+from graph.core.strategy.limit import Limits
 
 
-def merge_order(in_force: Sequence[Record], rate: float) -> FoldOrder | None:
+def merge_order(in_force: Sequence[Record], rate: float, limits: Limits) -> FoldOrder | None:
     """Returns the one merge that is due: the oldest 8 records of one level, or None.
 
     The newest 16 records are never merged. A turn is re-summarised once a level, so at most log8(records) times.
@@ -26,17 +21,18 @@ def merge_order(in_force: Sequence[Record], rate: float) -> FoldOrder | None:
     Args:
         in_force: The records in force, oldest first.
         rate: The compression rate in force now; the merge only keeps it, its length comes from the budget.
+        limits: The budget and how many become one.
     """
-    if sum(record.summary_tokens for record in in_force) <= RECORDS_BUDGET_TOKENS:
+    if sum(record.summary_tokens for record in in_force) <= limits.records_budget_tokens:
         return None
-    old = in_force[: max(0, len(in_force) - NEWEST_KEPT)]
+    old = in_force[: max(0, len(in_force) - limits.newest_records)]
     runs = [list(run) for _, run in groupby(old, key=lambda record: record.level)]
     # The lowest level first: its records are the largest and the most.
-    due = min((run for run in runs if len(run) >= MERGED_TOGETHER), key=lambda run: run[0].level, default=None)
-    return None if due is None else _order(due[:MERGED_TOGETHER], rate)
+    due = min((run for run in runs if len(run) >= limits.merged_together), key=lambda run: run[0].level, default=None)
+    return None if due is None else _order(due[: limits.merged_together], rate, limits.merged_tokens)
 
 
-def _order(sources: Sequence[Record], rate: float) -> FoldOrder:
+def _order(sources: Sequence[Record], rate: float, merged_tokens: int) -> FoldOrder:
     texts = [label_of(record.turns) + record.summary for record in sources]
     chars = sum(len(text) for text in texts)
     tokens = sum(record.summary_tokens for record in sources)
@@ -52,11 +48,11 @@ def _order(sources: Sequence[Record], rate: float) -> FoldOrder:
         source_chars=chars,
         source_tokens=tokens,
         # A draft may be a quarter over its target and should still be within the bound.
-        target_chars=max(1, int(MERGED_TOKENS / MAX_SHARE * chars / max(1, tokens))),
+        target_chars=max(1, int(merged_tokens / MAX_SHARE * chars / max(1, tokens))),
         rate=rate,
         sources=tuple(record.id for record in sources),
         style="merge",
         is_bound=True,
-        max_tokens=MERGED_TOKENS,
+        max_tokens=merged_tokens,
         is_waited=False,
     )

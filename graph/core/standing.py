@@ -50,6 +50,8 @@ class FoldOrder:
         is_bound: Whether the target is an upper bound only, so that a shorter draft is as good.
         max_tokens: Hard bound on the result, our estimate; None for none.
         answer_tokens: How many tokens the summary model may write; None leaves it to the model.
+        is_exact: Whether only a result for just these messages fits; else any finished one of its kind does that still
+            covers a beginning without a gap, so that a slow summary isn't thrown away because the chat went on.
         is_waited: Whether a turn may wait for it (once, and for a bounded time).
     """
 
@@ -70,4 +72,5 @@ class FoldOrder:
     is_bound: bool = False
     max_tokens: int | None = None
     answer_tokens: int | None = None
+    is_exact: bool = True
     is_waited: bool = True

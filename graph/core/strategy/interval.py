@@ -11,12 +11,16 @@ from graph.core.merge import merge_order
 from graph.core.record import ArchivedMessage, HistoryEntry
 from graph.core.schedule import due_blocks, target_chars
 from graph.core.standing import FoldOrder, Standing
+from graph.core.strategy.limit import Limits
 
 
 class IntervalStrategy:
     """Turns 3k+1 to 3k+3 are folded together; all summaries are sent, then the raw turns. Old ones are merged."""
 
     name = "interval"
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
 
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the complete blocks that no record covers, oldest first, then a merge if one is due."""
@@ -25,7 +29,7 @@ class IntervalStrategy:
         for block in due_blocks(standing.complete_turns, covered_turn):
             source = [entry for entry in standing.raw if block.first_turn <= entry.turn <= block.last_turn]
             blocks.append(block_order(source, standing.rate))
-        merge = merge_order(standing.in_force, standing.rate)
+        merge = merge_order(standing.in_force, standing.rate, self._limits)
         return tuple(blocks) if merge is None else (*blocks, merge)
 
     def assemble(

@@ -3,9 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 
 from graph.core.strategy.base import Strategy
+from graph.core.strategy.compaction import CompactionStrategy
 from graph.core.strategy.interval import IntervalStrategy
+from graph.core.strategy.limit import Limits
+from graph.core.strategy.rolling import RollingStrategy
+from graph.core.strategy.window import WindowStrategy
 
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType({strategy.name: strategy for strategy in (IntervalStrategy(),)})
+_CLASSES = (IntervalStrategy, RollingStrategy, CompactionStrategy, WindowStrategy)
+
+
+@dataclass(frozen=True)
+class Strategies:
+    """The strategies of one server.
+
+    Attributes:
+        by_name: All that a session can choose, in the order to show them.
+        default: What sessions get that chose none.
+    """
+
+    by_name: Mapping[str, Strategy]
+    default: Strategy
+
+    def of(self, name: str) -> Strategy:
+        """Returns the strategy of that name; the default one for "" or a name that is no more."""
+        return self.by_name.get(name, self.default)
+
+
+def build_strategies(limits: Limits, *, default_name: str, is_enabled: bool) -> Strategies:
+    """Builds the strategies.
+
+    Args:
+        limits: Their numbers.
+        default_name: Which one sessions get that chose none.
+        is_enabled: False makes the default "window" with no turn but the current one (`APP_CONTEXT_ENABLED`).
+    """
+    by_name: dict[str, Strategy] = {kind.name: kind(limits) for kind in _CLASSES}
+    default = by_name[default_name] if is_enabled else WindowStrategy(replace(limits, window_turns=0))
+    return Strategies(by_name, default)

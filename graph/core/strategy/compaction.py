@@ -1,0 +1,142 @@
+"""Seed 004's strategy: when the context is nearly full, all but the newest messages become one structured summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.adopt import label_of
+from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble
+from graph.core.record import ArchivedMessage, HistoryEntry
+from graph.core.standing import FoldOrder, Standing
+from graph.core.strategy.limit import Limits
+from graph.core.strategy.rolling import joined_id, previous_summary
+from graph.core.turn import text_of
+
+HEADING: Final = "[Previous conversation summary]"
+SUMMARY_TOKENS: Final = 2_048
+SUMMARY_CHARS: Final = 6_000
+_SPARE_MESSAGES: Final = 2
+_DENSITY_MARGIN: Final = 0.95
+
+
+class CompactionStrategy:
+    """At 75 % of the context everything but the last 4 messages is replaced by a summary; again at each 75 %."""
+
+    name = "compaction"
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
+        """Returns the compaction that is due, if one is."""
+        if not self._limits.enable_auto_compaction or not should_compact(standing, self._limits):
+            return ()
+        order = compaction_order(standing, self._limits.preserve_recent_messages)
+        return () if order is None else (order,)
+
+    def assemble(
+        self,
+        system: SystemPart,
+        history: Sequence[HistoryEntry],
+        messages: Sequence[AnyMessage],
+        *,
+        tool_schema: str,
+        note: str,
+    ) -> ModelInput:
+        """Builds `[summary as a user message] + [all raw messages]`.
+
+        Where a user's message follows, the two are one message, as no model takes two user messages running.
+        """
+        if not history:
+            return assemble(system, (), messages, tool_schema=tool_schema, note=note)
+        summary = f"{HEADING}\n\n{render_summary(history)}"
+        if messages and not isinstance(messages[0], HumanMessage):
+            messages = [HumanMessage("", id=f"summary-{history[-1]['id']}"), *messages]
+        base = assemble(system, (), messages, tool_schema=tool_schema, note=note)
+        raw = list(base.messages[1:])
+        own = text_of(raw[0])
+        raw[0] = raw[0].model_copy(update={"content": f"{summary}\n\n---\n\n{own}" if own else summary})
+        records = [InputItem("record", e["id"], e["version"], e["summary_tokens"]) for e in history]
+        return ModelInput((base.messages[0], *raw), (base.items[0], *records, *base.items[1:]))
+
+
+def render_summary(history: Sequence[HistoryEntry]) -> str:
+    """Renders what stands for the earlier conversation: the one compaction, or records of other strategies."""
+    if len(history) == 1:
+        return history[0]["summary"]
+    return "\n".join(label_of(entry["turns"]) + entry["summary"] for entry in history)
+
+
+def context_tokens(standing: Standing) -> int:
+    """Estimates what is in the context: the records in force and all raw messages of complete turns."""
+    records = sum(record.summary_tokens for record in standing.in_force)
+    return records + sum(entry.tokens for entry in standing.complete_raw)
+
+
+def message_count(standing: Standing) -> int:
+    """Counts the messages in the context; the summaries together count as one."""
+    return len(standing.complete_raw) + bool(standing.in_force)
+
+
+def should_compact(standing: Standing, limits: Limits) -> bool:
+    """Whether there's enough to compact, and the context has reached its threshold (seed 004)."""
+    if message_count(standing) <= limits.preserve_recent_messages + _SPARE_MESSAGES:
+        return False
+    return context_tokens(standing) >= int(limits.max_context_tokens * limits.compaction_threshold)
+
+
+def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | None:
+    """Returns the compaction of everything but the last messages; None if there's nothing to do.
+
+    Args:
+        standing: How the session stands.
+        preserve_messages: How many messages stay raw; a tool result never stays without its call.
+    """
+    raw = standing.complete_raw
+    if message_count(standing) <= preserve_messages + _SPARE_MESSAGES:
+        return None
+    cut = max(0, len(raw) - preserve_messages)
+    while 0 < cut < len(raw) and isinstance(raw[cut].message, ToolMessage):
+        cut -= 1
+    covered = raw[:cut]
+    if not covered:
+        return None
+    old = standing.in_force
+    read = [*previous_summary(old), *(entry.message for entry in covered)]
+    chars = sum(len(text_of(message)) for message in read)
+    tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in covered)
+    return FoldOrder(
+        kind="compaction",
+        level=0,
+        turns=_covered_turns(standing, covered, raw[cut:]),
+        from_position=old[0].from_position if old else covered[0].position,
+        to_position=covered[-1].position,
+        messages=tuple(read),
+        source_ids=(*joined_id(old), *(str(entry.message.id) for entry in covered)),
+        original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in covered),
+        source_chars=chars,
+        source_tokens=tokens,
+        target_chars=max(
+            1, min(SUMMARY_CHARS, int(SUMMARY_TOKENS * _DENSITY_MARGIN * chars / max(1, tokens)), chars // 2)
+        ),
+        rate=standing.rate,
+        sources=tuple(record.id for record in old),
+        style="structured",
+        is_bound=True,
+        max_tokens=SUMMARY_TOKENS,
+        answer_tokens=SUMMARY_TOKENS,
+        is_exact=False,
+    )
+
+
+def _covered_turns(
+    standing: Standing, covered: Sequence[ArchivedMessage], kept: Sequence[ArchivedMessage]
+) -> tuple[int, ...]:
+    """Returns the turns that are covered whole; the one that is cut in two only if there's no other."""
+    partly = {entry.turn for entry in kept}
+    turns = dict.fromkeys([t for record in standing.in_force for t in record.turns] + [e.turn for e in covered])
+    whole = tuple(turn for turn in turns if turn not in partly)
+    return whole or tuple(turns)

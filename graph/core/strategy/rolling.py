@@ -1,0 +1,153 @@
+"""Seed 003's strategy: one summary that grows by versions, and the newest messages in one user message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+
+from graph.core.adopt import label_of
+from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble
+from graph.core.record import HistoryEntry, Record
+from graph.core.standing import FoldOrder, Standing
+from graph.core.strategy.limit import Limits
+from graph.core.token import estimate_tokens
+from graph.core.turn import extract_current_turn, extract_last_n_turns, text_of
+
+INPUT_CHARS: Final = 2_000
+SOURCE_CHARS: Final = 3_000
+SUMMARY_TOKENS: Final = 1_024
+SUMMARY_CHARS: Final = 3_000
+_DENSITY_MARGIN: Final = 0.95
+
+
+class RollingStrategy:
+    """After an answer, when un-summarised tokens pass the threshold, previous summary + new messages become one."""
+
+    name = "rolling"
+
+    def __init__(self, limits: Limits) -> None:
+        self._threshold_tokens = limits.rolling_threshold_tokens
+        self._recent_messages = limits.rolling_recent_messages
+        self._sends_unsummarised = limits.rolling_sends_unsummarised
+
+    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
+        """Returns the next version of the summary if one is due; no turn waits for it."""
+        new = standing.complete_raw
+        if not should_summarize(sum(entry.tokens for entry in new), self._threshold_tokens):
+            return ()
+        read = [*previous_summary(standing.in_force), *(_cut(entry.message, SOURCE_CHARS) for entry in new)]
+        chars = sum(len(text_of(message)) for message in read)
+        tokens = sum(estimate_tokens(text_of(message)) for message in read)
+        old = standing.in_force
+        return (
+            FoldOrder(
+                kind="rolling",
+                level=0,
+                turns=tuple(dict.fromkeys([t for r in old for t in r.turns] + [entry.turn for entry in new])),
+                from_position=old[0].from_position if old else new[0].position,
+                to_position=new[-1].position,
+                messages=tuple(read),
+                source_ids=(*joined_id(old), *(str(entry.message.id) for entry in new)),
+                original_chars=sum(r.original_chars for r in old) + sum(entry.chars for entry in new),
+                source_chars=chars,
+                source_tokens=tokens,
+                target_chars=min(SUMMARY_CHARS, int(SUMMARY_TOKENS * _DENSITY_MARGIN * chars / max(1, tokens))),
+                rate=standing.rate,
+                sources=tuple(r.id for r in old),
+                style="rolling",
+                is_bound=True,
+                max_tokens=SUMMARY_TOKENS,
+                answer_tokens=SUMMARY_TOKENS,
+                is_exact=False,
+                is_waited=False,
+            ),
+        )
+
+    def assemble(
+        self,
+        system: SystemPart,
+        history: Sequence[HistoryEntry],
+        messages: Sequence[AnyMessage],
+        *,
+        tool_schema: str,
+        note: str,
+    ) -> ModelInput:
+        """Builds the system prompt and ONE user message of summary, newest messages and the current one.
+
+        The first or second message of a session goes alone. Tool calls of the open turn follow as they are.
+        """
+        opened = extract_current_turn(messages)
+        prior = extract_last_n_turns(messages, len(messages))
+        base = assemble(system, (), opened, tool_schema=tool_schema, note=note)
+        if not opened or (not history and len(prior) <= 1):
+            return base
+        recent = prior if self._sends_unsummarised else prior[max(0, len(prior) - self._recent_messages) :]
+        current = text_of(opened[0])
+        text = build_context_prompt([label_of(e["turns"]) + e["summary"] for e in history], recent, current)
+        joined = opened[0].model_copy(update={"content": text})
+        overhead = max(0, estimate_tokens(text) - sum(_cut_tokens(m) for m in recent) - estimate_tokens(current))
+        items = [base.items[0]]
+        items += [InputItem("record", e["id"], e["version"], e["summary_tokens"]) for e in history]
+        items += [InputItem("message", str(m.id), 1, _cut_tokens(m)) for m in recent]
+        items += [
+            InputItem("note", "context", 1, max(0, overhead - sum(e["summary_tokens"] for e in history))),
+            *base.items[1:],
+        ]
+        return ModelInput((base.messages[0], joined, *base.messages[2:]), tuple(items))
+
+
+def should_summarize(unsummarised_tokens: int, threshold_tokens: int) -> bool:
+    """Whether the next version is due: strictly over the threshold (seed 003)."""
+    return unsummarised_tokens > threshold_tokens
+
+
+def previous_summary(in_force: Sequence[Record]) -> list[SystemMessage]:
+    """Returns what stands so far as one message before the new ones; none if nothing does."""
+    if not in_force:
+        return []
+    if len(in_force) == 1:
+        return [SystemMessage(in_force[0].summary)]
+    return [SystemMessage("\n".join(label_of(record.turns) + record.summary for record in in_force))]
+
+
+def joined_id(in_force: Sequence[Record]) -> list[str]:
+    """Returns the id of the one message that `previous_summary` gives; none if it gives none."""
+    return ["+".join(record.id for record in in_force)] if in_force else []
+
+
+def build_context_prompt(summaries: Sequence[str], recent: Sequence[AnyMessage], current: str) -> str:
+    """Renders seed 003's single user message.
+
+    Args:
+        summaries: What stands for the earlier conversation; none leaves its part out.
+        recent: Messages since then, oldest first; each is cut at 2,000 characters.
+        current: The current message, whole.
+    """
+    parts = []
+    if summaries:
+        parts.append(
+            "[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n" + "\n".join(summaries)
+        )
+    lines = [f"{_speaker(m)}: {text_of(_cut(m, INPUT_CHARS))}" for m in recent if text_of(m).strip()]
+    if lines:
+        parts.append("[RECENT MESSAGES]\n" + "\n".join(lines))
+    return "\n\n".join([*parts, f"[CURRENT MESSAGE]\n{current}"])
+
+
+def _speaker(message: AnyMessage) -> str:
+    if isinstance(message, HumanMessage):
+        return "USER"
+    return "ASSISTANT" if isinstance(message, AIMessage) else "TOOL"
+
+
+def _cut(message: AnyMessage, max_chars: int) -> AnyMessage:
+    text = text_of(message)
+    if len(text) <= max_chars:
+        return message
+    return message.model_copy(update={"content": text[: max_chars - 1] + "…"})
+
+
+def _cut_tokens(message: AnyMessage) -> int:
+    return estimate_tokens(text_of(_cut(message, INPUT_CHARS)))

@@ -1,0 +1,39 @@
+"""The last N turns and nothing else; knows nothing of the other strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage
+
+from graph.core.assembly import ModelInput, SystemPart, assemble
+from graph.core.record import HistoryEntry
+from graph.core.standing import FoldOrder, Standing
+from graph.core.strategy.limit import Limits
+from graph.core.turn import extract_current_turn, extract_last_n_turns
+
+
+class WindowStrategy:
+    """Folds nothing; with N = 0 the model reads the current message alone (seed 003's "disabled")."""
+
+    name = "window"
+
+    def __init__(self, limits: Limits) -> None:
+        self._turns = limits.window_turns
+
+    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:  # noqa: ARG002 - the protocol's; nothing is due
+        """Returns no folds."""
+        return ()
+
+    def assemble(
+        self,
+        system: SystemPart,
+        history: Sequence[HistoryEntry],  # noqa: ARG002 - the protocol's; records of other strategies aren't sent
+        messages: Sequence[AnyMessage],
+        *,
+        tool_schema: str,
+        note: str,
+    ) -> ModelInput:
+        """Builds `[last N complete turns] + [open turn]`."""
+        kept = [*extract_last_n_turns(messages, self._turns), *extract_current_turn(messages)]
+        return assemble(system, (), kept, tool_schema=tool_schema, note=note)
