@@ -74,6 +74,7 @@ class Folder:
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._closing = threading.Event()
+        self._waited_for: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="fold")
 
     def standing(self, session_id: str, *, complete_turns: int, rate: float) -> Standing:
@@ -115,9 +116,15 @@ class Folder:
         while (record := self.prepared(plan)) is None:
             is_running = self._stores.records.in_progress(plan.session_id, plan.key, self._clock())
             if not is_running or time.monotonic() >= until or stop.wait(_POLL_SECONDS):
+                if not stop.is_set():
+                    self._waited_for[plan.session_id] = plan.key
                 # One more look: it may have been finished between the two questions.
                 return self.prepared(plan)
         return record
+
+    def was_waited_for(self, plan: FoldPlan) -> bool:
+        """Whether a turn has waited for this fold in vain: none shall again, or a summariser that hangs slows all."""
+        return self._waited_for.get(plan.session_id) == plan.key
 
     def start(self, plan: FoldPlan) -> bool:
         """Begins the making in the background, unless it's under way or done; returns whether it began."""
@@ -130,15 +137,18 @@ class Folder:
 
     def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
         """Begins all folds of a session that are due, in the background; for when its answer is out."""
-        session = self._stores.sessions.get(session_id, owner)
-        standing = self.standing(session_id, complete_turns=session.turn_count, rate=session.compression_rate)
+        session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
+        if last is None:
+            return
+        complete_turns = last.number - 1 if last.status == "running" else last.number
+        standing = self.standing(session_id, complete_turns=complete_turns, rate=session.compression_rate)
         for order in strategy.orders(standing):
             self.start(self.plan(session_id, order, owner=owner, model=session.model))
 
     def close(self) -> None:
-        """Ends what is being made and waits for the workers."""
+        """Ends what is being made and waits for the workers; what hadn't begun is kept as failed, not left open."""
         self._closing.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=True)
 
     def _draft_record(self, plan: FoldPlan) -> Record:
         order = plan.order
@@ -206,6 +216,8 @@ class Folder:
                     source.messages,
                     source.target_chars,
                     feedback=feedback,
+                    style=plan.order.style,
+                    answer_tokens=plan.order.answer_tokens,
                     stop=self._closing,
                     deadline_seconds=self._deadline_seconds,
                 )

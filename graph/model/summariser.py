@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
 from graph.core.extract import extract_summary
 from graph.core.language import user_language
+from graph.core.standing import PromptStyle
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of
 from graph.model.call import ChatRunnable, ModelCaller
-from prompt.summary import summary_generator
+from prompt.summary import compaction_generator, merge_generator, rolling_generator, summary_generator
 
 _SOURCE_SHARE: Final = 0.75
 _PROMPT_TOKENS: Final = 1_000
+_TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
+_GENERATORS: Final = (summary_generator, merge_generator, rolling_generator, compaction_generator)
+_PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, str | None], str]]] = {
+    "plain": summary_generator.get_prompt,
+    "merge": merge_generator.get_prompt,
+    "rolling": rolling_generator.get_prompt,
+    "structured": compaction_generator.get_prompt,
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class Summariser(Protocol):
 
     @property
     def prompt_version(self) -> str:
-        """Changes whenever the same source would be asked for in other words."""
+        """Changes whenever the same source would be asked for in other words, in any style."""
 
     def summarise(
         self,
@@ -54,6 +64,8 @@ class Summariser(Protocol):
         target_chars: int,
         *,
         feedback: str = "",
+        style: PromptStyle = "plain",
+        answer_tokens: int | None = None,
         stop: threading.Event,
         deadline_seconds: float,
     ) -> SummaryDraft:
@@ -63,6 +75,8 @@ class Summariser(Protocol):
             messages: What to condense, tool results included.
             target_chars: Length to aim at.
             feedback: What was wrong with the draft before, "" at the first try.
+            style: Which prompt asks for it.
+            answer_tokens: How many tokens may be written; None leaves it to the model.
             stop: When set, the making ends at once.
             deadline_seconds: For the whole making.
 
@@ -84,6 +98,8 @@ class ExtractiveSummariser:
         target_chars: int,
         *,
         feedback: str = "",  # noqa: ARG002  # the same source gives the same sentences, whatever was wrong with them
+        style: PromptStyle = "plain",  # noqa: ARG002  # sentences are picked alike from messages and from summaries
+        answer_tokens: int | None = None,  # noqa: ARG002  # the target bounds the length
         stop: threading.Event,  # noqa: ARG002  # done in milliseconds
         deadline_seconds: float,  # noqa: ARG002  # done in milliseconds
     ) -> SummaryDraft:
@@ -102,7 +118,7 @@ class ModelSummariser:
         window_tokens: The model's context window; a larger source is condensed in parts, which are joined.
     """
 
-    prompt_version = summary_generator.PROMPT_VERSION
+    prompt_version = "/".join(style.PROMPT_VERSION for style in _GENERATORS)
 
     def __init__(
         self, model: ChatRunnable, caller: ModelCaller, name: str, *, attempts: int, window_tokens: int
@@ -119,6 +135,8 @@ class ModelSummariser:
         target_chars: int,
         *,
         feedback: str = "",
+        style: PromptStyle = "plain",
+        answer_tokens: int | None = None,
         stop: threading.Event,
         deadline_seconds: float,
     ) -> SummaryDraft:
@@ -130,8 +148,11 @@ class ModelSummariser:
         drafts = []
         for part, size in zip(parts, sizes, strict=True):
             share = size / sum(sizes) if sum(sizes) else 1.0
-            prompt = summary_generator.get_prompt(part, max(1, int(target_chars * share)), feedback, language)
-            drafts.append(self._ask(prompt, stop, max(0.0, ends_at - time.monotonic())))
+            prompt = _PROMPTS[style](part, max(1, int(target_chars * share)), feedback, language)
+            request: list[BaseMessage] = [HumanMessage(prompt)]
+            if style == "structured":
+                request.insert(0, SystemMessage(compaction_generator.SYSTEM_LINE))
+            drafts.append(self._ask(request, answer_tokens, stop, max(0.0, ends_at - time.monotonic())))
         return SummaryDraft(
             "\n".join(draft.text for draft in drafts),
             sum(draft.input_tokens for draft in drafts),
@@ -139,18 +160,31 @@ class ModelSummariser:
             is_usage=all(draft.is_usage for draft in drafts),
         )
 
-    def _ask(self, prompt: str, stop: threading.Event, deadline_seconds: float) -> SummaryDraft:
+    def _ask(
+        self,
+        request: Sequence[BaseMessage],
+        answer_tokens: int | None,
+        stop: threading.Event,
+        deadline_seconds: float,
+    ) -> SummaryDraft:
         answer = self._caller.call(
-            self._model,
-            [HumanMessage(prompt)],
+            self._model if answer_tokens is None else self._model.bind(max_tokens=answer_tokens),
+            request,
             stop=stop,
             deadline_seconds=deadline_seconds,
             attempts=self._attempts,
         )
-        text = text_of(answer.message).strip()
+        text = text_of(answer.message)
         if answer.usage is None:
-            return SummaryDraft(text, estimate_tokens(prompt), estimate_tokens(text), is_usage=False)
-        return SummaryDraft(text, answer.usage.input_tokens, answer.usage.output_tokens, is_usage=True)
+            asked = sum(estimate_tokens(message.text) for message in request)
+            return SummaryDraft(inside_tags(text), asked, estimate_tokens(text), is_usage=False)
+        return SummaryDraft(inside_tags(text), answer.usage.input_tokens, answer.usage.output_tokens, is_usage=True)
+
+
+def inside_tags(text: str) -> str:
+    """Returns what stands between `<summary>` tags, to the end if the last one is missing; without tags, all of it."""
+    tagged = _TAGGED.search(text)
+    return (tagged.group(1) if tagged else text).strip()
 
 
 def _split(messages: Sequence[AnyMessage], limit_tokens: int) -> Iterator[list[AnyMessage]]:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from string import Template
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage
+
+from prompt.summary.quote import LANGUAGE_NAMES, quote_messages
 
 PROMPT_VERSION: Final = "1"
 MAX_TARGET_CHARS: Final = 6_000
@@ -28,13 +30,6 @@ $feedback
 $source
 </source>
 """)
-_LANGUAGE_NAMES: Final = {
-    "ko": " (한국어)",
-    "latin": " (the user's language, not Korean)",
-    "ja": " (日本語)",
-    "zh": " (中文)",
-}
-_SPEAKERS: Final = ((HumanMessage, "user"), (AIMessage, "assistant"), (ToolMessage, "tool"))
 
 
 def get_prompt(
@@ -53,16 +48,7 @@ def get_prompt(
     """
     return _TEMPLATE.substitute(
         target_length=min(target_length, MAX_TARGET_CHARS),
-        language=_LANGUAGE_NAMES.get(language or "", ""),
+        language=f" ({LANGUAGE_NAMES[language]})" if language in LANGUAGE_NAMES else "",
         feedback=f"- {feedback}\n" if feedback else "",
-        source="\n".join(_render(message) for message in messages),
+        source=quote_messages(messages),
     )
-
-
-def _render(message: AnyMessage) -> str:
-    """Renders one message as quoted material; a closing tag in it can't end the quote."""
-    speaker = next((name for kind, name in _SPEAKERS if isinstance(message, kind)), message.type)
-    text = message.text.replace("</source", "<\\/source")
-    calls = [f"{call['name']}({call['args']})" for call in message.tool_calls] if isinstance(message, AIMessage) else []
-    body = "\n".join(part for part in (text, *(f"(tool call: {call})" for call in calls)) if part)
-    return f"[{speaker}] {body}"

@@ -10,20 +10,21 @@ from tests.fake.openai_reply import Body, Reply, text
 Kind = Literal["chat", "summary"]
 
 _SOURCE: Final = re.compile(r"<source>\n(.*)\n</source>", re.DOTALL)
-_TARGET: Final = re.compile(r"(\d+)자")
-_SPEAKER: Final = re.compile(r"^\[(?:user|assistant|tool)\] ", re.MULTILINE)
+_TARGET: Final = re.compile(r"(\d+)(?:자| characters)")
+_SPEAKER: Final = re.compile(r"^\[(?:user|assistant|tool|previous summary)\] ", re.MULTILINE)
 _HANGUL: Final = re.compile(r"[가-힣]")
 
 
 def kind_of(body: Body) -> Kind:
-    """A summary is asked for in a single user message; a chat always has a system prompt before it."""
+    """A summary is asked for by a user message that ends with its source, after one system line at most."""
     messages = body["messages"]
-    return "summary" if len(messages) == 1 and messages[0]["role"] == "user" else "chat"
+    is_request = len(messages) <= 2 and messages[-1]["role"] == "user"
+    return "summary" if is_request and _SOURCE.search(_words(messages[-1])) else "chat"
 
 
 def answer_body(body: Body, *, pause_seconds: float = 0.0) -> Reply:
     """Answers a summary request with a text of the asked length, and a chat with a few sentences about the question."""
-    answer = _summarise(_words(body["messages"][0])) if kind_of(body) == "summary" else _chat(body)
+    answer = _summarise(_words(body["messages"][-1])) if kind_of(body) == "summary" else _chat(body)
     sent = sum(len(_words(message)) for message in body["messages"]) // 3
     usage = {"prompt_tokens": sent, "completion_tokens": len(answer) // 3, "total_tokens": sent + len(answer) // 3}
     return text(answer, usage=usage, pause_seconds=pause_seconds)
