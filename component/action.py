@@ -63,17 +63,16 @@ def configure() -> None:
     )
 
 
-def rename(identifier: str, title: str) -> bool:
-    """Gives a session another title; returns whether it was taken."""
-    return _try(lambda: door.current().rename(identifier, title.strip()))
+def rename(identifier: str) -> None:
+    """Gives a session the title that was typed."""
+    title = str(st.session_state[visit.NEW_TITLE]).strip()
+    _try(lambda: door.current().rename(identifier, title))
 
 
-def delete(identifier: str) -> bool:
-    """Removes a session and leaves it if it was open; returns whether it's gone."""
-    is_gone = _try(lambda: door.current().delete(identifier))
-    if is_gone and identifier == visit.session_id():
+def delete(identifier: str) -> None:
+    """Removes a session and leaves it if it was open."""
+    if _try(lambda: door.current().delete(identifier)) and identifier == visit.session_id():
         visit.open_session(None)
-    return is_gone
 
 
 def _try(action: Callable[[], object]) -> bool:

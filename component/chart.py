@@ -19,7 +19,9 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     if not points:
         st.markdown(f":small[:gray[{words.chart_empty}]]")
         return
-    # Imported late: it takes half a second, and most drawings of the page have no chart.
+    place = st.empty()
+    place.skeleton(height=HEIGHT_PIXELS)
+    # Imported late: it takes a second, and most drawings of the page have no chart.
     import altair as alt  # noqa: PLC0415
 
     rows = [
@@ -52,7 +54,7 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     folds = [{"turn": point.turn} for point in points if point.has_fold]
     rules = alt.Chart({"values": folds}).mark_rule(color=_RULE_COLOUR, strokeDash=[2, 3]).encode(x="turn:Q")
     last = points[-1]
-    st.altair_chart(
+    place.altair_chart(
         (rules + lines if is_short and folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
         key=key,
         alt=words.chart_alt.format(turn=last.turn, sent=last.sent_tokens, full=last.full_tokens),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import streamlit as st
@@ -57,9 +58,11 @@ def _draw_sessions(now: Visit) -> None:
                 _draw_row(now, item)
     if len(items) > shown:
         label = words.more_chats.format(count=len(items) - shown)
-        if st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:"):
-            st.session_state[_SHOWN] = shown + SESSIONS_PER_PAGE
-            st.rerun(scope="fragment")
+        st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=_show_more)
+
+
+def _show_more() -> None:
+    st.session_state[_SHOWN] = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE)) + SESSIONS_PER_PAGE
 
 
 def _draw_row(now: Visit, item: SessionItem) -> None:
@@ -92,22 +95,20 @@ def _draw_row(now: Visit, item: SessionItem) -> None:
 
 def _draw_rename(now: Visit, item: SessionItem) -> None:
     words = now.words
-    title = st.text_input(words.title_label, value=item.title, key="new_title", max_chars=200)
-    if _draw_choice(words.save, words.cancel):
-        action.rename(item.session_id, title or "")
-        st.rerun()
+    st.text_input(words.title_label, value=item.title, key=visit.NEW_TITLE, max_chars=200)
+    _draw_choice(words.save, words.cancel, action.rename, item.session_id)
 
 
 def _draw_delete(now: Visit, item: SessionItem) -> None:
     words = now.words
     st.markdown(words.delete_question.format(title=escape_label(item.title) or words.untitled))
-    if _draw_choice(words.delete, words.cancel):
-        action.delete(item.session_id)
-        st.rerun()
+    _draw_choice(words.delete, words.cancel, action.delete, item.session_id)
 
 
-def _draw_choice(confirm: str, cancel: str) -> bool:
+def _draw_choice(confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button(cancel, key="dialog_cancel"):
-            st.rerun()
-        return st.button(confirm, key="dialog_confirm", type="primary")
+        is_cancelled = st.button(cancel, key="dialog_cancel")
+        is_confirmed = st.button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
+    if is_cancelled or is_confirmed:
+        # A dialog closes with the next drawing of the whole page.
+        st.rerun()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from component import chart, visit
-from component.format import format_rate, format_tokens, format_turns
+from component.format import escape_label, format_rate, format_tokens, format_turns
 from component.visit import Visit
 from component.word import Words
 from graph.view import RecordView
@@ -91,11 +91,12 @@ def _draw_card(words: Words, record: RecordView) -> None:
             st.markdown(f":small[:material/format_quote: :gray[{words.kept_verbatim}]]")
         elif record.outcome == "shortened":
             st.markdown(f":small[:material/content_cut: :gray[{words.was_shortened}]]")
-        cost = words.card_cost.format(
+        template = words.card_cost if record.input_tokens + record.output_tokens else words.card_free
+        cost = template.format(
             input=format_tokens(record.input_tokens, is_usage=record.is_usage),
             output=format_tokens(record.output_tokens, is_usage=record.is_usage),
             seconds=f"{record.seconds:.1f}",
-            model=record.model,
+            model=escape_label(record.model),
         )
         st.markdown(f":small[:gray[{cost}]]")
 

@@ -99,6 +99,7 @@ ENGLISH = Words(
     card_rate="rate {rate}",
     card_chars="{original} → {summary} chars",
     card_cost="{input} in · {output} out tokens · {seconds} s · {model}",
+    card_free="No tokens: no model was called · {seconds} s · {model}",
     kept_verbatim="Too short to shrink: kept word for word.",
     was_shortened="Over its target: cut at the end of a sentence.",
     older_records="Older summaries: {count}",

@@ -96,6 +96,7 @@ KOREAN = Words(
     card_rate="압축률 {rate}",
     card_chars="{original}자 → {summary}자",
     card_cost="입력 {input} · 출력 {output} 토큰 · {seconds}초 · {model}",
+    card_free="모델을 부르지 않아 토큰이 들지 않음 · {seconds}초 · {model}",
     kept_verbatim="짧아서 줄이지 않고 원문 그대로 두었습니다.",
     was_shortened="목표보다 길어 문장 끝에서 줄였습니다.",
     older_records="이전 요약 {count}개",

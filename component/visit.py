@@ -20,7 +20,7 @@ TURNS_PER_PAGE = 30
 # Keys of session_state. Widgets with the same key write them too.
 SESSION_PARAMETER = "session"
 RATE, STRATEGY, MODEL, LANGUAGE = "compression_rate", "strategy", "model", "language"
-ASK, SEARCH = "ask", "search"
+ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _NOTICE, _SHOWN_TURNS, _SETTINGS_OF = "notice", "shown_turns", "settings_of"
 
 

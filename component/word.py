@@ -111,6 +111,7 @@ class Words:
     card_rate: str
     card_chars: str
     card_cost: str
+    card_free: str
     kept_verbatim: str
     was_shortened: str
     older_records: str

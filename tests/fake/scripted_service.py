@@ -105,6 +105,7 @@ class ScriptedService:
         self.sent: list[TurnOptions] = []
         self.calls: list[str] = []
         self.now = START
+        self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192, source="estimate")
         self._numbers = count(1)
 
     def new_session_id(self) -> str:
@@ -229,7 +230,7 @@ class ScriptedService:
     def gauge(self, session_id: str | None, *, model: str) -> Gauge:
         self.calls.append("gauge")
         assert model
-        return Gauge(sent_tokens=1416 if session_id else 210, window_tokens=8192, source="estimate")
+        return self.gauge_now if session_id else Gauge(210, 8192, "estimate")
 
     def model_options(self) -> tuple[ModelOption, ...]:
         self.calls.append("model_options")

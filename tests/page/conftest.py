@@ -1,0 +1,28 @@
+"""Runs the page's script against a scripted service; knows nothing of browsers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from component import door
+from tests.fake.scripted_service import ScriptedService
+
+PAGE = Path(__file__).parents[2] / "component" / "page.py"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[ScriptedService]:
+    scripted = ScriptedService(tmp_path)
+    door.provide(scripted)
+    yield scripted
+    door.provide(None)
+
+
+@pytest.fixture
+def page(service: ScriptedService) -> AppTest:
+    assert service is door.current()
+    return AppTest.from_file(str(PAGE), default_timeout=30)

@@ -1,0 +1,46 @@
+"""What a user would read and press on a page under test; knows the keys of the page's widgets."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from graph.view import TurnOptions
+from tests.fake.scripted_service import ScriptedService
+
+OPTIONS = TurnOptions(compression_rate=0.3, strategy="interval", model="offline-mini")
+
+
+def told(page: AppTest) -> str:
+    elements = [*page.markdown, *page.text, *page.error, *page.warning, *page.subheader, *page.title]
+    return "\n".join(str(element.value) for element in elements)
+
+
+def keys(page: AppTest) -> set[str]:
+    return {button.key for button in page.button if button.key}
+
+
+def say(page: AppTest, *messages: str) -> AppTest:
+    for message in messages:
+        page.chat_input(key="ask").set_value(message).run()
+    return page
+
+
+def store_session(service: ScriptedService, turn_count: int) -> str:
+    identifier = service.new_session_id()
+    for number in range(1, turn_count + 1):
+        service.send(identifier, f"질문 {number}", message_id=f"user-{number}", options=OPTIONS)
+    service.calls.clear()
+    return identifier
+
+
+def open_page(page: AppTest, identifier: str) -> AppTest:
+    page.query_params["session"] = identifier
+    return page.run()
+
+
+def popovers(page: AppTest) -> list[str]:
+    return [block.proto.popover.label for block in page.get("popover")]
+
+
+def raw_html(page: AppTest) -> str:
+    return "\n".join(str(element.value) for element in page.html)

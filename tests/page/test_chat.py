@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graph.error import BusyError, DatabaseBusyError, InputError
+from graph.view import LiveTurn, ToolStep
+from tests.fake.scripted_service import ScriptedService, make_record
+from tests.page.reading import keys, open_page, popovers, raw_html, say, store_session, told
+
+
+def test_empty_page_offers_suggestions_and_says_what_answers(page: AppTest) -> None:
+    page.run()
+    assert not page.exception
+    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert {"suggestion_0", "suggestion_1", "suggestion_2", "suggestion_3"} <= keys(page)
+    assert "내장 오프라인 모델이 답합니다" in told(page)
+    assert "`OPENAI_API_KEY`" in told(page)
+
+
+def test_suggestion_is_sent_as_it_reads(page: AppTest, service: ScriptedService) -> None:
+    page.run()
+    label = page.button(key="suggestion_1").label
+    page.button(key="suggestion_1").click().run()
+    assert [turn.user_text for turn in service.stored["session-1"].turns] == [label]
+    assert page.query_params["session"] == "session-1"
+
+
+def test_message_is_answered_and_the_address_names_the_session(page: AppTest, service: ScriptedService) -> None:
+    page.context["timezone"] = "Asia/Seoul"
+    say(page.run(), "안녕하세요")
+    assert not page.exception
+    assert "안녕하세요" in [text.value for text in page.text]
+    assert "들었습니다: 안녕하세요" in told(page)
+    assert page.query_params["session"] == "session-1"
+    assert (service.sent[0].time_zone, service.sent[0].language) == ("Asia/Seoul", "ko")
+
+
+def test_what_the_user_typed_is_shown_letter_by_letter(page: AppTest) -> None:
+    say(page.run(), "**굵게** $5 :red[빨강] <b>b</b>")
+    assert "**굵게** $5 :red[빨강] <b>b</b>" in [text.value for text in page.text]
+
+
+def test_very_long_message_is_shown_in_part(page: AppTest) -> None:
+    say(page.run(), "가" * 50_000)
+    shown = max(len(str(text.value)) for text in page.text)
+    assert 1_000 < shown < 10_000
+
+
+def test_answer_asks_for_no_image(page: AppTest, service: ScriptedService) -> None:
+    service.answer = lambda _: "보세요 ![그림](https://example.com/a.png) 값은 $5와 $6"
+    say(page.run(), "그림")
+    assert "![" not in told(page)
+    assert "[그림](https://example.com/a.png) 값은 \\$5와 \\$6" in told(page)
+
+
+def test_folds_are_marked_between_the_turns(page: AppTest) -> None:
+    say(page.run(), *[f"질문 {number}" for number in range(1, 8)])
+    labels = [label for label in popovers(page) if "요약됨" in label]
+    assert labels == ["1–3턴 요약됨 · 45자 → 13자", "4–6턴 요약됨 · 45자 → 13자"]
+
+
+def test_verbatim_fold_says_that_it_is_the_original(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].records[0] = replace(make_record((1, 2, 3), original_chars=41), kind="verbatim")
+    open_page(page, identifier)
+    assert "1–3턴 원문 그대로 · 41자" in popovers(page)
+    assert "원문 그대로 두었습니다" in told(page)
+
+
+def test_failed_turn_says_why_and_is_tried_again(page: AppTest, service: ScriptedService) -> None:
+    service.status = "failed"
+    say(page.run(), "질문")
+    assert "답변을 받지 못했습니다" in page.error[0].value
+    assert "모델 서버에 연결할 수 없습니다." in page.error[0].value
+    service.status = "finished"
+    page.button(key="retry").click().run()
+    assert not page.error
+    turn = service.stored["session-1"].turns[-1]
+    assert (turn.number, turn.attempt, turn.status) == (1, 2, "finished")
+
+
+def test_stopped_turn_keeps_its_part_and_offers_another_try(page: AppTest, service: ScriptedService) -> None:
+    service.status = "stopped"
+    say(page.run(), "질문")
+    assert "들었습니다: 질문" in told(page)
+    assert "여기까지 받은 답을 남겨 두었습니다" in told(page)
+    assert "retry" in keys(page)
+
+
+def test_only_the_last_finished_answer_can_be_made_anew(page: AppTest, service: ScriptedService) -> None:
+    say(page.run(), "하나", "둘")
+    assert [button.key for button in page.button].count("regenerate") == 1
+    page.button(key="regenerate").click().run()
+    assert [turn.attempt for turn in service.stored["session-1"].turns] == [1, 2]
+
+
+def test_running_turn_shows_its_text_and_can_be_stopped(page: AppTest, service: ScriptedService) -> None:
+    service.status = "running"
+    say(page.run(), "길게 설명해 줘")
+    assert "답변을 기다리는 중…" in raw_html(page)
+    service.stored["session-1"].live = LiveTurn(
+        1, 1, "answering", (), "첫 문장입니다.", (), stop_requested=False, is_here=True
+    )
+    page.run()
+    assert "첫 문장입니다." in told(page)
+    page.button(key="stop").click().run()
+    assert service.stopped == ["session-1"]
+
+
+def test_no_stop_without_a_running_turn(page: AppTest) -> None:
+    say(page.run(), "안녕")
+    assert "stop" not in keys(page)
+
+
+def test_folding_names_the_turns_that_wait(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 3)
+    service.status = "running"
+    open_page(page, identifier)
+    say(page, "넷째")
+    live = service.stored[identifier].live
+    assert live is not None
+    service.stored[identifier].live = replace(live, phase="folding", phase_turns=(1, 2, 3))
+    page.run()
+    assert "1-3턴을 요약하는 중…" in raw_html(page)
+
+
+def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service: ScriptedService) -> None:
+    service.steps = (ToolStep("call-1", "get_current_time", '{"timezone": "Asia/Seoul"}', "14:32", "done", 0.1),)
+    say(page.run(), "지금 몇 시야?")
+    assert "도구 1개 사용" in [box.label for box in page.expander]
+    assert "14:32" not in [code.value for code in page.code]
+    page.session_state["steps_1_1"] = True
+    page.run()
+    assert "14:32" in [code.value for code in page.code]
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (InputError("too_long", "7 > 5"), "너무 깁니다. 나누어 보내세요. (7 > 5)"),
+        (BusyError(), "아직 답변하는 중입니다"),
+        (DatabaseBusyError(), "다른 작업이 데이터베이스를 오래 쓰고 있습니다"),
+    ],
+)
+def test_refused_message_says_why_and_goes_back_into_its_field(
+    page: AppTest, service: ScriptedService, error: InputError | BusyError | DatabaseBusyError, sentence: str
+) -> None:
+    page.run()
+    service.refusal = error
+    say(page, "잃으면 안 되는 글")
+    assert sentence in page.error[0].value
+    assert page.chat_input(key="ask").proto.value == "잃으면 안 되는 글"
+    assert not service.stored
+    say(page, "다시")
+    assert not page.error
+
+
+def test_unknown_session_in_the_address_leads_to_the_empty_page(page: AppTest) -> None:
+    open_page(page, "session-404")
+    assert not page.exception
+    assert "대화를 찾을 수 없습니다" in page.error[0].value
+    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert "session" not in page.query_params
+
+
+def test_fold_failures_are_told_from_the_third_on(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].fold_failures = 2
+    assert not open_page(page, identifier).warning
+    service.stored[identifier].fold_failures = 3
+    service.stored[identifier].fold_error_code = "deadline"
+    page.run()
+    assert "요약이 3번 이어서 실패했습니다" in page.warning[0].value
+    assert "정해진 시간 안에 답이 오지 않았습니다" in page.warning[0].value
+
+
+def test_thousand_turns_show_the_last_thirty_and_thirty_more(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 1_000))
+    questions = [text.value for text in page.text if str(text.value).startswith("질문")]
+    assert questions == [f"질문 {number}" for number in range(971, 1_001)]
+    assert page.button(key="earlier").label == "이전 대화 더 보기 (970턴)"
+    page.button(key="earlier").click().run()
+    questions = [text.value for text in page.text if str(text.value).startswith("질문")]
+    assert questions == [f"질문 {number}" for number in range(941, 1_001)]
+
+
+def test_sending_at_a_thousand_turns_asks_and_draws_no_more_than_at_forty(
+    page: AppTest, service: ScriptedService
+) -> None:
+    costs = []
+    for turn_count in (40, 1_000):
+        open_page(page, store_session(service, turn_count))
+        service.calls.clear()
+        say(page, "하나 더")
+        costs.append((list(service.calls), len(list(page.main))))
+    assert costs[0][0] == costs[1][0]
+    assert costs[0][1] == costs[1][1]
+    assert len(costs[1][0]) <= 20
+
+
+def test_session_with_settings_of_a_model_that_is_gone_still_opens(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    service.stored[identifier].model = "gone-model"
+    open_page(page, identifier)
+    assert not page.exception
+    assert page.selectbox(key="model").value == "offline-mini"

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
+from streamlit.testing.v1 import AppTest
+
+from graph.view import Gauge
+from tests.fake.scripted_service import ScriptedService, make_record
+from tests.page.reading import open_page, raw_html, store_session, told
+
+
+def gauge_text(page: AppTest) -> str:
+    return next(line for line in raw_html(page).splitlines() if 'class="gauge"' in line)
+
+
+def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 10)
+    service.stored[identifier].records = [
+        make_record((1, 2, 3), original_chars=1500, summary="사용자가 인사하고 파이썬 3.13을 물음."),
+        make_record((4, 5, 6), original_chars=100),
+        make_record((7, 8, 9), original_chars=800),
+    ]
+    open_page(page, identifier)
+    said = told(page)
+    assert "📝 대화 요약 히스토리" in said
+    assert "현재 압축률: 0.3" in said
+    assert r"**\[1-3턴 요약\]** :gray-badge[압축률 0.3]" in said
+    for chars in ("1500자 → 450자", "100자 → 30자", "800자 → 240자"):
+        assert chars in said
+    assert "사용자가 인사하고 파이썬 3.13을 물음." in [text.value for text in page.text]
+
+    page.session_state["tabs_rail"] = "통계"
+    said = told(page.run())
+    assert "📊 요약 통계" in said
+    assert "총 요약: 3개 (9턴 압축)" in said
+    assert "원본: 2400자 → 요약: 720자" in said
+    assert "전체 압축률: 70% 절감" in said
+
+
+def test_before_the_first_fold_the_panel_says_when_it_comes(page: AppTest) -> None:
+    assert "아직 요약이 없습니다. 4턴째에 1-3턴이 접힙니다." in told(page.run())
+
+
+def test_summaries_that_grew_are_not_called_savings(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].records = [replace(make_record((1, 2, 3), original_chars=100), summary_chars=112)]
+    page.session_state["tabs_rail"] = "통계"
+    assert "전체 압축률: 12% 증가" in told(open_page(page, identifier))
+
+
+def test_cost_of_a_fold_tells_estimate_from_usage(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 7)
+    records = service.stored[identifier].records
+    records[0] = replace(records[0], is_usage=False, outcome="shortened")
+    said = told(open_page(page, identifier))
+    assert r"입력 ≈1,024 · 출력 ≈260 토큰 · 1.2초 · offline\-mini" in said
+    assert r"입력 1,024 · 출력 260 토큰 · 1.2초 · offline\-mini" in said
+    assert "목표보다 길어 문장 끝에서 줄였습니다." in said
+
+
+def test_fold_without_a_model_says_that_it_cost_nothing(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    records = service.stored[identifier].records
+    records[0] = replace(records[0], input_tokens=0, output_tokens=0, model="extractive")
+    assert "모델을 부르지 않아 토큰이 들지 않음 · 1.2초 · extractive" in told(open_page(page, identifier))
+
+
+def test_only_the_newest_cards_are_sent_until_the_older_are_opened(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 31))
+    assert [said for said in told(page).splitlines() if "턴 요약" in said] == [
+        rf"**\[{first}-{first + 2}턴 요약\]** :gray-badge[압축률 0.3]" for first in (22, 25, 28)
+    ]
+    assert "이전 요약 7개" in [box.label for box in page.expander]
+    page.session_state["older_rail"] = True
+    page.run()
+    assert sum("턴 요약" in said for said in told(page).splitlines()) == 10
+
+
+def test_chart_draws_the_figures_of_the_service(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 7)
+    page.session_state["tabs_rail"] = "통계"
+    open_page(page, identifier)
+    chart = page.get("vega_lite_chart")[0].proto
+    tables = [ipc.open_stream(dataset.data.data).read_all().to_pylist() for dataset in chart.datasets]
+    rows = {(row["turn"], row["kind"]): row["tokens"] for table in tables for row in table if "kind" in row}
+    assert rows == {
+        (point.turn, kind): tokens
+        for point in service.chart(identifier)
+        for kind, tokens in (("보낸 토큰", point.sent_tokens), ("전체 기록", point.full_tokens))
+    }
+    assert [row["turn"] for table in tables for row in table if "kind" not in row] == [4, 7]
+    assert "7턴: 보낸 토큰 730, 전체 기록 2050" in chart.alt
+    assert "≈ 추정한 토큰 수입니다." in told(page)
+
+
+def test_chart_is_asked_for_only_where_it_is_shown(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 7))
+    assert "chart" not in service.calls
+
+
+def test_gauge_tells_estimate_from_usage(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 2))
+    assert "≈17%</b> · ≈1,416 / 8,192" in gauge_text(page)
+    assert "(추정)" in gauge_text(page)
+    service.gauge_now = Gauge(sent_tokens=2048, window_tokens=8192, source="usage")
+    page.run()
+    assert "<b>25%</b> · 2,048 / 8,192" in gauge_text(page)
+    assert "(사용량)" in gauge_text(page)
+
+
+def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 7))
+    assert page.button(key="open_panel").label == "요약 2"

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graph.view import ModelOption
+from tests.fake.scripted_service import ScriptedService
+from tests.page.reading import keys, open_page, say, store_session, told
+
+
+def rows(page: AppTest) -> list[str]:
+    return [button.key for button in page.sidebar.button if button.key and button.key.startswith("session_")]
+
+
+def test_slider_is_the_seeds(page: AppTest) -> None:
+    slider = page.run().slider(key="compression_rate")
+    assert slider.label == "요약 압축률"
+    assert (slider.min, slider.max, slider.step, slider.value) == (0.1, 0.5, 0.05, 0.3)
+    assert slider.help == "낮을수록 짧게 요약, 높을수록 상세하게 요약"
+    assert "⚙️ 고급 설정" in [box.label for box in page.expander]
+    for mark in ("0.1 짧게", "0.3 균형", "0.5 상세"):
+        assert mark in told(page)
+
+
+def test_moved_slider_goes_with_the_first_message(page: AppTest, service: ScriptedService) -> None:
+    page.run().slider(key="compression_rate").set_value(0.45).run()
+    assert "현재 압축률: 0.45" in told(page)
+    say(page, "안녕")
+    assert service.sent[0].compression_rate == 0.45
+    assert page.slider(key="compression_rate").value == 0.45
+
+
+def test_slider_belongs_to_its_session(page: AppTest, service: ScriptedService) -> None:
+    first, second = store_session(service, 1), store_session(service, 1)
+    open_page(page, first).slider(key="compression_rate").set_value(0.5).run()
+    assert service.stored[first].compression_rate == 0.5
+    page.button(key=f"session_{second}").click().run()
+    assert page.slider(key="compression_rate").value == 0.3
+    page.button(key=f"session_{first}").click().run()
+    assert page.slider(key="compression_rate").value == 0.5
+
+
+def test_model_is_chosen_from_those_of_the_endpoint(page: AppTest, service: ScriptedService) -> None:
+    service.models = (ModelOption("small", is_offline=False), ModelOption("large", is_offline=False))
+    page.run().selectbox(key="model").set_value("large").run()
+    say(page, "안녕")
+    assert service.sent[0].model == "large"
+    assert service.stored["session-1"].model == "large"
+
+
+def test_sessions_stand_under_the_day_of_the_users_zone(page: AppTest, service: ScriptedService) -> None:
+    page.context["timezone"] = "Pacific/Kiritimati"
+    now = datetime.now(UTC)
+    for days in (0, 1, 5, 40):
+        identifier = store_session(service, 1)
+        service.stored[identifier].updated_at = now - timedelta(days=days)
+    page.run()
+    assert rows(page) == ["session_session-1", "session_session-2", "session_session-3", "session_session-4"]
+    said = [element.value for element in page.sidebar.markdown]
+    heads = [said.index(f":small[:gray[{name}]]") for name in ("오늘", "어제", "지난 7일", "이전")]
+    assert heads == sorted(heads)
+
+
+def test_search_narrows_the_list(page: AppTest, service: ScriptedService) -> None:
+    first, second = store_session(service, 1), store_session(service, 1)
+    service.stored[first].title, service.stored[second].title = "Seoul trip", "세금 정리"
+    page.run().text_input(key="search").set_value("세금").run()
+    assert rows(page) == [f"session_{second}"]
+    page.text_input(key="search").set_value("없는 말").run()
+    assert rows(page) == []
+    assert "찾는 대화가 없습니다." in told(page)
+
+
+def test_title_with_marks_is_shown_as_it_is(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    service.stored[identifier].title = "a [link](http://x) *b*"
+    page.run()
+    assert page.button(key=f"session_{identifier}").label == r"a \[link\]\(http\://x\) \*b\*"
+
+
+def test_rename_and_cancel(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
+    page.text_input(key="new_title").set_value("버릴 이름")
+    page.button(key="dialog_cancel").click().run()
+    assert service.stored[identifier].title == "질문 1"
+    page.menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
+    page.text_input(key="new_title").set_value("새 이름")
+    page.button(key="dialog_confirm").click().run()
+    assert service.stored[identifier].title == "새 이름"
+
+
+def test_delete_asks_first_and_leaves_the_open_session(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    open_page(page, identifier).menu_button(key=f"menu_{identifier}").click("삭제").run()
+    assert "되돌릴 수 없습니다" in told(page)
+    assert identifier in service.stored
+    page.button(key="dialog_confirm").click().run()
+    assert not service.stored
+    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert "session" not in page.query_params
+
+
+def test_new_chat_leaves_the_session_as_it_is(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    open_page(page, identifier).button(key="new_chat").click().run()
+    assert "session" not in page.query_params
+    assert "suggestion_0" in keys(page)
+    assert len(service.stored[identifier].turns) == 2
+
+
+def test_long_list_is_shown_page_by_page(page: AppTest, service: ScriptedService) -> None:
+    for _ in range(35):
+        store_session(service, 1)
+    assert len(rows(page.run())) == 30
+    page.button(key="more_sessions").click().run()
+    assert len(rows(page)) == 35
+
+
+@pytest.mark.parametrize(
+    ("locale", "label"), [("ko-KR", "새 대화"), ("ko", "새 대화"), ("en-US", "New chat"), ("de-DE", "New chat")]
+)
+def test_language_begins_with_the_browsers(page: AppTest, locale: str, label: str) -> None:
+    page.context["locale"] = locale
+    assert page.run().button(key="new_chat").label == label
+
+
+def test_language_is_switched_and_goes_with_the_turn(page: AppTest, service: ScriptedService) -> None:
+    page.context["locale"] = "ko-KR"
+    page.run().segmented_control(key="language").set_value("en").run()
+    assert page.button(key="new_chat").label == "New chat"
+    assert page.slider(key="compression_rate").label == "Summary compression rate"
+    say(page, "Hello")
+    assert service.sent[0].language == "en"
+
+
+def test_language_of_the_server_goes_before_the_browsers(page: AppTest, service: ScriptedService) -> None:
+    service.settings = service.settings.model_copy(update={"turnfold_language": "en"})
+    page.context["locale"] = "ko-KR"
+    assert page.run().button(key="new_chat").label == "New chat"
