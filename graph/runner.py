@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, cast, get_args
@@ -13,8 +13,9 @@ from typing import Any, Final, Literal, cast, get_args
 from langchain_core.messages import HumanMessage, RemoveMessage
 
 from graph.builder import ChatGraph
+from graph.core.closing import ClosedStatus
 from graph.core.turn import split_turns, text_of
-from graph.error import InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
+from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
 from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 from graph.fold import Folder
 from graph.live import LiveLog
@@ -45,6 +46,15 @@ class Job:
     language: Literal["ko", "en"]
 
 
+@dataclass(frozen=True)
+class _Ending:
+    """How a turn ends that can't go on; `code` and `detail` are of the error."""
+
+    status: ClosedStatus
+    code: str = ""
+    detail: str = ""
+
+
 class TurnRunner:
     """The workers of this server and the logs of what they do."""
 
@@ -55,21 +65,24 @@ class TurnRunner:
         self._folder = folder
         self._logs: dict[str, tuple[LiveLog, Job]] = {}
         self._lock = threading.Lock()
-        self._jobs: set[Future[None]] = set()
         self._closing = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=max_workers, thread_name_prefix="turn")
         self._watcher = threading.Thread(target=self._watch, name="turn-watch", daemon=True)
         self._watcher.start()
 
     def submit(self, log: LiveLog, job: Job) -> None:
-        """Hands an acknowledged turn to a worker. From here on the worker owns the session's lease."""
+        """Hands an acknowledged turn to a worker. From here on the worker owns the session's lease.
+
+        Raises:
+            InternalError: The server is closing; the next message settles the turn.
+        """
         log.append(TurnStarted(log.session_id, job.turn.number, job.turn.attempt))
         with self._lock:
+            if self._closing.is_set():
+                raise InternalError("closing")
             self._forget_old_logs()
             self._logs[log.session_id] = (log, job)
-            future = self._pool.submit(self._run, log, job)
-            self._jobs.add(future)
-        future.add_done_callback(self._jobs.discard)
+            self._pool.submit(self._run, log, job)
 
     def log(self, session_id: str) -> LiveLog | None:
         """Returns the log of the session's newest turn in this process; it may be over."""
@@ -83,9 +96,10 @@ class TurnRunner:
 
     def close(self) -> None:
         """Ends running turns as stopped, keeping what they have said, and waits for the workers."""
-        self._closing.set()
-        for log, _ in list(self._logs.values()):
-            log.stop.set()
+        with self._lock:
+            self._closing.set()
+            for log, _ in self._logs.values():
+                log.stop.set()
         self._pool.shutdown(wait=True)
         self._watcher.join()
 
@@ -118,18 +132,16 @@ class TurnRunner:
             self._stream(log, job)
             return self._finish(job)
         except TurnStoppedSignal:
-            text = log.partial_text
-            failure = self._close(job, "stopped", "", "", text)
-            return failure or TurnStopped(job.turn.number, text)
+            ending = _Ending("stopped")
+        except LeaseLostError as error:
+            return TurnFailed(job.turn.number, error.code, error.detail)  # the turn is another worker's now
         except TurnfoldError as error:
             _LOG.warning("turn %d session=%s failed: %s", job.turn.number, log.session_id, error.code)
-            code, detail = error.code, error.detail
+            ending = _Ending("failed", error.code, error.detail)
         except Exception:  # noqa: BLE001 - the edge of a worker: logged here, and shown as a failed turn
             _LOG.exception("turn %d session=%s ended by a defect", job.turn.number, log.session_id)
-            code, detail = InternalError.code, ""
-        if code != LeaseLostError.code:
-            self._close(job, "failed", code, detail, log.partial_text)
-        return TurnFailed(job.turn.number, code, detail)
+            ending = _Ending("failed", InternalError.code)
+        return self._close(job, ending, log.partial_text)
 
     def _stream(self, log: LiveLog, job: Job) -> None:
         config = config_of(log.session_id)
@@ -163,42 +175,54 @@ class TurnRunner:
         return [RemoveMessage(str(message.id)) for message in turns[-1][1:]] if turns else []
 
     def _finish(self, job: Job) -> Event:
-        turn, hold = job.turn, job.context.hold
-        said = self._stores.archive.live_turns(hold.session_id, turn.number, turn.number)
-        self._stores.turns.finish(hold, turn.number, "finished")
-        return TurnFinished(turn.number, str(said[-1].message.id), text_of(said[-1].message))
+        self._stores.turns.finish(job.context.hold, job.turn.number, "finished")
+        return self._finished(job)
 
-    def _close(self, job: Job, status: Literal["failed", "stopped"], code: str, detail: str, text: str) -> Event | None:
-        """Closes the turn; returns a failure if even that can't be written (the next turn will settle it)."""
+    def _finished(self, job: Job) -> Event:
+        number = job.turn.number
+        answer = self._stores.archive.live_turns(job.context.hold.session_id, number, number)[-1].message
+        return TurnFinished(number, str(answer.id), text_of(answer))
+
+    def _close(self, job: Job, ending: _Ending, text: str) -> Event:
+        """Closes the turn; if even that can't be written, the next turn will settle it."""
+        number = job.turn.number
         try:
             self._settler.close(
                 job.context.hold,
                 job.turn,
                 owner=job.context.owner,
-                status=status,
-                code=code,
-                detail=detail,
+                status=ending.status,
+                code=ending.code,
+                detail=ending.detail,
                 partial_text=text,
                 language=job.language,
             )
-        except StoreError as error:
-            _LOG.warning("turn %d could not be closed: %s", job.turn.number, error.code)
-            return TurnFailed(job.turn.number, error.code, error.detail)
-        return None
+            if self._stores.turns.get(job.context.hold.session_id, number).status == "finished":
+                return self._finished(job)
+        except TurnfoldError as error:
+            _LOG.warning("turn %d could not be closed: %s", number, error.code)
+            return TurnFailed(number, error.code, error.detail)
+        except Exception:  # noqa: BLE001 - the edge of a worker: the session must be freed and the watchers told
+            _LOG.exception("turn %d could not be closed", number)
+            return TurnFailed(number, InternalError.code, "")
+        if ending.status == "stopped":
+            return TurnStopped(number, text)
+        return TurnFailed(number, ending.code, ending.detail)
 
     def _watch(self) -> None:
         """Once a second writes the partial text of each running turn and reads whether another server asked to stop."""
-        saved: dict[str, str] = {}
+        saved: dict[LiveLog, str] = {}
         while not self._closing.wait(_WATCH_SECONDS):
-            running = [(log, job) for log, job in list(self._logs.values()) if not log.is_over]
-            for log, job in running:
+            running = {log: job for log, job in list(self._logs.values()) if not log.is_over}
+            saved = {log: saved.get(log, "") for log in running}
+            for log, job in running.items():
                 self._after("watch", log.session_id, partial(self._exchange, log, job, saved))
 
-    def _exchange(self, log: LiveLog, job: Job, saved: dict[str, str]) -> None:
+    def _exchange(self, log: LiveLog, job: Job, saved: dict[LiveLog, str]) -> None:
         number, text = job.turn.number, log.partial_text
-        if text and saved.get(log.session_id) != text:
+        if saved[log] != text:
             self._stores.turns.save_partial(job.context.hold, number, text)
-            saved[log.session_id] = text
+            saved[log] = text
         if not log.stop.is_set() and self._stores.turns.is_stop_requested(log.session_id, number):
             log.stop.set()
 

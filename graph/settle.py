@@ -10,7 +10,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 
 from graph.builder import ChatGraph
-from graph.core.closing import ClosedStatus, closing_messages
+from graph.core.closing import ClosedStatus, closing_messages, ending_of
 from graph.core.record import to_entry
 from graph.core.token import measure
 from graph.core.turn import is_complete
@@ -59,23 +59,34 @@ class Settler:
         partial_text: str = "",
         language: Literal["ko", "en"] = "ko",
     ) -> None:
-        """Completes a turn that can't go on, in the archive, in its row and in graph state, in this order."""
+        """Completes a turn that can't go on, in the archive, in its row and in graph state, in this order.
+
+        A turn whose answer is archived whole is finished, whatever went wrong behind it.
+        """
         said = self._messages_of(turn)
-        closing = closing_messages(
-            said,
-            status=status,
-            code=code,
-            partial_text=partial_text,
-            language=language,
-            message_id=f"closed-{uuid.uuid4().hex}",
-        )
-        self._stores.archive.append(
-            hold, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing, measure=measure
-        )
-        self._stores.turns.finish(
-            hold, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
-        )
-        self.rebuild(hold.session_id, owner=owner)
+        if is_complete(said):
+            ending, code = ending_of(said, stop_requested=False)
+            self._stores.turns.finish(hold, turn.number, ending, error_code=code)
+        else:
+            closing = closing_messages(
+                said,
+                status=status,
+                code=code,
+                partial_text=partial_text,
+                language=language,
+                message_id=f"closed-{uuid.uuid4().hex}",
+            )
+            self._stores.archive.append(
+                hold, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing, measure=measure
+            )
+            self._stores.turns.finish(
+                hold, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
+            )
+        try:
+            self.rebuild(hold.session_id, owner=owner)
+        except StoreError as error:
+            # The turn is closed where it counts; the next one finds that the state disagrees, and rebuilds it.
+            _LOG.warning("state of session=%s not rebuilt: %s", hold.session_id, error.code)
 
     def rebuild(self, session_id: str, *, owner: str) -> None:
         """Makes the graph state of a session from the tables alone, whatever the checkpoints held.
@@ -108,16 +119,13 @@ class Settler:
 
     def _end_interrupted(self, hold: Hold, turn: TurnRow, *, owner: str, language: Literal["ko", "en"]) -> None:
         """A turn whose worker is gone: its answer counts if it was archived whole, else the turn is closed."""
-        if is_complete(self._messages_of(turn)):
-            self._stores.turns.finish(hold, turn.number, "finished")
-            return
-        status: ClosedStatus = "stopped" if turn.stop_requested else "failed"
+        ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
         self.close(
             hold,
             turn,
             owner=owner,
-            status=status,
-            code="" if turn.stop_requested else "interrupted",
+            status="failed" if ending == "finished" else ending,
+            code=code,
             partial_text=turn.partial_text,
             language=language,
         )
