@@ -5,58 +5,41 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
-from typing import Any, Final
 
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import BaseTool
 
 from graph.builder import build_graph
 from graph.core.casual import is_casual
 from graph.core.message import check_text, title_of
-from graph.core.schedule import round_rate
-from graph.core.strategy.registry import Strategies, build_strategies
+from graph.core.strategy.registry import build_strategies
 from graph.core.token import measure
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
 from graph.fold import Folder
+from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
 from graph.live import LiveLog
 from graph.model.factory import ChatModels, open_models
 from graph.node.context import TurnContext
-from graph.reader import SessionReader
 from graph.runner import Job, TurnRunner
 from graph.settings import Settings
 from graph.settle import Settler
 from graph.store.lease import Hold
-from graph.store.opening import Stores, open_stores
+from graph.store.opening import open_stores
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
-from graph.tool.registry import build_tools
-from graph.view import SessionView, TurnOptions
-
-_AFTERMATH_SECONDS: Final = 5.0
+from graph.tool.registry import ToolContext, build_tools
+from graph.view import TurnOptions
 
 
-class ChatService(SessionReader):
-    """Sends, retries and stops turns, and keeps sessions; what can be read of them comes from `SessionReader`.
+class ChatService(SessionKeeper):
+    """Sends, retries and follows turns; what else can be asked of sessions comes from `SessionKeeper` and above it.
 
     All methods may be called from any thread. Get one by `open_service`.
     """
-
-    def __init__(
-        self,
-        settings: Settings,
-        stores: Stores,
-        models: ChatModels,
-        runner: TurnRunner,
-        settler: Settler,
-        folder: Folder,
-        strategies: Strategies,
-    ) -> None:
-        super().__init__(settings, stores, models, runner, strategies)
-        self._settler = settler
-        self._folder = folder
 
     def new_session_id(self) -> str:
         """Returns an id for a new session; nothing is stored until its first message."""
@@ -92,6 +75,7 @@ class ChatService(SessionReader):
         """
         check_text(text, max_chars=self.settings.message_chars)
         options = options or TurnOptions()
+        self._changes(options)
         message = HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
         self._stores.sessions.create(
             session_id,
@@ -100,10 +84,16 @@ class ChatService(SessionReader):
             compression_rate=self.settings.compression_rate,
             strategy="",
         )
-        with contextlib.suppress(NotFoundError):
-            return self._stores.archive.get(session_id, str(message.id)).turn
+        if (number := self._number_of(session_id, message)) is not None:
+            return number
         session = self._configured(session_id, options)
-        hold = self._take(session_id, wait_seconds)
+        try:
+            hold = self._take(session_id, wait_seconds)
+        except BusyError:
+            # Sent twice at once, the message itself may be what the session is busy with.
+            if (number := self._number_of(session_id, message)) is not None:
+                return number
+            raise
         with self._released_on_error(hold):
             self._settler.settle(hold, owner=self._owner, language=options.language)
             chars, tokens = measure(message)
@@ -140,14 +130,6 @@ class ChatService(SessionReader):
         """
         return self._again(session_id, {"finished"}, options or TurnOptions())
 
-    def stop(self, session_id: str) -> None:
-        """Asks the running turn to end, keeping what it has said; does nothing if none runs."""
-        if (log := self._runner.running(session_id)) is not None:
-            log.stop.set()
-        last = self._stores.turns.last(session_id)
-        if last is not None and last.status == "running":
-            self._stores.turns.request_stop(session_id, last.number)
-
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields the events of the session's newest turn in this process, from its first on, until its last.
 
@@ -159,66 +141,11 @@ class ChatService(SessionReader):
             raise NotFoundError(session_id)
         return log.follow(timeout_seconds=timeout_seconds)
 
-    def configure(
-        self,
-        session_id: str,
-        *,
-        compression_rate: float | None = None,
-        strategy: str | None = None,
-        model: str | None = None,
-    ) -> SessionView:
-        """Changes a session's settings, from the next fold and the next turn on.
-
-        Raises:
-            InputError: A value can't be taken.
-            NotFoundError: There is no such session.
-        """
-        options = TurnOptions(compression_rate=compression_rate, strategy=strategy, model=model)
-        session = self._configured(session_id, options)
-        if self._runner.running(session_id) is None:
-            # What was prepared at another rate no longer fits: begin anew now, so that the next turn needn't wait.
-            self._folder.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
-        return self.session(session_id)
-
-    def rename(self, session_id: str, title: str) -> None:
-        """Gives a session another title.
-
-        Raises:
-            InputError: The title is blank.
-            NotFoundError: There is no such session.
-        """
-        check_text(title, max_chars=self.settings.message_chars)
-        self._stores.sessions.rename(session_id, self._owner, title_of(title))
-
-    def delete(self, session_id: str) -> None:
-        """Deletes a session with all that belongs to it, after ending its running turn.
-
-        Raises:
-            NotFoundError: There is no such session.
-            BusyError: Its turn could not be ended in time.
-        """
-        self._stores.sessions.get(session_id, self._owner)
-        self.stop(session_id)
-        hold = self._stores.leases.acquire(session_id, wait_seconds=_AFTERMATH_SECONDS)
-        try:
-            self._stores.checkpointer.delete_thread(session_id)
-            self._stores.sessions.delete(session_id, self._owner)
-        finally:
-            self._stores.leases.release(hold)
-
-    def rebuild(self, session_id: str) -> None:
-        """Makes a session's graph state anew from the archive and the record table.
-
-        Raises:
-            NotFoundError: There is no such session.
-            BusyError: A turn is in progress.
-        """
-        self._stores.sessions.get(session_id, self._owner)
-        hold = self._stores.leases.acquire(session_id)
-        try:
-            self._settler.rebuild(session_id, owner=self._owner)
-        finally:
-            self._stores.leases.release(hold)
+    def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
+        """Returns the turn of a message that is in the archive already, None if it isn't."""
+        with contextlib.suppress(NotFoundError):
+            return self._stores.archive.get(session_id, str(message.id)).turn
+        return None
 
     def _again(self, session_id: str, statuses: set[str], options: TurnOptions) -> int:
         """Starts a new attempt of the last turn if it ended in one of these ways."""
@@ -233,26 +160,6 @@ class ChatService(SessionReader):
             self._launch(hold, turn, session, options, None)
         return turn.number
 
-    def _configured(self, session_id: str, options: TurnOptions) -> SessionRow:
-        """Writes the settings that the options change and returns the session as it then is."""
-        changes: dict[str, Any] = {}
-        if options.compression_rate is not None:
-            changes["compression_rate"] = round_rate(options.compression_rate)
-        if options.strategy is not None:
-            if options.strategy not in self._strategies.by_name:
-                raise InputError("bad_strategy", ", ".join(self._strategies.by_name))
-            changes["strategy"] = options.strategy
-        if options.model is not None:
-            changes["model"] = options.model
-        session = self._stores.sessions.get(session_id, self._owner)
-        if not session.strategy and changes.get("strategy") == self._strategies.default.name:
-            # Choosing what holds anyway is no choice: the session goes on following the server's default.
-            del changes["strategy"]
-        if all(getattr(session, name) == value for name, value in changes.items()):
-            return session
-        self._stores.sessions.update(session_id, self._owner, **changes)
-        return self._stores.sessions.get(session_id, self._owner)
-
     def _take(self, session_id: str, wait_seconds: float) -> Hold:
         """Takes the session's lease; while a turn runs only if told to wait, else past the chores after one.
 
@@ -261,7 +168,7 @@ class ChatService(SessionReader):
         """
         if wait_seconds == 0 and self.live(session_id) is not None:
             raise BusyError
-        return self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, _AFTERMATH_SECONDS))
+        return self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
 
     @contextmanager
     def _released_on_error(self, hold: Hold) -> Iterator[None]:
@@ -300,27 +207,35 @@ class ChatService(SessionReader):
 
 
 @contextmanager
-def open_service(settings: Settings, *, clock: Callable[[], datetime] | None = None) -> Iterator[ChatService]:
+def open_service(
+    settings: Settings,
+    *,
+    clock: Callable[[], datetime] | None = None,
+    models: Callable[[Settings], AbstractContextManager[ChatModels]] = open_models,
+    tools: Callable[[ToolContext], list[BaseTool]] = build_tools,
+) -> Iterator[ChatService]:
     """Opens everything that a server needs and closes it in order; running turns end as stopped.
 
     Args:
         settings: See `graph.settings`.
         clock: The time now, UTC; the computer's own if None.
+        models: Opens the models that answer and summarise.
+        tools: Makes the tools of one turn.
 
     Raises:
         DatabaseError: The database can't be used; the subclass says why.
     """
     now = clock or (lambda: datetime.now(UTC))
-    with open_stores(settings, now) as stores, open_models(settings) as models, ExitStack() as stack:
+    with open_stores(settings, now) as stores, models(settings) as chat_models, ExitStack() as stack:
         folder = Folder(
             stores=stores,
-            summariser=lambda model: models.summariser(models.summary_name(model)),
+            summariser=lambda model: chat_models.summariser(chat_models.summary_name(model)),
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
         )
         stack.callback(folder.close)
         graph = build_graph(
-            models=models, summariser=folder, tools=build_tools, stores=stores, clock=now, settings=settings
+            models=chat_models, summariser=folder, tools=tools, stores=stores, clock=now, settings=settings
         )
         settler = Settler(graph, stores)
         runner = TurnRunner(
@@ -330,4 +245,4 @@ def open_service(settings: Settings, *, clock: Callable[[], datetime] | None = N
         strategies = build_strategies(
             settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
         )
-        yield ChatService(settings, stores, models, runner, settler, folder, strategies)
+        yield ChatService(settings, stores, chat_models, runner, settler, folder, strategies)

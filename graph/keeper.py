@@ -1,0 +1,136 @@
+"""What can be done to a session beside talking in it: settings, name, stop, delete; starts no turn."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from graph.core.message import check_text, title_of
+from graph.core.schedule import round_rate
+from graph.core.strategy.registry import Strategies
+from graph.error import InputError
+from graph.fold import Folder
+from graph.model.factory import ChatModels
+from graph.reader import SessionReader
+from graph.runner import TurnRunner
+from graph.settings import Settings
+from graph.settle import Settler
+from graph.store.opening import Stores
+from graph.store.session import SessionRow
+from graph.view import SessionView, TurnOptions
+
+AFTERMATH_SECONDS: Final = 5.0
+
+
+class SessionKeeper(SessionReader):
+    """Keeps the sessions of one owner; what can be read of them comes from `SessionReader`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        stores: Stores,
+        models: ChatModels,
+        runner: TurnRunner,
+        settler: Settler,
+        folder: Folder,
+        strategies: Strategies,
+    ) -> None:
+        super().__init__(settings, stores, models, runner, strategies)
+        self._settler = settler
+        self._folder = folder
+
+    def stop(self, session_id: str) -> None:
+        """Asks the running turn to end, keeping what it has said; does nothing if none runs."""
+        if (log := self._runner.running(session_id)) is not None:
+            log.stop.set()
+        last = self._stores.turns.last(session_id)
+        if last is not None and last.status == "running":
+            self._stores.turns.request_stop(session_id, last.number)
+
+    def configure(
+        self,
+        session_id: str,
+        *,
+        compression_rate: float | None = None,
+        strategy: str | None = None,
+        model: str | None = None,
+    ) -> SessionView:
+        """Changes a session's settings, from the next fold and the next turn on.
+
+        Raises:
+            InputError: A value can't be taken.
+            NotFoundError: There is no such session.
+        """
+        options = TurnOptions(compression_rate=compression_rate, strategy=strategy, model=model)
+        session = self._configured(session_id, options)
+        # What was prepared at another rate no longer fits: begin anew now, so that the next turn needn't wait.
+        self._folder.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
+        return self.session(session_id)
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Gives a session another title.
+
+        Raises:
+            InputError: The title is blank.
+            NotFoundError: There is no such session.
+        """
+        check_text(title, max_chars=self.settings.message_chars)
+        self._stores.sessions.rename(session_id, self._owner, title_of(title))
+
+    def delete(self, session_id: str) -> None:
+        """Deletes a session with all that belongs to it, after ending its running turn.
+
+        Raises:
+            NotFoundError: There is no such session.
+            BusyError: Its turn could not be ended in time.
+        """
+        self._stores.sessions.get(session_id, self._owner)
+        self.stop(session_id)
+        hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
+        try:
+            self._stores.checkpointer.delete_thread(session_id)
+            self._stores.sessions.delete(session_id, self._owner)
+        finally:
+            self._stores.leases.release(hold)
+
+    def rebuild(self, session_id: str) -> None:
+        """Makes a session's graph state anew from the archive and the record table.
+
+        Raises:
+            NotFoundError: There is no such session.
+            BusyError: A turn is in progress.
+        """
+        self._stores.sessions.get(session_id, self._owner)
+        hold = self._stores.leases.acquire(session_id)
+        try:
+            self._settler.rebuild(session_id, owner=self._owner)
+        finally:
+            self._stores.leases.release(hold)
+
+    def _configured(self, session_id: str, options: TurnOptions) -> SessionRow:
+        """Writes the settings that the options change and returns the session as it then is."""
+        changes = self._changes(options)
+        session = self._stores.sessions.get(session_id, self._owner)
+        if not session.strategy and changes.get("strategy") == self._strategies.default.name:
+            # Choosing what holds anyway is no choice: the session goes on following the server's default.
+            del changes["strategy"]
+        if all(getattr(session, name) == value for name, value in changes.items()):
+            return session
+        self._stores.sessions.update(session_id, self._owner, **changes)
+        return self._stores.sessions.get(session_id, self._owner)
+
+    def _changes(self, options: TurnOptions) -> dict[str, Any]:
+        """Returns the settings that the options give a value.
+
+        Raises:
+            InputError: A value can't be taken.
+        """
+        changes: dict[str, Any] = {}
+        if options.compression_rate is not None:
+            changes["compression_rate"] = round_rate(options.compression_rate)
+        if options.strategy is not None:
+            if options.strategy not in self._strategies.by_name:
+                raise InputError("bad_strategy", ", ".join(self._strategies.by_name))
+            changes["strategy"] = options.strategy
+        if options.model is not None:
+            changes["model"] = options.model
+        return changes
