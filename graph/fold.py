@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -120,6 +120,22 @@ class Folder:
                     self._waited_for[plan.session_id] = plan.key
                 # One more look: it may have been finished between the two questions.
                 return self.prepared(plan)
+        return record
+
+    def make_now(
+        self, session_id: str, order: FoldOrder, *, owner: str, model: str, stop: threading.Event
+    ) -> Record | None:
+        """Makes a fold that the turn can't do without: by the summary model, or by picking sentences if that fails.
+
+        Returns:
+            The finished record; None if `stop` was set, or nothing smaller than the source came of it.
+        """
+        plan = self.plan(session_id, order, owner=owner, model=model)
+        record = self.wait(plan, self._deadline_seconds, stop)
+        if record is None and not stop.is_set():
+            picked = ExtractiveSummariser()
+            key = source_key(order, model=picked.name, prompt_version=picked.prompt_version)
+            record = self.wait(replace(plan, summariser=picked, key=key), self._deadline_seconds, stop)
         return record
 
     def was_waited_for(self, plan: FoldPlan) -> bool:

@@ -69,7 +69,13 @@ def target_chars(original_chars: int, compression_rate: float) -> int:
 
 
 def source_key(order: FoldOrder, *, model: str, prompt_version: str) -> str:
-    """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since."""
-    source = [[source_id, text_of(m)] for source_id, m in zip(order.source_ids, order.messages, strict=True)]
-    text = json.dumps([order.kind, source, f"{order.rate:.2f}", order.target_chars, model, prompt_version])
+    """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since.
+
+    Of an order that isn't exact just the records count that it takes the place of: the chat may go on meanwhile.
+    """
+    source: list[list[str]] = []
+    if order.is_exact:
+        source = [[source_id, text_of(m)] for source_id, m in zip(order.source_ids, order.messages, strict=True)]
+        source.append([f"{order.rate:.2f}", str(order.target_chars)])
+    text = json.dumps([order.kind, order.style, list(order.sources), source, model, prompt_version])
     return hashlib.sha256(text.encode()).hexdigest()

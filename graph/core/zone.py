@@ -20,8 +20,9 @@ _PLACES: Final = (
     ("Australia/Sydney", "시드니", "Sydney", r"시드니|\bsydney\b"),
     ("UTC", "UTC", "UTC", r"\butc\b|\bgmt\b|협정\s?세계시"),
 )
-_PATTERNS: Final = tuple((zone, re.compile(pattern, re.IGNORECASE)) for zone, _, _, pattern in _PLACES)
-_IANA: Final = re.compile(r"\b[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?\b")
+# ASCII: a Korean particle may follow a Latin name without a space, and that is a word's end too.
+_PATTERNS: Final = tuple((zone, re.compile(pattern, re.IGNORECASE | re.ASCII)) for zone, _, _, pattern in _PLACES)
+_IANA: Final = re.compile(r"\b[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?\b", re.ASCII)
 
 
 def find_zone(text: str) -> str:

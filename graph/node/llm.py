@@ -8,27 +8,31 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
 from graph.core.assembly import ModelInput
 from graph.core.closing import MARK
+from graph.core.record import HistoryEntry
 from graph.core.token import estimate_tokens, measure, sum_tokens
 from graph.core.turn import extract_current_turn
-from graph.error import StoreError, ToolRoundsError, TurnfoldError
+from graph.error import ContextLengthError, StoreError, ToolRoundsError, TurnfoldError
 from graph.event import AnswerRestarted, TokenDelta
 from graph.model.call import ChatRunnable
 from graph.model.chunk import Answer, Usage
 from graph.node.context import Node, NodeDeps, TurnContext
+from graph.node.guard import Build, fit_input
 from graph.state import ChatState
 from graph.store.call import ModelCall
 from graph.tool.registry import ToolContext
 from prompt.system.chat import TOOL_ROUNDS_NOTE
+
+_SHORTER_SHARE: Final = 0.6
 
 
 def make_llm_node(deps: NodeDeps) -> Node:
@@ -39,21 +43,44 @@ def make_llm_node(deps: NodeDeps) -> Node:
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
         tools = [] if state["is_casual"] or is_last_round else deps.tools(tool_context(deps, turn))
         schema = tool_schema(tools)
-        model_input = turn.strategy.assemble(
-            deps.system,
-            state["summary_history"],
-            state["messages"],
-            tool_schema=schema,
-            note=TOOL_ROUNDS_NOTE if is_last_round else "",
-        )
-        answer = _call(deps, runtime, _bound(deps.models.chat(turn.model), tools), model_input, state)
+        note = TOOL_ROUNDS_NOTE if is_last_round else ""
+
+        def build(history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
+            return turn.strategy.assemble(deps.system, history, messages, tool_schema=schema, note=note)
+
+        model = _bound(deps.models.chat(turn.model), tools)
+        answer, update = _answer(deps, runtime, model, build, state)
         message = _without_calls(answer.message) if not tools else _runnable_calls(answer.message)
         deps.stores.archive.append(
             turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message], measure=measure
         )
-        return {"messages": [message]}
+        return {**update, "messages": [*update.get("messages", []), message]}
 
     return llm_node
+
+
+def _answer(
+    deps: NodeDeps, runtime: Runtime[TurnContext], model: ChatRunnable, build: Build, state: ChatState
+) -> tuple[Answer, dict[str, Any]]:
+    """Calls the model below the guard's limit; if the provider finds the input too long all the same, folds once more.
+
+    Raises:
+        ModelError: The call failed.
+    """
+    window = deps.models.window_tokens(deps.models.resolve(runtime.context.model))
+    limit = int(window * deps.settings.guard_share)
+    model_input, update = fit_input(deps, runtime, state, build, limit_tokens=limit)
+    try:
+        return _call(deps, runtime, model, model_input, state), update
+    except ContextLengthError:
+        if update:
+            raise
+        shorter, update = fit_input(
+            deps, runtime, state, build, limit_tokens=min(limit, int(model_input.sent_tokens * _SHORTER_SHARE))
+        )
+        if shorter.sent_tokens >= model_input.sent_tokens:
+            raise
+        return _call(deps, runtime, model, shorter, state), update
 
 
 def tool_context(deps: NodeDeps, turn: TurnContext) -> ToolContext:

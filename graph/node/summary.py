@@ -33,7 +33,7 @@ def make_summary_node(deps: NodeDeps) -> Node:
                 break  # coverage grows from the oldest turn on, without a gap
         if adopted:
             standing = deps.summariser.standing(session_id, complete_turns=turn.turn - 1, rate=standing.rate)
-        return _update(standing, state)
+        return state_update(standing, state)
 
     return summary_node
 
@@ -62,7 +62,7 @@ def _take(
     return record
 
 
-def _update(standing: Standing, state: ChatState) -> dict[str, Any]:
+def state_update(standing: Standing, state: ChatState) -> dict[str, Any]:
     """Returns the records in force, and the removal of what they cover (only ids that are in state)."""
     raw_ids = {str(entry.message.id) for entry in standing.raw}
     return {

@@ -19,6 +19,10 @@ class Strategy(Protocol):
     def name(self) -> str:
         """The name by which sessions choose it."""
 
+    @property
+    def sends_records(self) -> bool:
+        """Whether its input holds the records in force; else the guard can only leave turns out."""
+
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the folds that are due, in the order in which they must come into force.
 

@@ -26,6 +26,7 @@ class CompactionStrategy:
     """At 75 % of the context everything but the last 4 messages is replaced by a summary; again at each 75 %."""
 
     name = "compaction"
+    sends_records = True
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

@@ -18,6 +18,7 @@ class IntervalStrategy:
     """Turns 3k+1 to 3k+3 are folded together; all summaries are sent, then the raw turns. Old ones are merged."""
 
     name = "interval"
+    sends_records = True
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

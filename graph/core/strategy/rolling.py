@@ -26,6 +26,7 @@ class RollingStrategy:
     """After an answer, when un-summarised tokens pass the threshold, previous summary + new messages become one."""
 
     name = "rolling"
+    sends_records = True
 
     def __init__(self, limits: Limits) -> None:
         self._threshold_tokens = limits.rolling_threshold_tokens

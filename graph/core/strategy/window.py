@@ -17,6 +17,7 @@ class WindowStrategy:
     """Folds nothing; with N = 0 the model reads the current message alone (seed 003's "disabled")."""
 
     name = "window"
+    sends_records = False
 
     def __init__(self, limits: Limits) -> None:
         self._turns = limits.window_turns
