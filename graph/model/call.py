@@ -24,7 +24,8 @@ from tenacity import (
     retry_if_exception,
     sleep_using_event,
     stop_after_attempt,
-    wait_exponential_jitter,
+    wait_exponential,
+    wait_random,
 )
 
 from graph.error import CutStreamError, DeadlineError, ModelError, TurnStoppedSignal, UnreachableError
@@ -38,8 +39,8 @@ _CLOSED: Final = "the service is closing"
 _POLL_SECONDS: Final = 0.05
 _FIRST_WAIT_SECONDS: Final = 0.5
 _MAX_WAIT_SECONDS: Final = 8.0
-_BACKOFF: Final = wait_exponential_jitter(
-    initial=_FIRST_WAIT_SECONDS, max=_MAX_WAIT_SECONDS, jitter=_FIRST_WAIT_SECONDS
+_BACKOFF: Final = wait_exponential(multiplier=_FIRST_WAIT_SECONDS, max=_MAX_WAIT_SECONDS) + wait_random(
+    0, _FIRST_WAIT_SECONDS
 )
 
 

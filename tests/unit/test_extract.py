@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.extract import cut_at_word, extract_summary
+from graph.core.phrase import KOREAN
+
+KOREAN_TALK: list[AnyMessage] = [
+    HumanMessage(
+        "안녕하세요! 저는 김하늘이고 제주도 여행을 준비하고 있어요. 예산은 120만 원이고 2026년 3월 15일에 출발해요."
+    ),
+    AIMessage(
+        "반갑습니다. 제주도 여행은 봄이 좋습니다. 렌터카를 미리 예약하면 비용을 줄일 수 있습니다. "
+        "숙소는 서귀포 쪽이 조용합니다. 더 궁금한 점이 있으면 말씀해 주세요."
+    ),
+    HumanMessage("숙소는 서귀포의 올레펜션으로 결정했어요. 예약번호는 JJ-20394예요."),
+    AIMessage("기억해 두겠습니다: 숙소는 서귀포의 올레펜션으로 결정했어요. 예약번호는 JJ-20394예요."),
+    HumanMessage("고마워요!"),
+    AIMessage(f"천만에요. 이어서 말씀해 주세요.\n\n{KOREAN['signature']}"),
+]
+ENGLISH_TALK: list[AnyMessage] = [
+    HumanMessage("Hello! I'm Alex and I run the billing team. What do you think about our choices?"),
+    AIMessage("That depends on many things. It is always good to think about choices. Tell me more."),
+    HumanMessage("We decided to launch on 2026-05-04 with Postgres 16.2. The owner of ticket BILL-442 is Priya."),
+    AIMessage("That sounds like a reasonable approach to take. Anything else to talk about?"),
+]
+
+
+def chars_of(messages: list[AnyMessage]) -> int:
+    return sum(len(str(message.content)) for message in messages)
+
+
+def test_korean_facts_go_first() -> None:
+    summary = extract_summary(KOREAN_TALK, int(chars_of(KOREAN_TALK) * 0.3))
+    assert "120만 원이고 2026년 3월 15일" in summary
+    assert "올레펜션" in summary
+
+
+def test_english_facts_go_first() -> None:
+    summary = extract_summary(ENGLISH_TALK, int(chars_of(ENGLISH_TALK) * 0.3))
+    assert "2026-05-04 with Postgres 16.2" in summary
+    assert "BILL-442" in summary
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.2, 0.3, 0.5])
+@pytest.mark.parametrize("talk", [KOREAN_TALK, ENGLISH_TALK], ids=["ko", "en"])
+def test_length_follows_the_target(talk: list[AnyMessage], rate: float) -> None:
+    target_chars = int(chars_of(talk) * rate)
+    assert 0.5 * target_chars <= len(extract_summary(talk, target_chars)) <= 1.1 * target_chars
+
+
+def test_sentences_keep_the_order_of_the_source() -> None:
+    summary = extract_summary(KOREAN_TALK, 120)
+    assert summary.index("120만") < summary.index("올레펜션") < summary.index("JJ-20394")
+
+
+def test_repetitions_greetings_and_fixed_words_are_left_out_while_there_is_better() -> None:
+    summary = extract_summary(KOREAN_TALK, 200)
+    assert summary.count("JJ-20394") == 1
+    for dull in ("안녕하세요", "고마워요", "기억해 두겠습니다", "오프라인", "천만에요"):
+        assert dull not in summary
+
+
+def test_a_talk_of_greetings_alone_still_gives_something() -> None:
+    assert extract_summary([HumanMessage("안녕하세요!"), AIMessage("반갑습니다.")], 5) != ""
+
+
+def test_results_of_tools_count() -> None:
+    messages: list[AnyMessage] = [
+        HumanMessage("서버 상태를 알려줘"),
+        ToolMessage("host=db-7 disk=91% uptime=33d", tool_call_id="c"),
+        AIMessage("확인했습니다."),
+    ]
+    assert "db-7" in extract_summary(messages, 40)
+
+
+def test_content_in_blocks_counts() -> None:
+    message = HumanMessage([{"type": "text", "text": "예산은 90만 원이에요."}, {"type": "image_url", "image_url": "x"}])
+    assert extract_summary([message], 100) == "예산은 90만 원이에요."
+
+
+def test_nothing_gives_nothing() -> None:
+    assert extract_summary([], 100) == ""
+    assert extract_summary([HumanMessage(""), AIMessage(" \n ")], 100) == ""
+
+
+def test_one_sentence_too_long_is_cut_between_words() -> None:
+    sentence = "alpha " * 50
+    summary = extract_summary([HumanMessage(sentence)], 40)
+    assert summary.endswith("alpha…")
+    assert 20 <= len(summary) <= 40
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [("one two", 7, "one two"), ("one two", 6, "one…"), ("onetwothree", 6, "onetw…"), ("one", 1, "o"), ("one", 0, "")],
+)
+def test_cut_at_word(text: str, limit: int, expected: str) -> None:
+    assert cut_at_word(text, limit) == expected
+
+
+SENTENCE = st.sampled_from(
+    [
+        "예산은 {}만 원입니다.",
+        "회의는 {}시로 정했어요.",
+        "We agreed on version {}.",
+        "그건 왜 그런가요?",
+        "안녕하세요!",
+        "thanks",
+        "The file is src/a{}.py.",
+        "정말 좋네요.",
+        "{}",
+    ]
+)
+TALK = st.lists(st.tuples(SENTENCE, st.integers(0, 99)), min_size=1, max_size=40).map(
+    lambda parts: [(HumanMessage if number % 2 else AIMessage)(sentence.format(number)) for sentence, number in parts]
+)
+
+
+@given(TALK, st.integers(1, 2_000))
+def test_any_talk_gives_a_summary_within_the_bounds(talk: list[AnyMessage], target_chars: int) -> None:
+    summary = extract_summary(talk, target_chars)
+    assert summary
+    assert len(summary) <= max(1, 1.1 * target_chars)
+    distinct = {str(message.content) for message in talk}
+    useful = sum(len(text) for text in distinct if text not in ("안녕하세요!", "thanks", "정말 좋네요."))
+    if useful > target_chars:
+        assert len(summary) >= 0.5 * target_chars
+    assert summary == extract_summary(talk, target_chars)
+
+
+@given(st.text(max_size=400), st.integers(0, 300))
+def test_any_text_is_taken(text: str, target_chars: int) -> None:
+    summary = extract_summary([HumanMessage(text)], target_chars)
+    assert len(summary) <= max(1, target_chars)
+    assert "\n" not in summary
