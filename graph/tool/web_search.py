@@ -70,12 +70,16 @@ def search_duckduckgo(query: str, count: int, deadline_seconds: float) -> list[M
     """Searches by DuckDuckGo and the engines that ddgs asks beside it.
 
     Raises:
-        UnreachableError: No engine could be asked, or none had a result.
+        UnreachableError: No engine could be asked.
     """
     from ddgs import DDGS  # noqa: PLC0415  # slow to import, and most conversations never search
     from ddgs.exceptions import DDGSException  # noqa: PLC0415  # beside the one that raises it
 
     try:
         return list(DDGS(timeout=max(1, int(deadline_seconds))).text(query, max_results=count))
-    except (DDGSException, OSError):
+    except DDGSException as error:
+        if "No results" in str(error):
+            return []
+        raise UnreachableError from None
+    except OSError:
         raise UnreachableError from None

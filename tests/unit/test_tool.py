@@ -109,7 +109,7 @@ def test_no_results_are_said_to_be_none(context: ToolContext) -> None:
     assert "found nothing" in run(replace(context, search=ScriptedSearch()), "web_search", query="q")
 
 
-def test_the_real_engine_without_a_network_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_real_engine_behind_a_dead_proxy_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DDGS_PROXY", "http://127.0.0.1:9")
     with pytest.raises(UnreachableError):
         search_duckduckgo("q", 1, 1.0)

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.token import estimate_tokens
+from graph.error import DeadlineError, ProviderError, TurnStoppedSignal, UnreachableError
+from graph.model.catalog import Catalog, guess_window_tokens
+from graph.model.factory import ChatModels, open_models
+from graph.model.summariser import ModelSummariser, SummaryDraft
+from graph.settings import Settings
+from graph.view import ModelOption
+from tests.fake.openai_reply import Body, Reply, failure, hang, text
+from tests.fake.openai_server import FakeOpenAI
+
+TALK: list[AnyMessage] = [
+    HumanMessage("배포는 10월 14일이고 담당은 민지야. 롤백 기준도 정해 줘."),
+    AIMessage("롤백 기준은 오류율 2 퍼센트로 하겠습니다. 배포는 10월 14일에 민지 님이 맡습니다."),
+] * 3
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI(models=["b-model", "a-model", "text-embedding-3-small"]) as server:
+        yield server
+
+
+def settings_of(**values: object) -> Settings:
+    given: Mapping[str, Any] = {"openai_api_key": None, "openai_base_url": None, "chat_model": None, **values}
+    return Settings(_env_file=None, **given)  # type: ignore[call-arg]  # the base class's own argument
+
+
+def test_offline_there_is_one_model_whatever_name_is_asked_for() -> None:
+    with open_models(settings_of(chat_summary_model="gpt-4o")) as models:
+        assert models.options() == (ModelOption("offline-mini", is_offline=True),)
+        assert models.default_name == models.resolve("gpt-4o") == "offline-mini"
+        assert models.chat("gpt-4o") is models.chat("")
+        assert models.is_offline("gpt-4o")
+        assert models.window_tokens("gpt-4o") == 8_192
+        assert models.summariser(models.summary_name("gpt-4o")).name == "extractive"
+
+
+def test_opening_and_naming_sends_nothing(server: FakeOpenAI) -> None:
+    with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
+        assert models.default_name == "m"
+        assert models.chat("m") is models.chat("")
+        assert not models.is_offline("m")
+    assert server.model_list_count == 0
+    assert server.exchanges == []
+
+
+def test_a_key_alone_means_the_usual_model() -> None:
+    with open_models(settings_of(openai_api_key="sk-x")) as models:
+        assert models.default_name == "gpt-4o-mini"
+        assert models.window_tokens("gpt-4o-mini") == 128_000
+
+
+def test_an_address_alone_means_the_first_model_that_it_lists(server: FakeOpenAI) -> None:
+    with open_models(settings_of(openai_base_url=server.url)) as models:
+        assert models.default_name == "b-model"
+        assert [option.name for option in models.options()] == ["b-model", "a-model"]
+        assert models.resolve("offline-mini") == "b-model"
+    assert server.model_list_count == 1
+
+
+def test_with_key_and_address_the_usual_model_is_taken_where_it_is_listed(server: FakeOpenAI) -> None:
+    with open_models(settings_of(openai_base_url=server.url, openai_api_key="k")) as models:
+        assert models.default_name == "b-model"
+    server.models.append("gpt-4o-mini")
+    with open_models(settings_of(openai_base_url=server.url, openai_api_key="k")) as models:
+        assert models.default_name == "gpt-4o-mini"
+
+
+def test_a_local_server_needs_no_key(server: FakeOpenAI) -> None:
+    with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
+        assert ask(models, "m") != ""
+    assert server.exchanges[0].headers["authorization"].startswith("Bearer ")
+
+
+def ask(models: ChatModels, name: str) -> str:
+    answer = models.caller.call(
+        models.chat(name), [HumanMessage("q")], stop=threading.Event(), deadline_seconds=10, attempts=1
+    )
+    return str(answer.message.content)
+
+
+def test_other_variables_of_the_client_change_nothing(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL", "OPENAI_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/v1")
+    with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
+        assert ask(models, "m") != ""
+
+
+def test_two_services_of_one_process_do_not_share_connections(server: FakeOpenAI) -> None:
+    for _ in range(3):
+        with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
+            assert ask(models, "m") != ""
+
+
+@pytest.mark.parametrize("reply", [failure(500), failure(404), failure(401)])
+def test_an_endpoint_that_lists_nothing_leaves_the_configured_model(server: FakeOpenAI, reply: Reply) -> None:
+    server.model_list_reply = reply
+    with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
+        assert models.options() == (ModelOption("m", is_offline=False),)
+        assert models.window_tokens("qwen2.5:7b") == 32_768
+
+
+def test_a_list_that_hangs_is_given_up(server: FakeOpenAI) -> None:
+    server.model_list_reply = hang()
+    with open_models(settings_of(openai_base_url=server.url)) as models:
+        assert models.default_name == ""
+        assert models.options() == ()
+        with pytest.raises(DeadlineError):
+            models.chat("")
+    assert server.model_list_count == 1
+
+
+def test_an_unreachable_endpoint_is_told_when_a_model_is_needed() -> None:
+    with FakeOpenAI() as gone:
+        url = gone.url
+    with open_models(settings_of(openai_base_url=url)) as models:
+        assert models.default_name == ""
+        with pytest.raises(UnreachableError):
+            models.chat("")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"id": "m", "context_length": 4_096},
+        {"id": "m", "max_model_len": 4_096},
+        {"id": "m", "context_window": 4_096},
+        {"id": "m", "max_context_length": 4_096},
+    ],
+)
+def test_the_window_is_read_from_the_list(server: FakeOpenAI, entry: Body) -> None:
+    server.models[:] = [entry, {"id": "odd", "context_length": "much"}, {"no": "id"}]
+    with open_models(settings_of(openai_base_url=server.url)) as models:
+        assert models.window_tokens("m") == 4_096
+        assert models.window_tokens("odd") == 8_192
+    with open_models(settings_of(openai_base_url=server.url, model_window_tokens=9_000)) as models:
+        assert models.window_tokens("m") == 9_000
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("gpt-5-mini", 400_000), ("gpt-4.1", 1_047_576), ("openai/gpt-4o", 128_000), ("o3-mini", 200_000),
+        ("claude-sonnet-4", 200_000), ("llama3.2:3b", 128_000), ("Qwen/Qwen2.5-7B", 32_768), ("unheard-of", 8_192),
+    ],
+)  # fmt: skip
+def test_the_window_is_guessed_by_name(name: str, tokens: int) -> None:
+    assert guess_window_tokens(name) == tokens
+
+
+def test_the_list_is_kept_for_five_minutes_and_outlives_a_failure() -> None:
+    clock = Clock()
+    fetch = Fetch([{"id": "one"}])
+    catalog = Catalog(fetch, clock=clock)
+    assert names(catalog) == ["one"]
+    fetch.items = [{"id": "two"}]
+    clock.seconds = 299
+    assert names(catalog) == ["one"]
+    clock.seconds = 301
+    assert names(catalog) == ["two"]
+    fetch.is_failing = True
+    clock.seconds = 700
+    assert names(catalog) == ["two"]
+    assert fetch.count == 3
+    fetch.is_failing = False
+    fetch.items = [{"id": "three"}]
+    clock.seconds = 731
+    assert names(catalog) == ["three"]
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Fetch:
+    """A list that the test changes."""
+
+    def __init__(self, items: list[Mapping[str, Any]]) -> None:
+        self.items = items
+        self.is_failing = False
+        self.count = 0
+
+    def __call__(self) -> list[Mapping[str, Any]]:
+        self.count += 1
+        if self.is_failing:
+            raise ProviderError
+        return self.items
+
+
+def names(catalog: Catalog) -> list[str]:
+    return [entry.name for entry in catalog.entries()]
+
+
+@pytest.fixture
+def models(server: FakeOpenAI) -> Iterator[ChatModels]:
+    with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
+        yield models
+
+
+def summarise(models: ChatModels, **changes: object) -> SummaryDraft:
+    given: dict[str, Any] = {"stop": threading.Event(), "deadline_seconds": 10, **changes}
+    return models.summariser("m").summarise(TALK, 90, **given)
+
+
+def test_a_summary_is_asked_for_in_one_user_message(server: FakeOpenAI, models: ChatModels) -> None:
+    server.script(text("  배포는 10월 14일, 담당은 민지.\n"), kind="summary")
+    draft = summarise(models)
+    assert draft == SummaryDraft("배포는 10월 14일, 담당은 민지.", 100, 20, is_usage=True)
+    (body,) = server.bodies("summary")
+    (message,) = body["messages"]
+    assert message["role"] == "user"
+    assert "약 90자" in message["content"]
+    assert "롤백 기준은 오류율" in message["content"]
+    assert "(한국어)" in message["content"]
+    assert "temperature" not in body
+
+
+def test_without_usage_the_cost_is_estimated(server: FakeOpenAI, models: ChatModels) -> None:
+    server.script(text("짧은 요약입니다.", usage=None), kind="summary")
+    draft = summarise(models)
+    prompt = server.bodies("summary")[0]["messages"][0]["content"]
+    assert draft == SummaryDraft(
+        "짧은 요약입니다.", estimate_tokens(prompt), estimate_tokens("짧은 요약입니다."), is_usage=False
+    )
+
+
+def test_feedback_goes_into_the_prompt(server: FakeOpenAI, models: ChatModels) -> None:
+    summarise(models, feedback="The last answer was 40 % too long.")
+    assert "40 % too long" in server.bodies("summary")[0]["messages"][0]["content"]
+
+
+def test_the_default_responder_writes_summaries_near_the_target(models: ChatModels) -> None:
+    assert 0.6 * 90 <= len(summarise(models).text) <= 1.25 * 90
+
+
+def test_a_summary_ends_with_stop(server: FakeOpenAI, models: ChatModels) -> None:
+    server.script(hang(is_silent=True), kind="summary")
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    with pytest.raises(TurnStoppedSignal):
+        summarise(models, stop=stop, deadline_seconds=60)
+    server.wait_until(lambda s: s.open_count == 0)
+    assert server.exchanges[0].is_closed_early
+
+
+def test_a_summary_has_one_deadline_for_all_its_parts(server: FakeOpenAI, models: ChatModels) -> None:
+    server.script(hang("half"), kind="summary")
+    with pytest.raises(DeadlineError):
+        summarise(models, deadline_seconds=0.4)
+
+
+def test_a_source_larger_than_the_window_is_condensed_in_parts(server: FakeOpenAI, models: ChatModels) -> None:
+    words = " ".join(f"w{number}" for number in range(4_000))
+    arguments = {"text": " ".join(f"a{number}" for number in range(2_000))}
+    messages: list[AnyMessage] = [
+        HumanMessage("first words"),
+        AIMessage("", tool_calls=[{"name": "f", "args": arguments, "id": "c"}]),
+        ToolMessage(words, tool_call_id="c"),
+        AIMessage("last words"),
+    ]
+    summariser = ModelSummariser(models.chat("m"), models.caller, "m", attempts=1, window_tokens=4_000)
+    stop = threading.Event()
+    draft = summariser.summarise(messages, 1_000, stop=stop, deadline_seconds=60)
+    prompts = [body["messages"][0]["content"] for body in server.bodies("summary")]
+    assert len(prompts) > 3
+    assert all(estimate_tokens(prompt) <= 4_000 for prompt in prompts)
+    sent = " ".join(prompts)
+    for piece in ("first words", "last words", *words.split(), *arguments["text"].split()):
+        assert piece in sent
+    assert draft.text.count("\n") >= len(prompts) - 1
+    targets = [int(prompt.split("약 ")[1].split("자")[0]) for prompt in prompts]
+    assert 900 <= sum(targets) <= 1_000
+    assert draft.is_usage
+
+
+def test_the_summary_model_may_be_another(server: FakeOpenAI) -> None:
+    settings = settings_of(openai_base_url=server.url, chat_model="big", chat_summary_model="small")
+    with open_models(settings) as models:
+        assert models.summary_name("big") == "small"
+        summariser = models.summariser(models.summary_name("big"))
+        summariser.summarise(TALK, 90, stop=threading.Event(), deadline_seconds=10)
+        assert summariser.name == "small"
+    assert server.bodies("summary")[0]["model"] == "small"
