@@ -39,7 +39,7 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
     Raises:
         DatabaseError: The file can't be used; the subclass says why.
     """
-    database = open_database(settings.database_path, busy_timeout_seconds=settings.busy_timeout_seconds)
+    database = open_database(settings.database_path, busy_timeout_seconds=settings.busy_timeout_seconds, clock=clock)
     try:
         checkpointer = open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
         try:
