@@ -190,6 +190,13 @@ class Folder:
             source_tokens=order.source_tokens,
             summary_tokens=0,
             sources=order.sources,
+            version=order.version,
+            covered_until_message_id=order.source_ids[-1],
+            covered_message_count=order.covered_message_count,
+            covered_token_count=order.covered_token_count,
+            context_messages=order.context_messages,
+            context_messages_after=order.context_messages_after,
+            context_tokens=order.context_tokens,
         )
 
     def _make(self, plan: FoldPlan, record: Record) -> None:

@@ -50,6 +50,11 @@ def guard_order(standing: Standing, limit_tokens: int) -> FoldOrder | None:
         rate=standing.rate,
         sources=tuple(record.id for record in old),
         style="rolling",
+        covered_message_count=sum(record.covered_message_count for record in old) + len(raw),
+        covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in raw),
+        context_messages=len(raw) + bool(old),
+        context_messages_after=1,
+        context_tokens=tokens,
         is_bound=True,
         max_tokens=max_tokens,
     )

@@ -56,6 +56,12 @@ class Record:
         is_usage: Whether the provider reported these two (else they're our estimate).
         error_code: Why it failed, "" otherwise.
         seconds: How long the making took.
+        covered_until_message_id: The last message it covers (seed 003's key).
+        covered_message_count: How many live messages it covers, its sources' included.
+        covered_token_count: Our estimate for these messages.
+        context_messages: Messages in the context before a compaction; the summary before counts as one.
+        context_messages_after: The same after it.
+        context_tokens: Our estimate for the context before a compaction.
     """
 
     id: str
@@ -87,6 +93,12 @@ class Record:
     edited: bool = False
     error_code: str = ""
     seconds: float = 0.0
+    covered_until_message_id: str = ""
+    covered_message_count: int = 0
+    covered_token_count: int = 0
+    context_messages: int = 0
+    context_messages_after: int = 0
+    context_tokens: int = 0
 
     def with_changes(self, **changes: object) -> Record:
         """Returns a copy with these fields changed; the record itself never changes."""

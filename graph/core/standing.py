@@ -30,6 +30,13 @@ class Standing:
     rate: float
 
     @property
+    def covered_turn(self) -> int:
+        """The last turn that is covered whole, or left behind by a reset; 0 if none is."""
+        if self.raw:
+            return self.raw[0].turn - 1
+        return self.in_force[-1].turns[-1] if self.in_force else 0
+
+    @property
     def complete_raw(self) -> list[ArchivedMessage]:
         """The raw messages of turns that have their answer."""
         return [entry for entry in self.raw if entry.turn <= self.complete_turns]
@@ -49,6 +56,12 @@ class FoldOrder:
         style: Which prompt asks for it.
         is_bound: Whether the target is an upper bound only, so that a shorter draft is as good.
         max_tokens: Hard bound on the result, our estimate; None for none.
+        covered_message_count: How many live messages it covers, its sources' included.
+        covered_token_count: Our estimate for these messages.
+        version: Of a summary that grows by versions, else 1.
+        context_messages: Of a compaction: messages in the context before it; 0 otherwise.
+        context_messages_after: Of a compaction: messages in the context after it.
+        context_tokens: Of a compaction: our estimate for the context before it.
         answer_tokens: How many tokens the summary model may write; None leaves it to the model.
         is_exact: Whether only a result for just these messages fits; else any finished one of its kind does that still
             covers a beginning without a gap, so that a slow summary isn't thrown away because the chat went on.
@@ -69,6 +82,12 @@ class FoldOrder:
     rate: float
     sources: tuple[str, ...] = ()
     style: PromptStyle = "plain"
+    covered_message_count: int = 0
+    covered_token_count: int = 0
+    version: int = 1
+    context_messages: int = 0
+    context_messages_after: int = 0
+    context_tokens: int = 0
     is_bound: bool = False
     max_tokens: int | None = None
     answer_tokens: int | None = None

@@ -90,7 +90,6 @@ class Checkpointer(SqliteSaver):
         """
         names = {"thread_id": thread_id, "keep": keep}
         with self.cursor() as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
             cursor.execute(_PRUNE_CHECKPOINTS, names)
             cursor.execute(_PRUNE_WRITES, names)
 

@@ -7,22 +7,33 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func, insert, or_, select, update
 
 from graph.core.record import Record
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database
 from graph.store.lease import Hold
-from graph.store.schema import record_table
+from graph.store.schema import record_table, session_table
 
 EXPIRED_CODE = "expired"
+DISCARDED_CODE = "discarded"
+WITHDRAWN = "withdrawn"
 
 _record = record_table.c
 _IN_PROGRESS = _record.status == "IN_PROGRESS"
 _COMPLETED = _record.status == "COMPLETED"
 _FAILED = _record.status == "FAILED"
 _PREPARED = and_(_COMPLETED, _record.adopted_at.is_(None), _record.superseded_by.is_(None))
-_IN_FORCE = and_(_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None))
+# A reset leaves the records before it behind, for good.
+_CONTEXT_FROM = (
+    select(session_table.c.context_from_position)
+    .where(session_table.c.session_id == _record.session_id)
+    .correlate(record_table)
+    .scalar_subquery()
+)
+_IN_FORCE = and_(
+    _COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None), _record.from_position > _CONTEXT_FROM
+)
 _PLAIN_FIELDS = [field.name for field in fields(Record) if field.name not in {"thread_id", "turns", "sources"}]
 _KNOWN_LIMIT = 4_096
 _COLUMNS = [_record.session_id, _record.turns, _record.sources, *(_record[name] for name in _PLAIN_FIELDS)]
@@ -173,16 +184,49 @@ class RecordStore:
         return record
 
     def covered_to(self, session_id: str) -> int:
-        """Returns the last archive position that a record in force covers, 0 if there is none."""
-        query = select(_record.to_position).where(_record.session_id == session_id, _IN_FORCE)
+        """Returns the last archive position that a record in force covers or a reset left behind, 0 if there's none."""
+        newest = select(func.max(_record.to_position)).where(_record.session_id == session_id, _IN_FORCE)
+        begin = select(session_table.c.context_from_position).where(session_table.c.session_id == session_id)
         with self._database.read() as connection:
-            return connection.execute(query.order_by(_record.to_position.desc()).limit(1)).scalar() or 0
+            places = [connection.execute(query).scalar() for query in (newest, begin)]
+        return max(place or 0 for place in places)
+
+    def give_way(self, hold: Hold, position: int) -> None:
+        """Takes everything that reaches to this archive position or past it out of use, as what it stands for changes.
+
+        Unfinished and unadopted records are thrown away (their cost still counts); adopted ones give way to their
+        sources, or to raw messages.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+        """
+        mine = and_(_record.session_id == hold.session_id, _record.to_position >= position)
+        with self._database.write(hold) as connection:
+            thrown = {"status": "FAILED", "outcome": "failed", "error_code": DISCARDED_CODE}
+            connection.execute(update(record_table).where(mine, _IN_PROGRESS).values(thrown))
+            connection.execute(update(record_table).where(mine, _PREPARED).values(superseded_by=DISCARDED_CODE))
+            while (row := connection.execute(select(_record.id).where(mine, _IN_FORCE)).first()) is not None:
+                _withdraw(connection, hold.session_id, row.id)
+
+    def withdraw(self, hold: Hold, record_id: str) -> None:
+        """Takes a record in force out of use: its sources come back in force, or what it covered goes raw again.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+            NotFoundError: It isn't in force.
+        """
+        is_it = and_(_record.session_id == hold.session_id, _record.id == record_id)
+        with self._database.write(hold) as connection:
+            if connection.execute(select(_record.id).where(is_it, _IN_FORCE)).first() is None:
+                raise NotFoundError(record_id)
+            _withdraw(connection, hold.session_id, record_id)
 
     def failures_in_a_row(self, session_id: str, from_position: int) -> tuple[int, str]:
         """Returns how often folding the block at this position failed since it last worked, and the newest code."""
         block = and_(_record.session_id == session_id, _record.from_position == from_position)
         worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, _COMPLETED).scalar_subquery()
-        query = select(_record.error_code).where(block, _FAILED, _record.sequence > worked)
+        failed = and_(block, _FAILED, _record.error_code != DISCARDED_CODE)
+        query = select(_record.error_code).where(failed, _record.sequence > worked)
         with self._database.read() as connection:
             codes = connection.execute(query.order_by(_record.sequence.desc())).scalars().all()
         return len(codes), codes[0] if codes else ""
@@ -205,7 +249,7 @@ class RecordStore:
             ended = update(record_table).where(is_it, _IN_PROGRESS).values(_to_values(record))
             if connection.execute(ended).rowcount == 1:
                 return True
-            too_late = and_(is_it, _FAILED, _record.error_code == EXPIRED_CODE)
+            too_late = and_(is_it, _FAILED, _record.error_code.in_((EXPIRED_CODE, DISCARDED_CODE)))
             connection.execute(update(record_table).where(too_late).values(cost))
             return False
 
@@ -222,6 +266,13 @@ class RecordStore:
     def _fetch(self, query: Select[Any]) -> list[Record]:
         with self._database.read() as connection:
             return [_to_record(row) for row in connection.execute(query).mappings()]
+
+
+def _withdraw(connection: Connection, session_id: str, record_id: str) -> None:
+    of_session = _record.session_id == session_id
+    back = update(record_table).where(of_session, _record.superseded_by == record_id).values(superseded_by=None)
+    connection.execute(back)
+    connection.execute(update(record_table).where(of_session, _record.id == record_id).values(superseded_by=WITHDRAWN))
 
 
 def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:

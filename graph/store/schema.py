@@ -81,6 +81,7 @@ session_table = Table(
     Column("turn_count", Integer, nullable=False),
     Column("title", PlainText, nullable=False),
     Column("title_folded", PlainText, nullable=False),
+    Column("context_from_position", Integer, nullable=False, server_default="0"),
     Index("session_by_owner", "owner", "updated_at"),
 )
 
@@ -162,6 +163,12 @@ record_table = Table(
     Column("turns", Text, nullable=False),
     Column("sources", Text, nullable=False),
     Column("summary", PlainText, nullable=False),
+    Column("covered_until_message_id", PlainText, nullable=False, server_default=""),
+    Column("covered_message_count", Integer, nullable=False, server_default="0"),
+    Column("covered_token_count", Integer, nullable=False, server_default="0"),
+    Column("context_messages", Integer, nullable=False, server_default="0"),
+    Column("context_messages_after", Integer, nullable=False, server_default="0"),
+    Column("context_tokens", Integer, nullable=False, server_default="0"),
     UniqueConstraint("id", name="record_id"),
     Index("record_by_source", "session_id", "source_key"),
     Index("record_by_place", "session_id", "from_position"),

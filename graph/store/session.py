@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, case, delete, insert, select
 
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database
+from graph.store.lease import Hold
 from graph.store.schema import session_table, turn_table
 
 _session = session_table.c
@@ -121,6 +122,16 @@ class SessionStore:
         """
         given = {"compression_rate": compression_rate, "strategy": strategy, "model": model}
         self._change(session_id, owner, {name: value for name, value in given.items() if value is not None})
+
+    def begin_context(self, hold: Hold, position: int) -> None:
+        """Leaves everything up to this archive position out of the context from now on; the archive keeps it.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+        """
+        change = update(session_table).where(_session.session_id == hold.session_id)
+        with self._database.write(hold) as connection:
+            connection.execute(change.values(context_from_position=position))
 
     def delete(self, session_id: str, owner: str) -> None:
         """Deletes the session with everything of it; a worker still in it can write no more, as its lease goes too.

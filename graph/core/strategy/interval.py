@@ -25,9 +25,8 @@ class IntervalStrategy:
 
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the complete blocks that no record covers, oldest first, then a merge if one is due."""
-        covered_turn = standing.in_force[-1].turns[-1] if standing.in_force else 0
         blocks = []
-        for block in due_blocks(standing.complete_turns, covered_turn):
+        for block in due_blocks(standing.complete_turns, standing.covered_turn):
             source = [entry for entry in standing.raw if block.first_turn <= entry.turn <= block.last_turn]
             blocks.append(block_order(source, standing.rate))
         merge = merge_order(standing.in_force, standing.rate, self._limits)
@@ -62,4 +61,6 @@ def block_order(source: Sequence[ArchivedMessage], rate: float) -> FoldOrder:
         source_tokens=sum(entry.tokens for entry in source),
         target_chars=target_chars(chars, rate),
         rate=rate,
+        covered_message_count=len(source),
+        covered_token_count=sum(entry.tokens for entry in source),
     )
