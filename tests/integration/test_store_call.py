@@ -42,7 +42,7 @@ def test_series_has_the_last_answer_call_of_each_present_attempt(stores: StoreSe
     stores.run_turn(hold, "two")
     stores.turns.begin_attempt(hold, 2, model="m")
     calls = [
-        stores.make_call("old", 2, sent_tokens=1, full_tokens=1),
+        stores.make_call("old", 2, ordinal=9, sent_tokens=1, full_tokens=1),
         stores.make_call("b", 2, attempt=2, ordinal=2, sent_tokens=60, full_tokens=90),
         stores.make_call("a", 2, attempt=2, ordinal=1, sent_tokens=50, full_tokens=80),
         stores.make_call("aside", 2, attempt=2, ordinal=3, kind="reasoning", sent_tokens=7, full_tokens=7),
