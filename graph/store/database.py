@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 
-HEAD_REVISION = "0001"
+HEAD_REVISION = "0002"
 _POOL_SIZE = 8
 _IS_HELD = select(lease_table.c.fence).where(
     lease_table.c.session_id == bindparam("session_id"),
