@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage
 
-from graph.core.closing import MARK, closed_mark, closing_messages, ending_of
-from graph.core.record import Record
+from graph.core.standing import Standing
+from graph.core.strategy.compaction import CompactionStrategy, context_tokens
 from graph.core.strategy.registry import Strategies
+from graph.core.strategy.rolling import RollingStrategy
 from graph.core.token import estimate_tokens
-from graph.core.turn import is_complete, text_of
 from graph.model.factory import ChatModels
+from graph.rendering import as_closed, record_view, turn_view
 from graph.runner import TurnRunner
 from graph.settings import Settings
 from graph.store.opening import Stores
@@ -21,6 +20,7 @@ from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import (
     ChartPoint,
+    ContextNotice,
     Gauge,
     LiveTurn,
     ModelOption,
@@ -28,12 +28,11 @@ from graph.view import (
     SessionItem,
     SessionView,
     Statistics,
-    StepStatus,
-    ToolStep,
     Transcript,
-    TurnView,
 )
 from prompt.system import chat
+
+_NEARLY_FULL: Final = 0.8
 
 
 class SessionReader:
@@ -81,7 +80,30 @@ class SessionReader:
             is_running=self.live(session_id) is not None,
             fold_failures=failures,
             fold_error_code=code,
+            unsent_messages=self._unsent_messages(row),
+            context_notice=self._context_notice(row),
         )
+
+    def _unsent_messages(self, row: SessionRow) -> int:
+        """Counts the messages of complete turns that "rolling" neither has in its summary nor sends."""
+        is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
+        if not is_rolling or self.settings.rolling_sends_unsummarised:
+            return 0
+        covered_to = self._stores.records.covered_to(row.session_id)
+        raw = self._stores.archive.live_ids(row.session_id, after_position=covered_to)
+        return max(0, len(raw) - self.settings.app_context_recent_messages)
+
+    def _context_notice(self, row: SessionRow) -> ContextNotice:
+        """Returns how full the context is if nothing compacts it by itself (seed 004's warnings)."""
+        if self._strategies.of(row.strategy).name != CompactionStrategy.name or self.settings.enable_auto_compaction:
+            return ""
+        in_force = self._stores.records.in_force(row.session_id)
+        covered_to = self._stores.records.covered_to(row.session_id)
+        raw = self._stores.archive.live(row.session_id, from_position=covered_to + 1)
+        tokens = context_tokens(Standing(row.turn_count, in_force, raw, row.compression_rate))
+        if tokens > self.settings.max_context_tokens:
+            return "full"
+        return "nearly_full" if tokens > self.settings.max_context_tokens * _NEARLY_FULL else ""
 
     def _fold_failures(self, row: SessionRow) -> tuple[int, str]:
         """Returns how often the oldest due block failed in a row, and why it did last."""
@@ -126,9 +148,9 @@ class SessionReader:
         for entry in self._stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
             said.setdefault(entry.turn, []).append(entry.message)
         if is_abandoned:
-            last_row, said[last_row.number] = _as_closed(last_row, said.get(last_row.number, []))
+            last_row, said[last_row.number] = as_closed(last_row, said.get(last_row.number, []))
         turns = tuple(
-            _turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
+            turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
             for row in (*rows[:-1], last_row)
         )
         return Transcript(turns, rows[0].number - 1)
@@ -145,7 +167,7 @@ class SessionReader:
         """Returns the records in force, oldest first; with `last` only that many of the newest."""
         store = self._stores.records
         return tuple(
-            _record_view(r) for r in (store.in_force(session_id) if last is None else store.newest(session_id, last))
+            record_view(r) for r in (store.in_force(session_id) if last is None else store.newest(session_id, last))
         )
 
     def statistics(self, session_id: str) -> Statistics:
@@ -207,79 +229,3 @@ class SessionReader:
             DatabaseError: It doesn't.
         """
         self._stores.database.check()
-
-
-def _as_closed(row: TurnRow, said: list[AnyMessage]) -> tuple[TurnRow, list[AnyMessage]]:
-    """Returns an abandoned turn as the next message will settle it; reading changes nothing."""
-    status, code = ending_of(said, stop_requested=row.stop_requested)
-    if not is_complete(said) and status != "finished":
-        closing = closing_messages(
-            said, status=status, code=code, partial_text=row.partial_text, language="ko", message_id="abandoned"
-        )
-        said = [*said, *closing]
-    return replace(row, status=status, error_code=code), said
-
-
-def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
-    user_text = next((text_of(message) for message in said if isinstance(message, HumanMessage)), "")
-    return TurnView(
-        number=row.number,
-        attempt=row.attempt,
-        status=row.status,
-        user_text=user_text,
-        answer_text="\n\n".join(_answers(said)),
-        steps=tuple(_steps(said)),
-        error_code=row.error_code,
-        error_detail=row.error_detail,
-        started_at=row.started_at,
-        model=row.model,
-        is_last=is_last,
-    )
-
-
-def _answers(said: Iterable[AnyMessage]) -> list[str]:
-    """Returns what the assistant said, without the fixed sentences that stand in for a missing answer."""
-    return [
-        text_of(message).strip()
-        for message in said
-        if isinstance(message, AIMessage)
-        and text_of(message).strip()
-        and ((mark := closed_mark(message)) is None or mark.get("is_partial"))
-    ]
-
-
-def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
-    results = {message.tool_call_id: message for message in said if isinstance(message, ToolMessage)}
-    for message in said:
-        for call in message.tool_calls if isinstance(message, AIMessage) else []:
-            arguments = json.dumps(call["args"], ensure_ascii=False)
-            result = results.get(str(call["id"]))
-            if result is None:
-                yield ToolStep(str(call["id"]), call["name"], arguments, "", "running", None)
-                continue
-            seconds = result.additional_kwargs.get(MARK, {}).get("seconds")
-            status: StepStatus = "error" if result.status == "error" else "done"
-            yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds)
-
-
-def _record_view(record: Record) -> RecordView:
-    return RecordView(
-        record_id=record.id,
-        kind=record.kind,
-        turns=record.turns,
-        compression_rate=record.compression_rate,
-        original_chars=record.original_chars,
-        summary_chars=record.summary_chars,
-        target_chars=record.target_chars,
-        summary=record.summary,
-        outcome=record.outcome or "",
-        source_tokens=record.source_tokens,
-        summary_tokens=record.summary_tokens,
-        input_tokens=record.input_tokens,
-        output_tokens=record.output_tokens,
-        is_usage=record.is_usage,
-        model=record.model,
-        seconds=record.seconds,
-        created_at=record.created_at,
-        version=record.version,
-    )

@@ -7,20 +7,22 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
+from typing import Final
 
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 
 from graph.builder import build_graph
+from graph.context import ContextKeeper
 from graph.core.casual import is_casual
 from graph.core.message import check_text, title_of
 from graph.core.strategy.registry import build_strategies
-from graph.core.token import measure
+from graph.core.token import estimate_tokens, measure
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
 from graph.fold import Folder
-from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
+from graph.keeper import AFTERMATH_SECONDS
 from graph.live import LiveLog
 from graph.model.factory import ChatModels, open_models
 from graph.node.context import TurnContext
@@ -34,9 +36,11 @@ from graph.store.turn import TurnRow
 from graph.tool.registry import ToolContext, build_tools
 from graph.view import TurnOptions
 
+_SMALLEST_WINDOW_TOKENS: Final = 1_000
 
-class ChatService(SessionKeeper):
-    """Sends, retries and follows turns; what else can be asked of sessions comes from `SessionKeeper` and above it.
+
+class ChatService(ContextKeeper):
+    """Sends, retries and follows turns; what else can be asked of sessions comes from `ContextKeeper` and above it.
 
     All methods may be called from any thread. Get one by `open_service`.
     """
@@ -76,6 +80,7 @@ class ChatService(SessionKeeper):
         check_text(text, max_chars=self.settings.message_chars)
         options = options or TurnOptions()
         self._changes(options)
+        self._check_window(session_id, text, options)
         message = HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
         self._stores.sessions.create(
             session_id,
@@ -141,6 +146,22 @@ class ChatService(SessionKeeper):
             raise NotFoundError(session_id)
         return log.follow(timeout_seconds=timeout_seconds)
 
+    def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
+        """Refuses a message that no fold could make fit, before anything is stored.
+
+        Raises:
+            InputError: `over_window`.
+        """
+        tokens = estimate_tokens(text)
+        if tokens < _SMALLEST_WINDOW_TOKENS:
+            return
+        name = options.model or ""
+        with contextlib.suppress(NotFoundError):
+            name = name or self._stores.sessions.get(session_id, self._owner).model
+        window = self._models.window_tokens(name or self._models.default_name)
+        if tokens >= window:
+            raise InputError("over_window", f"≈{tokens} > {window}")
+
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
         """Returns the turn of a message that is in the archive already, None if it isn't."""
         with contextlib.suppress(NotFoundError):
@@ -156,6 +177,9 @@ class ChatService(SessionKeeper):
             last = self._stores.turns.last(session_id)
             if last is None or last.status not in statuses:
                 raise InputError("not_last", f"{last.number if last else 0}")
+            asked = self._stores.archive.get(session_id, last.user_message_id)
+            self._stores.records.give_way(hold, asked.position)
+            self._settler.settle(hold, owner=self._owner, language=options.language)
             turn = self._stores.turns.begin_attempt(hold, last.number, model=session.model)
             self._launch(hold, turn, session, options, None)
         return turn.number

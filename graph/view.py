@@ -10,6 +10,7 @@ TurnStatus = Literal["running", "finished", "failed", "stopped"]
 StepStatus = Literal["running", "done", "error"]
 Phase = Literal["folding", "waiting", "tool", "answering"]
 TokenSource = Literal["estimate", "usage"]
+ContextNotice = Literal["", "nearly_full", "full"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class SessionView:
     Attributes:
         fold_failures: How many times in a row the oldest due block couldn't be folded (0: none).
         fold_error_code: The error code of the newest of these failures, or "".
+        unsent_messages: Messages that are neither summarised nor sent (strategy "rolling"); they're in the archive.
+        context_notice: With automatic compaction off: "nearly_full" from 80 %, "full" from 100 %; else "".
     """
 
     session_id: str
@@ -41,6 +44,8 @@ class SessionView:
     is_running: bool
     fold_failures: int
     fold_error_code: str
+    unsent_messages: int = 0
+    context_notice: ContextNotice = ""
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,13 @@ class LiveTurn:
 
 @dataclass(frozen=True)
 class RecordView:
-    """One record in force, as a card shows it; characters and tokens are of text content."""
+    """One record in force, as a card shows it; characters and tokens are of text content.
+
+    Attributes:
+        is_usage: Whether the provider reported `input_tokens` and `output_tokens`.
+        covered_message_count: How many messages it stands for.
+        context_messages: Of a compaction: messages in the context before it; 0 otherwise. So too the three below.
+    """
 
     record_id: str
     kind: str
@@ -129,6 +140,11 @@ class RecordView:
     seconds: float
     created_at: datetime
     version: int
+    covered_message_count: int = 0
+    context_messages: int = 0
+    context_messages_after: int = 0
+    context_tokens: int = 0
+    context_tokens_after: int = 0
 
 
 @dataclass(frozen=True)
