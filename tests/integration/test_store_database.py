@@ -13,10 +13,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import insert, select, update
+from sqlalchemy import create_engine, insert, select, update
 from sqlalchemy.exc import StatementError
 
 from graph.error import (
@@ -101,8 +102,8 @@ def test_durable_settings_hold_on_every_connection(stores: StoreSet) -> None:
 
 def test_eight_processes_start_at_once_on_no_file(tmp_path: Path) -> None:
     path = tmp_path / "turnfold.db"
-    command = [sys.executable, "-c", EIGHT_OPEN_AND_MAKE_A_SESSION, str(path)]
-    crowd = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    arguments = [sys.executable, "-c", EIGHT_OPEN_AND_MAKE_A_SESSION, str(path)]
+    crowd = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert crowd.returncode == 0, crowd.stderr
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM session").fetchone() == (8,)
@@ -131,6 +132,22 @@ def test_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(NewerDatabaseError, match="9999"):
         open_database(tmp_path / "turnfold.db", busy_timeout_seconds=1)
+
+
+def test_file_of_the_first_version_is_brought_to_head_with_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "turnfold.db"
+    config = make_config()
+    with create_engine(f"sqlite:///{path}").begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.exec_driver_sql(
+            "INSERT INTO session VALUES ('s1', 'alice', '2026-01-02 03:04:05.000006', '2026-01-02 03:04:05.000006',"
+            " 0.3, 'interval', '', 0, 'old', 'old')"
+        )
+    with open_store_set(tmp_path) as stores:
+        assert stores.sessions.get(SESSION, OWNER).title == "old"
+        with stores.database.read() as reader:
+            assert compare_metadata(MigrationContext.configure(reader), METADATA) == []
 
 
 def test_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
