@@ -51,6 +51,7 @@ def make_llm_node(deps: NodeDeps) -> Node:
         model = _bound(deps.models.chat(turn.model), tools)
         answer, update = _answer(deps, runtime, model, build, state)
         message = _without_calls(answer.message) if not tools else _runnable_calls(answer.message)
+        message = _with_ids_of_its_own(message, state["messages"])
         deps.stores.archive.append(
             turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message], measure=measure
         )
@@ -188,6 +189,19 @@ def _without_calls(message: AIMessage) -> AIMessage:
     if not message.text.strip():
         raise ToolRoundsError
     return message.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
+
+
+def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:
+    """Renames calls whose id an earlier one has: some servers number the calls of each answer from 0."""
+    used = {call["id"] for said in earlier if isinstance(said, AIMessage) for call in said.tool_calls}
+    names = {call["id"]: f"call-{uuid.uuid4().hex}" for call in message.tool_calls if call["id"] in used}
+    if not names:
+        return message
+    calls = [{**call, "id": names.get(call["id"], call["id"])} for call in message.tool_calls]
+    mark = message.additional_kwargs.get(MARK, {})
+    unreadable = [names.get(call_id, call_id) for call_id in mark.get("unreadable_calls", ())]
+    kwargs = {**message.additional_kwargs, **({MARK: {**mark, "unreadable_calls": unreadable}} if mark else {})}
+    return message.model_copy(update={"tool_calls": calls, "additional_kwargs": kwargs})
 
 
 def _runnable_calls(message: AIMessage) -> AIMessage:

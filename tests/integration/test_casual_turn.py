@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from graph.event import TurnFinished
+from graph.service import ChatService, open_service
+from tests.fake.body import raw_turns, roles, shape, tool_names
+from tests.fake.chat import Chat, names, question
+from tests.fake.openai_reply import failure, hang, text
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+
+@pytest.fixture
+def hasty(make_settings: MakeSettings) -> Iterator[ChatService]:
+    with open_service(make_settings(fold_wait_seconds=0.3, fold_deadline_seconds=2)) as opened:
+        yield opened
+
+
+def test_small_talk_is_one_call_without_tools_over_the_same_input(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 1)
+    chat.say("고마워요!")
+    chat.ask(3, 3)
+    asked, casual, after = server.bodies("chat")
+    assert tool_names(asked)
+    assert "tools" not in casual
+    assert casual["messages"][:2] == asked["messages"]
+    assert after["tools"] == asked["tools"]
+    assert roles(after) == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [turn.number for turn in chat.turns] == [1, 2, 3]
+
+
+def test_small_talk_at_a_fold_takes_what_is_ready(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 3)
+    events = chat.say("thanks a lot!")
+    assert names(events) == ["TurnStarted", "Folded", "TokenDelta", "TurnFinished"]
+    assert shape(server.bodies("chat")[-1]) == [(1, 3)]
+    assert chat.covered == [(1, 2, 3)]
+
+
+def test_small_talk_waits_for_no_fold(hasty: ChatService, server: FakeOpenAI) -> None:
+    chat = Chat(hasty)
+    server.script(hang(is_silent=True), kind="summary")
+    for number in (1, 2, 3):
+        chat.say(question(number))
+    events = chat.say("네, 감사합니다!")
+    assert names(events) == ["TurnStarted", "TokenDelta", "TurnFinished"]
+    assert raw_turns(server.bodies("chat")[-1]) == [1, 2, 3]
+
+
+def test_small_talk_waits_when_two_blocks_are_due(chat: Chat, server: FakeOpenAI) -> None:
+    # Made behind turns 3, 4, 5 and 6: four times the first block, at the last also the second.
+    server.script(*[failure(500)] * 5, kind="summary")
+    chat.ask(1, 3)
+    for _ in range(3):
+        assert isinstance(chat.say("고마워요!")[-1], TurnFinished)
+        chat.wait_for_folds()
+    assert chat.covered == []
+    assert names(chat.say("고마워요!")) == ["TurnStarted", "FoldWaiting", "Folded", "TokenDelta", "TurnFinished"]
+    assert chat.covered == [(1, 2, 3)]
+
+
+def test_yes_after_a_question_of_the_assistant_is_no_small_talk(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text("두 가지 방법이 있습니다. 첫 번째 방법으로 할까요?"), text("그렇게 하겠습니다."))
+    chat.say(question(1))
+    chat.say("네")
+    assert tool_names(server.bodies("chat")[-1])
+
+
+def test_a_failed_small_talk_is_retried_as_small_talk(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 1)
+    server.script(failure(500))
+    chat.say("고마워요!")
+    assert chat.last_turn.status == "failed"
+    assert isinstance(chat.retry()[-1], TurnFinished)
+    assert "tools" not in server.bodies("chat")[-1]
