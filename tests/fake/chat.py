@@ -91,6 +91,11 @@ class Chat:
         with closing(sqlite3.connect(self.service.settings.database_path)) as connection:
             return connection.execute(query, values).fetchall()
 
+    def change(self, statement: str) -> None:
+        """Writes to the file itself, as a crash or a full disk would leave it."""
+        with closing(sqlite3.connect(self.service.settings.database_path)) as connection, connection:
+            connection.execute(statement)
+
     def wait_for_folds(self) -> None:
         """Waits until no summary is being made."""
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
