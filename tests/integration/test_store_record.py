@@ -24,7 +24,8 @@ from tests.fake.store import OWNER, open_store_set
 def work(number):
     with open_store_set(Path(sys.argv[1])) as stores:
         expires_at = stores.clock() + timedelta(seconds=60)
-        print(stores.records.start(stores.make_record(f"r{number}"), owner=OWNER, expires_at=expires_at))
+        is_mine = stores.records.start(stores.make_record(f"r{number}"), owner=OWNER, expires_at=expires_at)
+        sys.stdout.write(f"{is_mine}\\n")
 
 run_crowd(8, work)
 """
