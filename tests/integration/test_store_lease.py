@@ -139,10 +139,10 @@ def test_hold_with_a_wrong_fence_writes_nothing(stores: StoreSet) -> None:
 
 
 def test_heartbeat_keeps_a_long_turn_its_lease(stores: StoreSet) -> None:
-    leases = LeaseStore(stores.database, clock=utc_now, lease_seconds=1.5, heartbeat_seconds=0.1)
+    leases = LeaseStore(stores.database, clock=utc_now, lease_seconds=2.5, heartbeat_seconds=0.1)
     leases.acquire(SESSION)
-    time.sleep(2.5)
-    other = LeaseStore(stores.database, clock=utc_now, lease_seconds=1.5, heartbeat_seconds=0.1)
+    time.sleep(3.5)
+    other = LeaseStore(stores.database, clock=utc_now, lease_seconds=2.5, heartbeat_seconds=0.1)
     with pytest.raises(BusyError):
         other.acquire(SESSION)
     leases.close()
