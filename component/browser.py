@@ -16,6 +16,9 @@ _KEEP = "keep_language"
 def keep_language() -> None:
     """Marks the chosen language to be kept in the browser, as a widget callback."""
     st.session_state[_KEEP] = True
+    for key in (visit.STRATEGY, visit.MODEL):
+        # Set anew, or the browser goes on showing the chosen option in the words of the other language.
+        st.session_state[key] = st.session_state[key]
 
 
 def draw(words: Words) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from component.word import Words
 from graph.view import ChartPoint
 
-HEIGHT_PIXELS = 220
+HEIGHT_PIXELS = 280
 _POINTS_WITH_DOTS = 40
 _RULE_COLOUR = "#8a9692"  # seen on white and on near-black alike
 

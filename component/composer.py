@@ -6,7 +6,7 @@ import streamlit as st
 
 from component import action, summary_panel, visit
 from component.format import format_percent, format_tokens
-from component.text import explain_error
+from component.guard import tell
 from component.visit import Visit
 
 
@@ -15,7 +15,7 @@ def draw(now: Visit) -> None:
     with st.bottom:
         error = visit.notice()
         if error is not None:
-            st.error(explain_error(now.words, error), icon=":material/error:")
+            tell(now.words, error)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar"):
             _draw_gauge(now)
             if now.session is not None and now.session.is_running:

@@ -13,7 +13,8 @@ from graph.view import SessionItem
 DayGroup = Literal["today", "yesterday", "last_week", "older"]
 DAY_GROUPS: tuple[DayGroup, ...] = ("today", "yesterday", "last_week", "older")
 
-_LABEL_MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:])")
+_INLINE_MARKS = re.compile(r"([\\`*_\[\]~<$:&|])")
+_LEADING_MARK = re.compile(r"^([#>+-]|\d+(?=[.)]))")
 _CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
 _PRICE = re.compile(r"(?<!\\)\$(?=\d)")
 
@@ -68,7 +69,13 @@ def group_sessions(
 
 def escape_label(text: str) -> str:
     """Returns text on one line with all marks escaped, so that a Markdown label shows it as it is."""
-    return _LABEL_MARKS.sub(r"\\\1", " ".join(text.split()))
+    line = _INLINE_MARKS.sub(r"\\\1", " ".join(text.split()))
+    return _LEADING_MARK.sub(_escape_leading, line)
+
+
+def _escape_leading(found: re.Match[str]) -> str:
+    # A number is no mark itself: the dot or bracket after it makes a list.
+    return f"{found[1]}\\" if found[1].isdigit() else f"\\{found[1]}"
 
 
 def answer_markdown(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from component.format import answer_markdown, format_turns
+from component.guard import guard
 from component.step import draw_step_list
 from component.visit import Visit
 from component.word import Words
@@ -25,6 +26,11 @@ def draw(now: Visit, identifier: str, number: int, newest_record_id: str) -> Non
 def _follow(now: Visit, identifier: str, number: int, newest_record_id: str) -> None:
     # The drawing of the whole page has just read all of this: only a later look may ask for another one.
     is_fresh = st.session_state.pop(_FRESH, False)
+    with guard(now.words):
+        _draw_turn(now, identifier, number, newest_record_id, is_fresh=is_fresh)
+
+
+def _draw_turn(now: Visit, identifier: str, number: int, newest_record_id: str, *, is_fresh: bool) -> None:
     turn = now.service.live(identifier)
     if not is_fresh and (turn is None or turn.number != number):
         st.rerun()

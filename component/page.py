@@ -7,8 +7,8 @@ from pathlib import Path
 import streamlit as st
 
 from component import browser, composer, sidebar, summary_panel, transcript, visit
-from component.text import explain_error, language_of_locale, words_of
-from graph.error import TurnfoldError
+from component.guard import guard
+from component.text import language_of_locale, words_of
 
 ASSETS = Path(__file__).parent / "asset"
 
@@ -18,15 +18,17 @@ def main() -> None:
     st.set_page_config(page_title="Turnfold", page_icon=ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272)
     st.html(ASSETS / "style.css")
     st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
-    try:
+    with guard(words_of(language_of_locale(st.context.locale))):
         now = visit.begin()
-        sidebar.draw(now)
-        transcript.draw(now)
-        summary_panel.draw_rail(now)
-        composer.draw(now)
+        with guard(now.words):
+            sidebar.draw(now)
+        with guard(now.words):
+            transcript.draw(now)
+        with guard(now.words):
+            summary_panel.draw_rail(now)
+        with guard(now.words):
+            composer.draw(now)
         browser.draw(now.words)
-    except TurnfoldError as error:
-        st.error(explain_error(words_of(language_of_locale(st.context.locale)), error), icon=":material/error:")
 
 
 if __name__ == "__main__":

@@ -68,5 +68,5 @@ def _draw_model(now: Visit) -> None:
 
 def _draw_shortcuts(now: Visit) -> None:
     with st.popover(now.words.shortcuts_label, key="shortcuts", icon=":material/keyboard:", type="tertiary"):
-        rows = "\n".join(f"| `{keys}` | {what} |" for keys, what in now.words.shortcuts)
-        st.markdown(f"| | |\n|---|---|\n{rows}")
+        head, *rows = (now.words.shortcut_head, *((f"`{keys}`", what) for keys, what in now.words.shortcuts))
+        st.markdown("\n".join(f"| {left} | {right} |" for left, right in (head, ("---", "---"), *rows)))

@@ -9,6 +9,7 @@ import streamlit as st
 
 from component import action, setting_box, visit
 from component.format import escape_label, group_sessions, zone_of
+from component.guard import guard
 from component.visit import Visit
 from graph.view import SessionItem
 
@@ -45,7 +46,13 @@ def _draw_sessions(now: Visit) -> None:
         live=True,
         persist_state="session",
     )
-    items = now.service.sessions(search=(search or "").strip())
+    with guard(words):
+        _draw_list(now, (search or "").strip())
+
+
+def _draw_list(now: Visit, search: str) -> None:
+    words = now.words
+    items = now.service.sessions(search=search)
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return

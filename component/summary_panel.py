@@ -6,6 +6,7 @@ import streamlit as st
 
 from component import chart, visit
 from component.format import escape_label, format_rate, format_tokens, format_turns
+from component.guard import guard
 from component.visit import Visit
 from component.word import Words
 from graph.view import RecordView
@@ -34,13 +35,13 @@ def _draw_drawer(now: Visit) -> None:
 
 @st.fragment
 def _draw(now: Visit, place: str) -> None:
-    words = now.words
-    history, statistics = st.tabs((words.tab_summaries, words.tab_statistics), key=f"tabs_{place}", on_change="rerun")
+    names = (now.words.tab_summaries, now.words.tab_statistics)
+    history, statistics = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
     if history.open:
-        with history:
+        with history, guard(now.words):
             _draw_history(now, place)
     if statistics.open:
-        with statistics:
+        with statistics, guard(now.words):
             _draw_statistics(now, place)
 
 
@@ -62,7 +63,7 @@ def _draw_history(now: Visit, place: str) -> None:
     if older_count > 0:
         _draw_older(now, identifier, place, older_count)
     for record in records:
-        _draw_card(words, record)
+        _draw_card(words, record, place)
 
 
 def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
@@ -76,11 +77,11 @@ def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
     if box.open:
         with box:
             for record in now.service.records(identifier)[:-CARDS_AT_ONCE]:
-                _draw_card(now.words, record)
+                _draw_card(now.words, record, place)
 
 
-def _draw_card(words: Words, record: RecordView) -> None:
-    with st.container(border=True, gap="xsmall"):
+def _draw_card(words: Words, record: RecordView, place: str) -> None:
+    with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.record_id}"):
         title = words.card_title.format(turns=format_turns(record.turns))
         rate = words.card_rate.format(rate=format_rate(record.compression_rate))
         st.markdown(f"**\\{title[:-1]}\\]** :gray-badge[{rate}]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from component.format import escape_label
 from component.text_en import ENGLISH
 from component.text_ko import KOREAN
 from component.word import Language, Words
@@ -19,14 +20,14 @@ def language_of_locale(locale: str | None) -> Language:
 
 
 def explain(words: Words, code: str, detail: str = "") -> str:
-    """Returns the sentence for an error's code, followed by its detail where there is one."""
+    """Returns the sentence for an error's code as Markdown, followed by its detail where there is one."""
     sentence = words.errors.get(code, words.errors["internal"])
-    return f"{sentence} ({detail})" if detail else sentence
+    return f"{sentence} ({escape_label(detail)})" if detail else sentence
 
 
 def explain_error(words: Words, error: TurnfoldError) -> str:
-    """Returns the sentence for an error that an action raised."""
+    """Returns the sentence for an error that an action raised, as Markdown."""
     if isinstance(error, InputError):
         sentence = words.input_reasons.get(error.reason, words.errors["input"])
-        return f"{sentence} ({error.detail})" if error.detail and error.detail != error.reason else sentence
+        return f"{sentence} ({escape_label(error.detail)})" if error.detail not in {"", error.reason} else sentence
     return explain(words, error.code, error.detail)

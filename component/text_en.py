@@ -44,6 +44,7 @@ ENGLISH = Words(
     ),
     offline_short="Built-in offline model",
     shortcuts_label="Keyboard shortcuts",
+    shortcut_head=("Key", "What it does"),
     shortcuts=(
         ("Ctrl/⌘ + Shift + O", "New chat"),
         ("/", "Go to the message box"),
@@ -54,7 +55,7 @@ ENGLISH = Words(
     empty_title="Talk as long as you like",
     empty_lead="As a chat grows, older turns are folded into summaries, and you see what was kept.",
     suggestions=(
-        Suggestion(":material/event_note:", "Remember: we deploy on October 14, Minji is in charge"),
+        Suggestion(":material/event_note:", "Remember: we deploy on October 14"),
         Suggestion(":material/schedule:", "What time is it in Seoul?"),
         Suggestion(":material/unfold_less:", "When and how are summaries made?"),
         Suggestion(":material/smart_toy:", "Which model are you?"),

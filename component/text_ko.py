@@ -44,6 +44,7 @@ KOREAN = Words(
     ),
     offline_short="내장 오프라인 모델",
     shortcuts_label="단축키",
+    shortcut_head=("키", "하는 일"),
     shortcuts=(
         ("Ctrl/⌘ + Shift + O", "새 대화"),
         ("/", "메시지 입력란으로 가기"),
@@ -54,7 +55,7 @@ KOREAN = Words(
     empty_title="무엇이든 길게 이야기하세요",
     empty_lead="대화가 길어지면 오래된 턴을 요약으로 접고, 무엇이 남았는지 보여 드립니다.",
     suggestions=(
-        Suggestion(":material/event_note:", "기억해 줘: 배포는 10월 14일, 담당은 민지야"),
+        Suggestion(":material/event_note:", "기억해 줘: 배포는 10월 14일이야"),
         Suggestion(":material/schedule:", "지금 서울은 몇 시야?"),
         Suggestion(":material/unfold_less:", "요약은 언제, 어떻게 만들어져?"),
         Suggestion(":material/smart_toy:", "너는 어떤 모델이야?"),

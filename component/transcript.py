@@ -7,7 +7,7 @@ import html
 import streamlit as st
 
 from component import action, live, visit
-from component.format import answer_markdown, escape_label, format_turns
+from component.format import answer_markdown, format_turns
 from component.step import draw_steps
 from component.text import explain
 from component.visit import Visit
@@ -96,7 +96,7 @@ def _draw_question(words: Words, turn: TurnView) -> None:
 
 def _draw_outcome(words: Words, turn: TurnView) -> None:
     if turn.status == "failed":
-        reason = explain(words, turn.error_code, escape_label(turn.error_detail))
+        reason = explain(words, turn.error_code, turn.error_detail)
         st.error(f"**{words.failed_title}**  \n{reason} {words.failed_kept}", icon=":material/error:")
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
@@ -125,6 +125,7 @@ def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:
             st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
 
 
+@st.fragment
 def _draw_fold(words: Words, record: RecordView) -> None:
     template = words.fold_divider_verbatim if record.kind == "verbatim" else words.fold_divider
     label = template.format(

@@ -68,6 +68,7 @@ class Words:
     offline_note: str
     offline_short: str
     shortcuts_label: str
+    shortcut_head: tuple[str, str]
     shortcuts: tuple[tuple[str, str], ...]
 
     empty_title: str

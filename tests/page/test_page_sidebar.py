@@ -77,7 +77,7 @@ def test_title_with_marks_is_shown_as_it_is(page: AppTest, service: ScriptedServ
     identifier = store_session(service, 1)
     service.stored[identifier].title = "a [link](http://x) *b*"
     page.run()
-    assert page.button(key=f"session_{identifier}").label == r"a \[link\]\(http\://x\) \*b\*"
+    assert page.button(key=f"session_{identifier}").label == r"a \[link\](http\://x) \*b\*"
 
 
 def test_rename_and_cancel(page: AppTest, service: ScriptedService) -> None:

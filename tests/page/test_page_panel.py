@@ -54,8 +54,8 @@ def test_cost_of_a_fold_tells_estimate_from_usage(page: AppTest, service: Script
     records = service.stored[identifier].records
     records[0] = replace(records[0], is_usage=False, outcome="shortened")
     said = told(open_page(page, identifier))
-    assert r"입력 ≈1,024 · 출력 ≈260 토큰 · 1.2초 · offline\-mini" in said
-    assert r"입력 1,024 · 출력 260 토큰 · 1.2초 · offline\-mini" in said
+    assert r"입력 ≈1,024 · 출력 ≈260 토큰 · 1.2초 · offline-mini" in said
+    assert r"입력 1,024 · 출력 260 토큰 · 1.2초 · offline-mini" in said
     assert "목표보다 길어 문장 끝에서 줄였습니다." in said
 
 

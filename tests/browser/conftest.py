@@ -1,0 +1,140 @@
+"""Starts the whole product and a Chromium to use it with; knows nothing of what the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Playwright, expect, sync_playwright
+
+from tests.browser.visitor import PATIENCE_MILLISECONDS, Visitor
+from tests.fake.openai_server import FakeOpenAI
+
+ROOT = Path(__file__).parents[2]
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def chromium_path(playwright: Playwright) -> str | None:
+    bundled = playwright.chromium.executable_path
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return bundled if Path(bundled).exists() else next(filter(None, map(shutil.which, names)), None)
+
+
+@contextmanager
+def started(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "VIRTUAL_ENV") if name in os.environ}
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
+    command += ["--server.headless=true", "--server.port=0"]
+    with (folder / "server.log").open("w+") as log:
+        # It runs in a folder of its own, so that no developer's `.env` counts.
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**kept, **settings, "TURNFOLD_DATA_DIR": str(folder / "data"), "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            address = next((found for line in process.stdout if (found := re.search(r"http://\S+", line))), None)
+            if address is None:
+                pytest.fail(f"the server did not start: {(folder / 'server.log').read_text()}")
+            yield address.group()
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MILLISECONDS)
+    with sync_playwright() as playwright:
+        path = chromium_path(playwright)
+        if path is None:
+            if os.environ.get("REQUIRE_BROWSER"):
+                pytest.fail("no Chromium found")
+            pytest.skip("no Chromium found")
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def fake_openai() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI(pause_seconds=0.005) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scripted")
+
+
+@pytest.fixture(scope="session")
+def address(folder: Path, fake_openai: FakeOpenAI) -> Iterator[str]:
+    settings = {
+        "OPENAI_BASE_URL": fake_openai.url,
+        "OPENAI_API_KEY": "sk-scripted-key-of-the-tests",
+        "CHAT_MODEL": "scripted-model",
+        "MODEL_WINDOW_TOKENS": "100000",
+        "MODEL_ATTEMPTS": "1",
+    }
+    with started(folder, settings) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def offline_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with started(tmp_path_factory.mktemp("offline"), {}) as url:
+        yield url
+
+
+@contextmanager
+def visiting(chromium: Browser, address: str, **options: object) -> Iterator[Visitor]:
+    defaults: dict[str, object] = {"locale": "ko-KR", "timezone_id": "Asia/Seoul", "reduced_motion": "reduce"}
+    size = {"width": 1280, "height": 800}
+    context: BrowserContext = chromium.new_context(**{**defaults, "viewport": size, **options})  # type: ignore[arg-type]  # the names are checked by playwright
+    visitor = Visitor(context, address)
+    yield visitor
+    visitor.expect_no_complaint()
+    context.close()
+
+
+@pytest.fixture
+def visitor(chromium: Browser, address: str) -> Iterator[Visitor]:
+    with visiting(chromium, address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def phone(chromium: Browser, address: str) -> Iterator[Visitor]:
+    with visiting(chromium, address, viewport={"width": 390, "height": 844}, has_touch=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def english(chromium: Browser, address: str) -> Iterator[Visitor]:
+    with visiting(chromium, address, locale="en-US") as opened:
+        yield opened
+
+
+@pytest.fixture
+def newcomer(chromium: Browser, offline_address: str) -> Iterator[Visitor]:
+    with visiting(chromium, offline_address) as opened:
+        yield opened

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import httpx2
+from playwright.sync_api import Browser, expect
+
+from tests.browser.conftest import visiting
+from tests.browser.visitor import Visitor
+from tests.fake.chat import question
+from tests.fake.openai_reply import text
+from tests.fake.openai_server import FakeOpenAI
+
+
+def test_phone_has_the_panel_in_a_drawer_and_nothing_sticks_out(phone: Visitor) -> None:
+    phone.open()
+    phone.ask(*[question(number) for number in range(1, 5)])
+    expect(phone.find("panel")).to_be_hidden()
+    phone.find("open_panel").locator("button").click()
+    drawer = phone.page.get_by_role("dialog")
+    expect(drawer.get_by_text("📝 대화 요약 히스토리")).to_be_visible()
+    expect(drawer.get_by_text("[1-3턴 요약]")).to_be_visible()
+    drawer.get_by_role("tab", name="통계").click()
+    expect(drawer.get_by_text("총 요약: 1개 (3턴 압축)")).to_be_visible()
+    assert phone.page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_wide_page_keeps_the_panel_in_view(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask(*[question(number) for number in range(1, 5)])
+    expect(visitor.find("open_panel")).to_be_hidden()
+    box = visitor.find("panel").bounding_box()
+    assert box is not None
+    assert (box["y"], box["height"]) == (0, 800)
+    assert box["x"] + box["width"] == 1280
+
+
+def test_english_browser_gets_english_and_keeps_the_choice_of_korean(english: Visitor) -> None:
+    english.open()
+    expect(english.find("new_chat")).to_contain_text("New chat")
+    english.expect_language("en")
+    english.open_settings()
+    english.find("language").get_by_text("한국어").click()
+    expect(english.find("new_chat")).to_contain_text("새 대화")
+    english.expect_language("ko")
+    english.page.reload()
+    english.settle()
+    expect(english.find("new_chat")).to_contain_text("새 대화")
+    english.expect_language("ko")
+
+
+def test_address_with_a_session_opens_it(visitor: Visitor, chromium: Browser, address: str) -> None:
+    visitor.open()
+    visitor.ask("다른 창에서 다시 열 대화를 하나 만듭니다.")
+    with visiting(chromium, address) as other:
+        other.open(f"?session={visitor.session_id}")
+        expect(other.turn(1)).to_contain_text("다른 창에서 다시 열 대화를 하나 만듭니다.")
+
+
+def test_enter_that_ends_a_korean_syllable_sends_nothing(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.field.focus()
+    keyboard = visitor.context.new_cdp_session(visitor.page)
+    keyboard.send("Input.imeSetComposition", {"text": "안녕하세", "selectionStart": 4, "selectionEnd": 4})
+    expect(visitor.field).to_have_value("안녕하세")
+    # What an input method sends for Enter while it composes: key code 229, with isComposing set.
+    keyboard.send(
+        "Input.dispatchKeyEvent",
+        {"type": "rawKeyDown", "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 229},
+    )
+    keyboard.send("Input.insertText", {"text": "안녕하세요"})
+    expect(visitor.field).to_have_value("안녕하세요")
+    expect(visitor.page.locator('[class*="st-key-turn_"]')).to_have_count(0)
+    visitor.field.press("Enter")
+    visitor.wait_for_end(1)
+    expect(visitor.turn(1)).to_contain_text("안녕하세요")
+
+
+def test_shortcuts_reach_field_and_new_chat(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("단축키를 시험하려고 대화를 시작합니다.")
+    visitor.expect_language("ko")
+    visitor.field.evaluate("field => field.blur()")
+    visitor.page.keyboard.press("/")
+    expect(visitor.field).to_be_focused()
+    expect(visitor.field).to_have_value("")
+    visitor.page.keyboard.press("Control+Shift+KeyO")
+    expect(visitor.find("suggestions")).to_be_visible()
+
+
+def test_shortcuts_are_listed(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.open_settings()
+    visitor.find("shortcuts").locator("button").click()
+    expect(visitor.page.get_by_text("메시지 입력란으로 가기")).to_be_visible()
+
+
+def test_page_and_its_parts_may_ask_no_other_host(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    fake_openai.script(text("보세요 ![그림](http://127.0.0.2:9/pixel.png) 여기 [링크](http://127.0.0.2:9/)"))
+    visitor.open()
+    visitor.ask("그림을 하나 보여 주세요, 바깥 주소로요.")
+    expect(visitor.turn(1).get_by_role("link", name="그림")).to_be_visible()
+    expect(visitor.turn(1).locator("img")).to_have_count(0)
+    visitor.expect_no_complaint()
+    blocked = """() => new Promise(done => {
+        document.addEventListener('securitypolicyviolation', event => done(event.effectiveDirective));
+        const image = new Image(); image.src = 'http://127.0.0.2:9/pixel.png'; })"""
+    assert visitor.page.evaluate(blocked) == "img-src"
+    visitor.complaints.clear()
+
+
+def test_headers_stand_on_every_answer(address: str) -> None:
+    for path in ("/", "/health", "/_stcore/health", "/no-such-page"):
+        headers = httpx2.get(f"{address}{path}").headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "http:" not in policy
+        assert "unsafe-eval" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "camera=()" in headers["permissions-policy"]
+
+
+def test_health_says_ok(address: str) -> None:
+    answer = httpx2.get(f"{address}/health")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+def test_dark_and_light_follow_the_system(chromium: Browser, address: str) -> None:
+    colours = {}
+    for scheme in ("light", "dark"):
+        with visiting(chromium, address, color_scheme=scheme) as visitor:
+            visitor.open()
+            colours[scheme] = visitor.page.evaluate(
+                "getComputedStyle(document.querySelector('.stApp')).backgroundColor"
+            )
+    assert colours == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 23)"}

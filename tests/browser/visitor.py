@@ -1,0 +1,88 @@
+"""One person at one browser: opens the page, writes, reads, and notes every complaint of the browser."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect
+
+SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+PATIENCE_MILLISECONDS = 30_000
+
+
+class Visitor:
+    """A tab on the product, with the words of what the tests do.
+
+    Attributes:
+        complaints: Errors and warnings of the console, errors of the page, requests to any other host.
+    """
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.context = context
+        self.address = address
+        self.complaints: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(PATIENCE_MILLISECONDS)
+        self.page.on("console", self._note_console)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"page: {error}"))
+        self.page.on("request", self._note_request)
+
+    def open(self, query: str = "") -> Visitor:
+        self.page.goto(self.address + query)
+        return self.settle()
+
+    def settle(self) -> Visitor:
+        self.page.wait_for_selector(SETTLED)
+        self.find("ask").wait_for()
+        return self
+
+    def find(self, key: str) -> Locator:
+        return self.page.locator(f".st-key-{key}")
+
+    @property
+    def field(self) -> Locator:
+        return self.find("ask").locator("textarea")
+
+    @property
+    def session_id(self) -> str:
+        return parse_qs(urlsplit(self.page.url).query)["session"][0]
+
+    def write(self, text: str) -> None:
+        self.field.fill(text)
+        self.field.press("Enter")
+
+    def turn(self, number: int) -> Locator:
+        return self.find(f"turn_{number}")
+
+    def ask(self, *messages: str, first: int = 1) -> None:
+        for number, message in enumerate(messages, first):
+            self.write(message)
+            self.wait_for_end(number)
+
+    def wait_for_end(self, number: int) -> None:
+        expect(self.find(f"last_actions_{number}")).to_be_visible(timeout=PATIENCE_MILLISECONDS)
+
+    def open_statistics(self) -> Locator:
+        self.find("panel").get_by_role("tab", name="통계").click()
+        panel = self.find("panel")
+        expect(panel.get_by_text("📊 요약 통계")).to_be_visible()
+        return panel
+
+    def expect_language(self, language: str) -> None:
+        """The page's own script has run by then: it's what sets the language."""
+        expect(self.page.locator("html")).to_have_attribute("lang", language)
+
+    def open_settings(self) -> None:
+        self.find("settings").locator("summary").click()
+
+    def expect_no_complaint(self) -> None:
+        assert self.complaints == []
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(f"console: {message.text}")
+
+    def _note_request(self, request: Request) -> None:
+        host = urlsplit(request.url).hostname
+        if urlsplit(request.url).scheme not in {"data", "blob"} and host != "127.0.0.1":
+            self.complaints.append(f"request: {request.url}")

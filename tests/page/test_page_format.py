@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from component.format import (
+    answer_markdown,
+    day_group,
+    escape_label,
+    format_percent,
+    format_rate,
+    format_tokens,
+    format_turns,
+    group_sessions,
+    zone_of,
+)
+from graph.view import SessionItem
+
+NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)  # the 21st, five in the morning, in Seoul
+
+
+def test_turns_and_rates_read_as_people_write_them() -> None:
+    assert format_turns((1, 2, 3)) == "1-3"
+    assert format_turns((4, 5, 6), "–") == "4–6"
+    assert format_turns((7,)) == "7"
+    assert [format_rate(rate) for rate in (0.1, 0.15000000000000002, 0.3, 0.5)] == ["0.1", "0.15", "0.3", "0.5"]
+
+
+def test_estimate_is_marked() -> None:
+    assert format_tokens(1416, is_usage=False) == "≈1,416"
+    assert format_tokens(1416, is_usage=True) == "1,416"
+
+
+@pytest.mark.parametrize(("part", "whole", "percent"), [(0, 100, 0), (1, 10_000, 1), (50, 100, 50), (5, 0, 0)])
+def test_percent(part: int, whole: int, percent: int) -> None:
+    assert format_percent(part, whole) == percent
+
+
+@pytest.mark.parametrize(
+    ("day", "hour", "group"),
+    [
+        (20, 16, "today"),
+        (20, 14, "yesterday"),
+        (19, 14, "last_week"),
+        (13, 16, "last_week"),
+        (13, 14, "older"),
+        (22, 0, "today"),
+    ],
+)
+def test_days_are_those_of_the_users_zone(day: int, hour: int, group: str) -> None:
+    moment = datetime(2026, 11, day, hour, tzinfo=UTC)
+    assert day_group(moment, NOW, zone_of("Asia/Seoul")) == group
+
+
+@pytest.mark.parametrize("name", [None, "", "Nowhere/City", "../etc", "America"])
+def test_unknown_zone_is_utc(name: str | None) -> None:
+    assert NOW.astimezone(zone_of(name)).utcoffset() == NOW.utcoffset()
+
+
+def test_groups_keep_the_order_and_leave_out_the_empty() -> None:
+    items = [
+        SessionItem(name, name, datetime(2026, 11, day, tzinfo=UTC), 1, is_running=False)
+        for name, day in (("a", 20), ("b", 20), ("c", 1))
+    ]
+    groups = group_sessions(items, NOW, UTC)
+    assert [(name, [item.session_id for item in members]) for name, members in groups] == [
+        ("today", ["a", "b"]),
+        ("older", ["c"]),
+    ]
+
+
+def test_label_shows_marks_as_they_are() -> None:
+    assert escape_label("a\n*b* [c](d) :red[e] $f$") == r"a \*b\* \[c\](d) \:red\[e\] \$f\$"
+    assert [escape_label(text) for text in ("1. a", "2) b", "- c", "# d", "> e", "3.14 - f")] == [
+        r"1\. a",
+        r"2\) b",
+        r"\- c",
+        r"\# d",
+        r"\> e",
+        r"3\.14 - f",
+    ]
+
+
+@given(st.text())
+def test_escaped_label_keeps_every_visible_character(text: str) -> None:
+    assert re.sub(r"\\(.)", r"\1", escape_label(text)) == " ".join(text.split())
+
+
+def test_price_is_no_formula_and_code_stays() -> None:
+    assert answer_markdown("$5 and $10") == r"\$5 and \$10"
+    assert answer_markdown(r"\$5 and $x$") == r"\$5 and $x$"
+    code = "`echo $1` and\n```sh\necho $1 ![x](y)\n```\nthen"
+    assert answer_markdown(code) == code
+    assert answer_markdown("open ```\n$1 ![x](y)") == "open ```\n$1 ![x](y)"
+
+
+def test_image_becomes_a_link() -> None:
+    assert answer_markdown("![a](http://x/y.png) ![b][ref]") == "[a](http://x/y.png) [b][ref]"
