@@ -80,7 +80,7 @@ class Folder:
     def standing(self, session_id: str, *, complete_turns: int, rate: float) -> Standing:
         """Reads how a session stands: its records in force and the messages that none of them covers."""
         in_force = self._stores.records.in_force(session_id)
-        covered_to = in_force[-1].to_position if in_force else 0
+        covered_to = self._stores.records.covered_to(session_id)
         raw = self._stores.archive.live(session_id, from_position=covered_to + 1)
         return Standing(complete_turns, in_force, raw, rate)
 

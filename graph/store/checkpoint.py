@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
@@ -19,6 +20,14 @@ from graph.store.sqlite import make_private_file, set_up_lock, to_database_error
 _SIDE_FILES = ("", "-wal", "-shm")
 # Pages of 4 KiB: the log is folded back into the file before it outgrows what it protects.
 _LOG_PAGES = 64
+_SHAPE: Final[Mapping[str, type]] = {
+    "v": int,
+    "id": str,
+    "ts": str,
+    "channel_values": dict,
+    "channel_versions": dict,
+    "versions_seen": dict,
+}
 
 _NEWEST = """
     SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1
@@ -46,10 +55,11 @@ class Checkpointer(SqliteSaver):
     "Newest" goes by the order of writing: checkpoint ids hold the clock, and a clock may be set back.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, busy_timeout_seconds: float = 30) -> None:
         # None lets in known harmless types alone; the default would call whatever a forged row names.
         super().__init__(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self._path = path
+        self._busy_timeout_seconds = busy_timeout_seconds
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: FBT001, FBT002  # LangGraph's signature
@@ -78,9 +88,12 @@ class Checkpointer(SqliteSaver):
         if wanted is None:
             return None
         try:
-            return super().get_tuple(wanted)
+            found = super().get_tuple(wanted)
         except (ValueError, TypeError, NotImplementedError) as error:
             raise NotADatabaseError(str(self._path)) from error
+        if found is not None and not _is_checkpoint(found.checkpoint):
+            raise NotADatabaseError(str(self._path))
+        return found
 
     def prune_thread(self, thread_id: str, keep: int = 2) -> None:
         """Deletes all but the newest checkpoints of a session, with their writes, in one transaction.
@@ -92,6 +105,21 @@ class Checkpointer(SqliteSaver):
         with self.cursor() as cursor:
             cursor.execute(_PRUNE_CHECKPOINTS, names)
             cursor.execute(_PRUNE_WRITES, names)
+
+    def renew(self) -> None:
+        """Moves a file aside that turned out to be damaged while it was open, and goes on with a new one.
+
+        Other processes go on with the old file: what they keep there is checked against the truth before it's used.
+
+        Raises:
+            DatabaseError: Or one of its kinds: no new file can be made.
+        """
+        with self.lock, set_up_lock(self._path, wait_seconds=self._busy_timeout_seconds):
+            self.conn.close()
+            _move_aside(self._path)
+            self.conn = _connect(self._path, self._busy_timeout_seconds)
+            self.is_setup = False
+            self.setup()
 
     def close(self) -> None:
         """Closes the file."""
@@ -126,6 +154,18 @@ def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointe
 
 
 def _open(path: Path, busy_timeout_seconds: float) -> Checkpointer:
+    connection = _connect(path, busy_timeout_seconds)
+    try:
+        with _errors_as_ours(path):
+            checkpointer = Checkpointer(connection, path, busy_timeout_seconds=busy_timeout_seconds)
+            checkpointer.setup()
+    except BaseException:
+        connection.close()
+        raise
+    return checkpointer
+
+
+def _connect(path: Path, busy_timeout_seconds: float) -> sqlite3.Connection:
     make_private_file(path)
     with _errors_as_ours(path):
         # One connection for all threads: the saver's lock lets one at a time use it.
@@ -136,17 +176,20 @@ def _open(path: Path, busy_timeout_seconds: float) -> Checkpointer:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
             _check(connection, path)
-            checkpointer = Checkpointer(connection, path)
-            checkpointer.setup()
         except BaseException:
             connection.close()
             raise
-    return checkpointer
+    return connection
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         raise NotADatabaseError(str(path))
+
+
+def _is_checkpoint(found: Any) -> bool:  # noqa: ANN401  # what a file held may be anything
+    """Whether it has the parts that LangGraph takes for granted: a damaged row may still be valid msgpack."""
+    return isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in _SHAPE.items())
 
 
 def _move_aside(path: Path) -> None:
