@@ -11,7 +11,7 @@ from graph.core.standing import Standing
 from graph.core.strategy.compaction import compaction_order
 from graph.error import BusyError, InputError
 from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.view import RecordView
 
 Command = Literal["compact", "reset"]

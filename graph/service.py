@@ -29,7 +29,7 @@ from graph.node.context import TurnContext
 from graph.runner import Job, TurnRunner
 from graph.settings import Settings
 from graph.settle import Settler
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.store.opening import open_stores
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow

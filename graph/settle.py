@@ -15,7 +15,7 @@ from graph.core.record import to_entry
 from graph.core.token import measure
 from graph.core.turn import is_complete
 from graph.error import StoreError
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.store.opening import Stores
 from graph.store.turn import TurnRow
 
@@ -96,7 +96,7 @@ class Settler:
         """
         session = self._stores.sessions.get(session_id, owner)
         in_force = self._stores.records.in_force(session_id)
-        covered_to = in_force[-1].to_position if in_force else 0
+        covered_to = self._stores.records.covered_to(session_id)
         raw = self._stores.archive.live(session_id, from_position=covered_to + 1)
         self._stores.checkpointer.delete_thread(session_id)
         if not raw and not in_force:

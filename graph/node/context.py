@@ -17,7 +17,7 @@ from graph.fold import Folder
 from graph.model.factory import ChatModels
 from graph.settings import Settings
 from graph.state import ChatState
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.store.opening import Stores
 from graph.tool.registry import ToolContext
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, and_, func, insert, or_, select
 from graph.core.record import ArchivedMessage
 from graph.error import InternalError, NotFoundError
 from graph.store.database import Clock, Database
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.store.schema import message_table, turn_table
 
 _message = message_table.c

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Select, and_, func, insert, select
 
 from graph.store.database import Database
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.store.schema import call_table, turn_table
 
 _CORRECTION_CALLS = 20

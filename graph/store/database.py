@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, bindparam, create_engine, event, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
+from graph.store.hold import Hold
 from graph.store.schema import lease_table, session_table
 from graph.store.sqlite import make_private_file, set_up_lock, to_database_error, use_write_ahead_log
-
-if TYPE_CHECKING:
-    from graph.store.lease import Hold
 
 Clock = Callable[[], datetime]
 

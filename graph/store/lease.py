@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Update, bindparam, insert, select, update
 
 from graph.error import BusyError, DatabaseError, NotFoundError
 from graph.store.database import Clock, Database
+from graph.store.hold import Hold
 from graph.store.process import Process, is_gone, this_process
 from graph.store.schema import lease_table, session_table
 
@@ -25,20 +26,6 @@ _READ = select(_lease.fence, _lease.expires_at, _lease.host, _lease.process_id, 
 )
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Hold:
-    """The proof of a lease; `Database.write` checks it with every write.
-
-    Attributes:
-        owner: The lease store that took it, by a name used once.
-        fence: Counts the leases of this session; a later one has a higher fence.
-    """
-
-    session_id: str
-    owner: str
-    fence: int
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func, insert, or_, select, update
@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func
 from graph.core.record import Record
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.store.schema import record_table, session_table
 
 EXPIRED_CODE = "expired"
@@ -36,6 +36,7 @@ _IN_FORCE = and_(
 )
 _PLAIN_FIELDS = [field.name for field in fields(Record) if field.name not in {"thread_id", "turns", "sources"}]
 _KNOWN_LIMIT = 4_096
+_CLOCK_SLACK = timedelta(seconds=60)
 _COLUMNS = [_record.session_id, _record.turns, _record.sources, *(_record[name] for name in _PLAIN_FIELDS)]
 
 
@@ -82,7 +83,8 @@ class RecordStore:
         """
         with self._database.write() as connection:
             same = _of_source(record.thread_id, record.source_key)
-            is_late = _record.expires_at <= self._clock()
+            # One that would outlast this new claim was dated by a clock that has been set back since.
+            is_late = or_(_record.expires_at <= self._clock(), _record.expires_at > expires_at + _CLOCK_SLACK)
             expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
             connection.execute(update(record_table).where(same, _IN_PROGRESS, is_late).values(expired))
             if connection.execute(select(_record.id).where(same, or_(_IN_PROGRESS, _PREPARED))).first() is not None:

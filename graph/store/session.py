@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, case, delete, insert, select
 
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.store.schema import session_table, turn_table
 
 _session = session_table.c

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, Update, insert, select, update
 from graph.error import NotFoundError
 from graph.store.archive import find_turn, insert_message, sum_live_tokens
 from graph.store.database import Clock, Database
-from graph.store.lease import Hold
+from graph.store.hold import Hold
 from graph.store.schema import session_table, turn_table
 
 TurnEnd = Literal["finished", "failed", "stopped"]

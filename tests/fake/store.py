@@ -14,7 +14,8 @@ from graph.core.record import ArchivedMessage, Record
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
 from graph.store.database import Database, open_database
-from graph.store.lease import Hold, LeaseStore
+from graph.store.hold import Hold
+from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
 from graph.store.session import SessionStore
 from graph.store.turn import TurnRow, TurnStore
