@@ -33,6 +33,7 @@ from graph.model.chunk import Answer, AnswerBuilder
 from graph.model.failure import to_model_error
 
 ChatRunnable = Runnable[Any, Any]
+Put = Callable[[BaseMessage | None], None]
 T = TypeVar("T")
 
 _CLOSED: Final = "the service is closing"
@@ -85,6 +86,9 @@ class ModelCaller:
         self._secrets = tuple(secrets)
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
+        self._lock = threading.Lock()
+        self._calls: set[Future[Any]] = set()
+        self._is_closing = False
 
     def __enter__(self) -> Self:
         """Starts the loop's thread."""
@@ -94,7 +98,8 @@ class ModelCaller:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancels the calls in progress and ends the thread."""
+        """Ends the calls in progress and then the thread."""
+        self.end_calls()
         if self._portal is not None:
             # Left alone, the portal waits for its tasks, and one of them may hang for a whole deadline.
             self._portal.call(partial(self._portal.stop, cancel_remaining=True))
@@ -155,18 +160,42 @@ class ModelCaller:
             with fail_after(deadline_seconds):
                 return await function()
 
-        future = self.start(limited)
+        future = self._start(limited)
         error = _error_of(future)
         if error is not None:
             raise self.to_ours(error) from None
         return future.result()
 
-    def start(self, function: Callable[..., Awaitable[T]], *arguments: object) -> Future[T]:
-        """Starts an asynchronous function on the loop; cancelling the future cancels its task.
+    def end_calls(self) -> None:
+        """Ends the calls in progress, and every later one at once; the connections may be closed after that."""
+        with self._lock:
+            self._is_closing = True
+            calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+
+    def start_call(self, model: ChatRunnable, messages: list[BaseMessage], put: Put) -> Future[None]:
+        """Starts to read one answer of a model; cancelling the future closes its connection.
 
         Raises:
-            TurnStoppedSignal: The caller isn't open.
+            TurnStoppedSignal: The caller is being closed.
         """
+        # Not started under the lock: the start waits for the loop, and the loop may wait in _forget for the lock.
+        reading = self._start(_read, model, messages, put)
+        with self._lock:
+            is_closing = self._is_closing
+            self._calls.add(reading)
+        reading.add_done_callback(self._forget)
+        if is_closing:
+            reading.cancel()
+            raise TurnStoppedSignal(_CLOSED)
+        return reading
+
+    def _forget(self, reading: Future[Any]) -> None:
+        with self._lock:
+            self._calls.discard(reading)
+
+    def _start(self, function: Callable[..., Awaitable[T]], *arguments: object) -> Future[T]:
         if self._portal is None:
             raise TurnStoppedSignal(_CLOSED)
         try:
@@ -197,7 +226,7 @@ class _Attempts:
             order.on_restart()
         chunks: SimpleQueue[BaseMessage | None] = SimpleQueue()
         builder = AnswerBuilder()
-        reading = self._caller.start(_read, order.model, list(order.messages), chunks.put)
+        reading = self._caller.start_call(order.model, list(order.messages), chunks.put)
         try:
             while (chunk := self._next(chunks)) is not None:
                 if text := builder.add(chunk):
@@ -247,7 +276,7 @@ def _wait_seconds(state: RetryCallState) -> float:
     return _BACKOFF(state) if asked is None else asked
 
 
-async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Callable[[BaseMessage | None], None]) -> None:
+async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> None:
     """Hands each chunk of the model's stream on, then None, however the stream ends."""
     try:
         async for chunk in model.astream(messages, config={"callbacks": []}):

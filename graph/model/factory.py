@@ -124,7 +124,8 @@ class ChatModels:
         return self._settings.is_offline
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Ends the calls in progress and closes the connections."""
+        self.caller.end_calls()
         if self._connections is not None:
             self.caller.run(self._connections.aclose, deadline_seconds=_LIST_SECONDS)
 

@@ -251,7 +251,12 @@ def test_the_default_responder_writes_summaries_near_the_target(models: ChatMode
 def test_a_summary_ends_with_stop(server: FakeOpenAI, models: ChatModels) -> None:
     server.script(hang(is_silent=True), kind="summary")
     stop = threading.Event()
-    threading.Timer(0.2, stop.set).start()
+
+    def press() -> None:
+        server.wait_until(lambda s: s.open_count == 1)
+        stop.set()
+
+    threading.Thread(target=press).start()
     with pytest.raises(TurnStoppedSignal):
         summarise(models, stop=stop, deadline_seconds=60)
     server.wait_until(lambda s: s.open_count == 0)
