@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from tests.fake.plot import Plot
+
+Step = tuple[Any, ...]
+
+PARTIALS = st.sampled_from(["", " \n", "반쯤 말한 답"])
+ROUNDS = st.integers(0, 2)
+STEPS = st.one_of(
+    st.just(("ask",)),
+    st.just(("ask",)),
+    st.just(("thank",)),
+    st.tuples(st.just("use_tools"), st.integers(1, 3)),
+    st.tuples(st.just("fail"), PARTIALS, ROUNDS),
+    st.tuples(st.just("stop"), PARTIALS, ROUNDS),
+    st.tuples(st.just("crash"), PARTIALS, ROUNDS),
+    st.just(("regenerate",)),
+    st.just(("retry",)),
+    st.just(("restart",)),
+    st.just(("lose_checkpoints",)),
+    st.tuples(st.just("set_rate"), st.sampled_from([0.1, 0.25, 0.5])),
+    st.just(("break_folds",)),
+    st.just(("mend_folds",)),
+)
+LONG = " 이어서 조건을 하나씩 적습니다. 백업은 매일 새벽에 하고 점검은 매달 첫째 월요일에 합니다." * 4
+EARLY_MERGES = {"records_budget_tokens": 500, "merged_together": 2, "newest_records": 1, "merged_tokens": 200}
+
+
+def repeatable(examples: int) -> settings:
+    """The same examples each time, on however slow a machine; a failing story is shown as it was drawn."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+@contextmanager
+def opened_plot(*, words: str = "", **changes: object) -> Iterator[Plot]:
+    with tempfile.TemporaryDirectory() as folder:
+        plot = Plot(Path(folder), words=words, **changes)
+        try:
+            yield plot
+        finally:
+            plot.close()
+
+
+def play(plot: Plot, steps: list[Step]) -> None:
+    for name, *arguments in steps:
+        getattr(plot, name)(*arguments)
+        plot.check()
+
+
+def end_well(plot: Plot) -> None:
+    """Whatever came before, two answered turns later all due blocks are folded and state is what the tables say."""
+    plot.mend_folds()
+    plot.ask()
+    plot.check()
+    plot.ask()
+    plot.check()
+    plot.check_state()
+    assert plot.chat.rows("SELECT count(*) FROM turn WHERE status = 'running'") == [(0,)]
+    covered = sum(len(turns) for turns in plot.chat.covered)
+    assert covered == (plot.turn_count - 1) // 3 * 3
+
+
+@repeatable(40)
+@example([("ask",), ("ask",), ("fail", "", 1), ("retry",), ("regenerate",), ("ask",), ("crash", "반쯤", 1), ("retry",)])
+@example([("crash", "", 0), ("crash", "", 2), ("lose_checkpoints",), ("stop", "", 1), ("regenerate",), ("thank",)])
+@given(st.lists(STEPS, max_size=12))
+def test_every_turn_is_sent_once_whatever_happens(steps: list[Step]) -> None:
+    with opened_plot() as plot:
+        play(plot, steps)
+        end_well(plot)
+
+
+@repeatable(10)
+@given(st.lists(STEPS, min_size=4, max_size=8))
+def test_every_turn_is_sent_once_while_old_records_merge(steps: list[Step]) -> None:
+    with opened_plot(words=LONG, **EARLY_MERGES) as plot:
+        play(plot, [("ask",)] * 12)
+        play(plot, steps)
+        end_well(plot)
+        assert "merge" in {record.kind for record in plot.chat.service.records(plot.chat.session_id)}
