@@ -17,6 +17,7 @@ from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split
 from graph.core.turn import text_of
 
 _ELLIPSIS: Final = "…"
+_ENDS: Final = frozenset(".!?…。！？,;:—")
 _NUMBER: Final = re.compile(r"\d")
 _IDENTIFIER: Final = re.compile(
     r"https?://|\b\w+[_/@]\w+|\b[A-Za-z]+-?\d+|\b\d+\.\d+|\b[a-z]+[A-Z]\w+|`[^`]+`|\b[A-Z]{2,}\b"
@@ -99,14 +100,19 @@ class _Pick:
             self._add(missing.position, cut_at_word(missing.text, rest_chars))
 
     def text(self) -> str:
-        """Returns the picked sentences in the order of the source."""
-        return " ".join(self.chosen[position] for position in sorted(self.chosen))
+        """Returns the picked sentences in the order of the source; one that just stops is ended."""
+        ordered = [self.chosen[position] for position in sorted(self.chosen)]
+        return " ".join([*(_ended(sentence) for sentence in ordered[:-1]), *ordered[-1:]])
 
     def _add(self, position: int, text: str) -> None:
-        chars = len(text) + (1 if self.chosen else 0)
-        if text and self._chars + chars <= self._target_chars:
+        chars = self._chars + len(_ended(text)) + 1 if self.chosen else len(text)
+        if text and chars <= self._target_chars:
+            self._chars = chars if self.chosen else len(_ended(text))
             self.chosen[position] = text
-            self._chars += chars
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence[-1:] in _ENDS else f"{sentence}."
 
 
 def cut_at_word(text: str, limit_chars: int) -> str:

@@ -35,7 +35,6 @@ KOREAN: Final = {
     "recap": "지금까지의 이야기를 정리하면 이렇습니다.",
     "cannot_write": "새로운 글을 지어내거나 바깥 지식을 가져오지는 못합니다. 그런 요청에는 실제 모델이 필요합니다.",
     "table": "대화에 나온 것을 표로 정리했습니다.",
-    "plan": "틀부터 잡아 보았습니다. 장소와 시간은 지어내지 않았으니, 정해지는 대로 알려 주시면 기억해 두겠습니다.",
     "time": (
         "지금 {place}{topic} {year}년 {month}월 {day}일 {weekday} {half} {hour}시 {minute}분입니다. ({zone}, {offset})"
     ),
@@ -77,7 +76,6 @@ ENGLISH: Final = {
     "recap": "Here is our conversation so far.",
     "cannot_write": "I can't write new text or bring in outside knowledge. That takes a real model.",
     "table": "Here is what was said, as a table.",
-    "plan": "Here is a frame to start from. I made up no places or times; tell me as you decide and I'll keep them.",
     "time": "In {place} it is {clock} on {weekday}, {date}. ({zone}, {offset})",
     "no_clock": "I can't look at the clock in this answer. Please ask once more.",
     "tool_said": "This is what the tool returned.",

@@ -14,7 +14,6 @@ from graph.core.extract import cut_at_word
 from graph.core.intent import Intent, find_intent, without_note
 from graph.core.passage import Passage, find_relevant, read_passages
 from graph.core.phrase import PHRASES, Language, label_source
-from graph.core.plan import compose_frame
 from graph.core.sentence import split_sentences
 from graph.core.zone import find_zone, name_of
 
@@ -126,18 +125,15 @@ def _list(heading: str, passages: Sequence[Passage], language: Language) -> str:
 
 
 def _table(question: str, passages: Sequence[Passage], language: Language) -> str:
-    """Puts what is known into a table; a plan gets a frame first."""
+    """Puts what is known into a table: what bears on the question, or all of it where that is hardly anything."""
     say = PHRASES[language]
-    frame = compose_frame(question, language)
-    relevant = find_relevant(passages, question, _TABLE_ROWS)
-    if not frame and len(relevant) < _LEAST_ROWS:
-        relevant = list(passages[-_TABLE_ROWS:])
-    parts = [f"{say['plan']}\n\n{frame}"] if frame else []
-    if relevant:
-        head = ("내용", "출처") if language == "ko" else ("What was said", "Where")
-        rows = [f"| {_cell(p.text)} | {label_source(language, p.turns).strip('()')} |" for p in relevant]
-        parts.append("\n".join([say["table"], "", f"| {head[0]} | {head[1]} |", "| --- | --- |", *rows]))
-    return "\n\n".join(parts) or say["nothing_known"]
+    relevant = set(find_relevant(passages, question, _TABLE_ROWS))
+    chosen = [p for p in passages if p in relevant] if len(relevant) >= _LEAST_ROWS else passages[-_TABLE_ROWS:]
+    if not chosen:
+        return say["nothing_known"]
+    head = ("내용", "출처") if language == "ko" else ("What was said", "Where")
+    rows = [f"| {_cell(p.text)} | {label_source(language, p.turns).strip('()')} |" for p in chosen]
+    return "\n".join([say["table"], "", f"| {head[0]} | {head[1]} |", "| --- | --- |", *rows])
 
 
 def _cell(text: str) -> str:

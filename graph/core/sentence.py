@@ -27,6 +27,7 @@ _END: Final = re.compile(
 )
 _NUMBERED: Final = re.compile(r"(?:^|\d\.\s)\d{1,4}\.$")
 _MARK: Final = re.compile(r"^(?:[-*•·▪]\s+|#{1,6}\s+|>\s?)+")
+_TABLE_ROW: Final = re.compile(r"^\|(.+)\|$")
 _RULE: Final = re.compile(r"[\s|:=_*`~#>-]*")
 
 _WORD: Final = re.compile(
@@ -60,6 +61,9 @@ def split_sentences(text: str) -> list[str]:
 
 def _split_line(line: str) -> list[str]:
     line = _MARK.sub("", " ".join(line.split()))
+    if row := _TABLE_ROW.match(line):
+        # A row of a table is one statement; its rulers would read as noise.
+        line = ", ".join(cell for cell in (part.strip() for part in row.group(1).split("|")) if cell)
     sentences: list[str] = []
     start = 0
     for end in _END.finditer(line):

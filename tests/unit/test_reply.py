@@ -199,13 +199,17 @@ def test_a_table_is_made_of_what_was_said() -> None:
     assert "| 예약번호는 JJ-20394예요. | 4-6턴 요약에서 |" in text
 
 
-@pytest.mark.parametrize(
-    ("request_", "rows"),
-    [("3박 4일 제주도 여행 계획을 표로 만들어줘", 4), ("Plan my week of study", 7), ("make a 2-day schedule", 2)],
-)
-def test_a_plan_gets_a_row_for_each_day(request_: str, rows: int) -> None:
-    lines = [line for line in answer(request_).splitlines() if line.startswith("| ")]
-    assert len(lines) == rows + 2
+@pytest.mark.parametrize("request_", ["계획을 표로 만들어 줘", "정리된 표가 필요해. 표로 줘"])
+def test_a_table_of_little_in_common_holds_all_that_was_said_in_order(request_: str) -> None:
+    rows = [line for line in answer(request_, summaries=KOREAN_SUMMARIES).splitlines() if line.startswith("| ")]
+    facts = [fact.removesuffix(".") for summary in KOREAN_SUMMARIES for fact in summary.split(". ")]
+    assert len(rows) == len(facts) + 2
+    for row, fact in zip(rows[2:], facts, strict=True):
+        assert fact in row
+
+
+def test_a_table_of_nothing_says_so() -> None:
+    assert "|" not in answer("Plan my week of study in a table")
 
 
 def test_a_recap_lists_everything_with_its_source() -> None:
