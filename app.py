@@ -17,6 +17,7 @@ from starlette.routing import Route
 from component import door
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
+from graph.log import set_up_logging
 from graph.service import open_service
 from graph.settings import load_settings
 
@@ -26,11 +27,13 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     """Keeps the service open for as long as the server runs."""
     with ExitStack() as stack:
         try:
-            service = stack.enter_context(open_service(load_settings()))
+            settings = load_settings()
+            set_up_logging(settings.turnfold_log_level)
+            service = stack.enter_context(open_service(settings))
         except TurnfoldError as error:
             # The server prints what ends its start with a traceback; a wrong setting needs its sentence alone.
             sys.tracebacklimit = 0
-            message = f"Turnfold can't start: {error}"
+            message = f"Turnfold can't start: {error} {error.advice}".rstrip()
             raise SystemExit(message) from None
         door.provide(service)
         stack.callback(door.provide, None)

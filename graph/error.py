@@ -5,6 +5,8 @@
   x InputError
   x NotFoundError
   x BusyError
+    + ServerBusyError
+    + TurnRateError
   x TurnStoppedSignal
   x StoreError
     + DatabaseError
@@ -42,9 +44,11 @@ class TurnfoldError(Exception):
     Attributes:
         code: Stable name of the failure; the page looks its sentence up by it, in the user's language.
         detail: Short extra words for the sentence (a number, a model's name). Never a key, never message text.
+        advice: What whoever runs the server can do about it, "" if there's nothing to say.
     """
 
     code: ClassVar[str] = "internal"
+    advice: ClassVar[str] = ""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(f"{self.code}: {detail}" if detail else self.code)
@@ -79,6 +83,18 @@ class BusyError(TurnfoldError):
     code = "busy"
 
 
+class ServerBusyError(BusyError):
+    """The server runs as many turns as it may; `detail` is how many. Nothing was stored."""
+
+    code = "server_busy"
+
+
+class TurnRateError(BusyError):
+    """As many turns as allowed began within the last minute; `detail` is the seconds to wait. Nothing was stored."""
+
+    code = "turn_rate"
+
+
 class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run
     """The user pressed Stop: not a fault, but it ends the graph's run on its way out."""
 
@@ -101,24 +117,28 @@ class NotADatabaseError(DatabaseError):
     """The file at the configured place is no database, or a damaged one."""
 
     code = "not_a_database"
+    advice = "Move the file away, or put a backup in its place: make restore FROM=<file>."
 
 
 class NewerDatabaseError(DatabaseError):
     """The file was written by a newer version of Turnfold."""
 
     code = "newer_database"
+    advice = "Update Turnfold, or name another folder by TURNFOLD_DATA_DIR."
 
 
 class DatabaseBusyError(DatabaseError):
     """Another process held the write lock for longer than the busy timeout."""
 
     code = "database_busy"
+    advice = "End what holds the file, or wait until it's done."
 
 
 class DiskFullError(DatabaseError):
     """No room left on the disk; the transaction was rolled back."""
 
     code = "disk_full"
+    advice = "Make room on the disk, or name another folder by TURNFOLD_DATA_DIR."
 
 
 class LeaseLostError(StoreError):

@@ -34,8 +34,7 @@ class SessionKeeper(SessionReader):
         folder: Folder,
         strategies: Strategies,
     ) -> None:
-        super().__init__(settings, stores, models, runner, strategies)
-        self._settler = settler
+        super().__init__(settings, stores, models, runner, settler, strategies)
         self._folder = folder
 
     def stop(self, session_id: str) -> None:

@@ -9,12 +9,13 @@ from langchain_core.messages import AnyMessage
 from graph.core.standing import Standing
 from graph.core.strategy.compaction import CompactionStrategy, context_tokens
 from graph.core.strategy.registry import Strategies
-from graph.core.strategy.rolling import RollingStrategy
+from graph.core.strategy.rolling import RollingStrategy, unsent_count
 from graph.core.token import estimate_tokens
 from graph.model.factory import ChatModels
 from graph.rendering import as_closed, record_view, turn_view
 from graph.runner import TurnRunner
 from graph.settings import Settings
+from graph.settle import Settler
 from graph.store.opening import Stores
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
@@ -39,13 +40,20 @@ class SessionReader:
     """Reads sessions of one owner."""
 
     def __init__(
-        self, settings: Settings, stores: Stores, models: ChatModels, runner: TurnRunner, strategies: Strategies
+        self,
+        settings: Settings,
+        stores: Stores,
+        models: ChatModels,
+        runner: TurnRunner,
+        settler: Settler,
+        strategies: Strategies,
     ) -> None:
         self.settings = settings
         self._strategies = strategies
         self._stores = stores
         self._models = models
         self._runner = runner
+        self._settler = settler
         self._owner = settings.turnfold_owner
 
     def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
@@ -82,6 +90,7 @@ class SessionReader:
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),
             context_notice=self._context_notice(row),
+            was_rebuilt=self._settler.was_rebuilt(session_id),
         )
 
     def _unsent_messages(self, row: SessionRow) -> int:
@@ -90,8 +99,10 @@ class SessionReader:
         if not is_rolling or self.settings.rolling_sends_unsummarised:
             return 0
         covered_to = self._stores.records.covered_to(row.session_id)
-        raw = self._stores.archive.live_ids(row.session_id, after_position=covered_to)
-        return max(0, len(raw) - self.settings.app_context_recent_messages)
+        raw = self._stores.archive.live(row.session_id, from_position=covered_to + 1)
+        # The open turn is sent whole; a count of what is behind the newest messages begins before it.
+        prior = [entry.message for entry in raw if entry.turn <= self._complete_turns(row)]
+        return unsent_count(prior, self.settings.app_context_recent_messages)
 
     def _context_notice(self, row: SessionRow) -> ContextNotice:
         """Returns how full the context is if nothing compacts it by itself (seed 004's warnings)."""
@@ -101,6 +112,7 @@ class SessionReader:
         covered_to = self._stores.records.covered_to(row.session_id)
         raw = self._stores.archive.live(row.session_id, from_position=covered_to + 1)
         tokens = context_tokens(Standing(row.turn_count, in_force, raw, row.compression_rate))
+        tokens = round(tokens * self._stores.calls.correction(row.session_id))
         if tokens > self.settings.max_context_tokens:
             return "full"
         return "nearly_full" if tokens > self.settings.max_context_tokens * _NEARLY_FULL else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -13,12 +14,14 @@ from typing import Any, Final, Literal, cast, get_args
 from langchain_core.messages import HumanMessage, RemoveMessage
 
 from graph.builder import ChatGraph
+from graph.cap import TurnCaps
 from graph.core.closing import ClosedStatus
 from graph.core.turn import split_turns, text_of
 from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
 from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 from graph.fold import Folder
 from graph.live import LiveLog
+from graph.log import in_turn
 from graph.node.context import TurnContext
 from graph.settle import Settler, config_of
 from graph.state import ChatState
@@ -56,13 +59,20 @@ class _Ending:
 
 
 class TurnRunner:
-    """The workers of this server and the logs of what they do."""
+    """The workers of this server and the logs of what they do.
 
-    def __init__(self, *, graph: ChatGraph, stores: Stores, settler: Settler, folder: Folder, max_workers: int) -> None:
+    Attributes:
+        caps: Gives a turn its place before it's acknowledged; the worker gives it back.
+    """
+
+    def __init__(
+        self, *, graph: ChatGraph, stores: Stores, settler: Settler, folder: Folder, caps: TurnCaps, max_workers: int
+    ) -> None:
         self._graph = graph
         self._stores = stores
         self._settler = settler
         self._folder = folder
+        self.caps = caps
         self._logs: dict[str, tuple[LiveLog, Job]] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -71,7 +81,7 @@ class TurnRunner:
         self._watcher.start()
 
     def submit(self, log: LiveLog, job: Job) -> None:
-        """Hands an acknowledged turn to a worker. From here on the worker owns the session's lease.
+        """Hands an acknowledged turn to a worker. From here on the worker owns lease and place.
 
         Raises:
             InternalError: The server is closing; the next message settles the turn.
@@ -105,15 +115,17 @@ class TurnRunner:
 
     def _run(self, log: LiveLog, job: Job) -> None:
         """Runs one attempt in a worker: streams it, ends it in the tables, frees the session, says the last word."""
-        last = self._outcome(log, job)
         session_id, hold = log.session_id, job.context.hold
-        self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
-        self._after("release", session_id, lambda: self._stores.leases.release(hold))
-        self._after("prepare", session_id, lambda: self._prepare(job))
-        log.append(last)
-        _LOG.info(
-            "turn %d session=%s attempt=%d: %s", job.turn.number, session_id, job.turn.attempt, type(last).__name__
-        )
+        with in_turn(session_id, job.turn.number):
+            last = self._outcome(log, job)
+            self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
+            self._after("release", session_id, lambda: self._stores.leases.release(hold))
+            self._after("prepare", session_id, lambda: self._prepare(job))
+            self.caps.end()
+            _LOG.info(
+                "turn %d session=%s attempt=%d: %s", job.turn.number, session_id, job.turn.attempt, type(last).__name__
+            )
+            log.append(last)
 
     def _prepare(self, job: Job) -> None:
         context = job.context
@@ -221,7 +233,8 @@ class TurnRunner:
     def _exchange(self, log: LiveLog, job: Job, saved: dict[LiveLog, str]) -> None:
         number, text = job.turn.number, log.partial_text
         if saved[log] != text:
-            self._stores.turns.save_partial(job.context.hold, number, text)
+            with contextlib.suppress(LeaseLostError):  # the turn has just ended
+                self._stores.turns.save_partial(job.context.hold, number, text)
             saved[log] = text
         if not log.stop.is_set() and self._stores.turns.is_stop_requested(log.session_id, number):
             log.stop.set()

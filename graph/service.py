@@ -13,6 +13,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 
 from graph.builder import build_graph
+from graph.cap import TurnCaps
 from graph.context import ContextKeeper
 from graph.core.casual import is_casual
 from graph.core.message import check_text, title_of
@@ -30,7 +31,7 @@ from graph.runner import Job, TurnRunner
 from graph.settings import Settings
 from graph.settle import Settler
 from graph.store.hold import Hold
-from graph.store.opening import open_stores
+from graph.store.opening import Stores, open_stores
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.tool.registry import ToolContext, build_tools
@@ -74,7 +75,7 @@ class ChatService(ContextKeeper):
 
         Raises:
             InputError: The text can't be taken; nothing was stored.
-            BusyError: A turn is in progress.
+            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a cap of the server is reached.
             StoreError: It couldn't be committed.
         """
         check_text(text, max_chars=self.settings.message_chars)
@@ -99,7 +100,7 @@ class ChatService(ContextKeeper):
             if (number := self._number_of(session_id, message)) is not None:
                 return number
             raise
-        with self._released_on_error(hold):
+        with self._place(hold):
             self._settler.settle(hold, owner=self._owner, language=options.language)
             chars, tokens = measure(message)
             turn, is_new = self._stores.turns.begin(
@@ -114,6 +115,7 @@ class ChatService(ContextKeeper):
             if is_new:
                 self._launch(hold, turn, session, options, message)
             else:
+                self._runner.caps.end()
                 self._stores.leases.release(hold)
         return turn.number
 
@@ -172,7 +174,7 @@ class ChatService(ContextKeeper):
         """Starts a new attempt of the last turn if it ended in one of these ways."""
         session = self._configured(session_id, options)
         hold = self._take(session_id, 0.0)
-        with self._released_on_error(hold):
+        with self._place(hold):
             self._settler.settle(hold, owner=self._owner, language=options.language)
             last = self._stores.turns.last(session_id)
             if last is None or last.status not in statuses:
@@ -195,13 +197,19 @@ class ChatService(ContextKeeper):
         return self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
 
     @contextmanager
-    def _released_on_error(self, hold: Hold) -> Iterator[None]:
-        """Frees the session if its turn couldn't be started; a started one is freed by its worker."""
-        try:
+    def _place(self, hold: Hold) -> Iterator[None]:
+        """Takes a place for the session's turn; frees both if it couldn't be started. A started one frees them itself.
+
+        Raises:
+            ServerBusyError: All places are taken.
+            TurnRateError: Too many turns began within the last minute.
+        """
+        with ExitStack() as undo:
+            undo.callback(self._stores.leases.release, hold)
+            self._runner.caps.begin()
+            undo.callback(self._runner.caps.end)
             yield
-        except BaseException:
-            self._stores.leases.release(hold)
-            raise
+            undo.pop_all()
 
     def _launch(
         self, hold: Hold, turn: TurnRow, session: SessionRow, options: TurnOptions, message: HumanMessage | None
@@ -237,6 +245,7 @@ def open_service(
     clock: Callable[[], datetime] | None = None,
     models: Callable[[Settings], AbstractContextManager[ChatModels]] = open_models,
     tools: Callable[[ToolContext], list[BaseTool]] = build_tools,
+    stores: Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]] = open_stores,
 ) -> Iterator[ChatService]:
     """Opens everything that a server needs and closes it in order; running turns end as stopped.
 
@@ -245,28 +254,35 @@ def open_service(
         clock: The time now, UTC; the computer's own if None.
         models: Opens the models that answer and summarise.
         tools: Makes the tools of one turn.
+        stores: Opens the stores, given the clock.
 
     Raises:
         DatabaseError: The database can't be used; the subclass says why.
     """
     now = clock or (lambda: datetime.now(UTC))
-    with open_stores(settings, now) as stores, models(settings) as chat_models, ExitStack() as stack:
+    with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
         folder = Folder(
-            stores=stores,
+            stores=chat_stores,
             summariser=lambda model: chat_models.summariser(chat_models.summary_name(model)),
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
         )
         stack.callback(folder.close)
         graph = build_graph(
-            models=chat_models, summariser=folder, tools=tools, stores=stores, clock=now, settings=settings
+            models=chat_models, summariser=folder, tools=tools, stores=chat_stores, clock=now, settings=settings
         )
-        settler = Settler(graph, stores)
+        settler = Settler(graph, chat_stores)
+        caps = TurnCaps(concurrent_turns=settings.concurrent_turns, turns_per_minute=settings.turns_per_minute)
         runner = TurnRunner(
-            graph=graph, stores=stores, settler=settler, folder=folder, max_workers=settings.concurrent_turns
+            graph=graph,
+            stores=chat_stores,
+            settler=settler,
+            folder=folder,
+            caps=caps,
+            max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
         strategies = build_strategies(
             settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
         )
-        yield ChatService(settings, stores, chat_models, runner, settler, folder, strategies)
+        yield ChatService(settings, chat_stores, chat_models, runner, settler, folder, strategies)

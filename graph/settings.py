@@ -62,6 +62,7 @@ class Settings(BaseSettings):
     message_chars: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
 
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
+    turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
 
     busy_timeout_seconds: Seconds = 30
     lease_seconds: Seconds = 20

@@ -6,7 +6,7 @@ import logging
 import uuid
 from typing import Any, Final, Literal
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from graph.builder import ChatGraph
@@ -14,13 +14,14 @@ from graph.core.closing import ClosedStatus, closing_messages, ending_of
 from graph.core.record import to_entry
 from graph.core.token import measure
 from graph.core.turn import is_complete
-from graph.error import StoreError
+from graph.error import NotADatabaseError, StoreError
 from graph.store.hold import Hold
 from graph.store.opening import Stores
 from graph.store.turn import TurnRow
 
 _LOG = logging.getLogger(__name__)
 _LAST_NODE: Final = "llm_node"
+Finding = Literal["same", "differs", "missing", "damaged"]
 
 
 def config_of(session_id: str) -> RunnableConfig:
@@ -34,6 +35,7 @@ class Settler:
     def __init__(self, graph: ChatGraph, stores: Stores) -> None:
         self._graph = graph
         self._stores = stores
+        self._rebuilt: set[str] = set()
 
     def settle(self, hold: Hold, *, owner: str, language: Literal["ko", "en"]) -> None:
         """Ends what a crash left open and rebuilds the state if it isn't what the tables say.
@@ -41,11 +43,22 @@ class Settler:
         A pending task is never resumed: its answer, if it was given, is in the archive already, so the rebuilt state
         has it; and one that failed would only fail again.
         """
-        last = self._stores.turns.last(hold.session_id)
+        session_id = hold.session_id
+        last = self._stores.turns.last(session_id)
+        finding = self._compare(session_id)
         if last is not None and last.status == "running":
+            is_damaged = finding == "damaged"
             self._end_interrupted(hold, last, owner=owner, language=language)
-        if not self._agrees(hold.session_id):
-            self.rebuild(hold.session_id, owner=owner)
+            finding = self._compare(session_id)
+        else:
+            is_damaged = finding in ("damaged", "missing")
+        if finding != "same":
+            self.rebuild(session_id, owner=owner)
+        (self._rebuilt.add if is_damaged else self._rebuilt.discard)(session_id)
+
+    def was_rebuilt(self, session_id: str) -> bool:
+        """Whether the newest settling found the session's checkpoint damaged, or gone."""
+        return session_id in self._rebuilt
 
     def close(
         self,
@@ -98,7 +111,11 @@ class Settler:
         in_force = self._stores.records.in_force(session_id)
         covered_to = self._stores.records.covered_to(session_id)
         raw = self._stores.archive.live(session_id, from_position=covered_to + 1)
-        self._stores.checkpointer.delete_thread(session_id)
+        try:
+            self._stores.checkpointer.delete_thread(session_id)
+        except NotADatabaseError:
+            _LOG.warning("checkpoints are damaged; their file is made anew")
+            self._stores.checkpointer.renew()
         if not raw and not in_force:
             return
         values: dict[str, Any] = {
@@ -133,14 +150,31 @@ class Settler:
     def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
 
-    def _agrees(self, session_id: str) -> bool:
-        """Whether state holds just the messages that no record covers, and no task is pending."""
+    def _compare(self, session_id: str) -> Finding:
+        """Compares the state with the messages that no record covers, word for word: a checkpoint may be forged."""
         covered_to = self._stores.records.covered_to(session_id)
-        expected = self._stores.archive.live_ids(session_id, after_position=covered_to)
+        live = self._stores.archive.live(session_id, from_position=covered_to + 1)
+        expected = {str(entry.message.id): entry.message for entry in live}
         try:
             snapshot = self._graph.get_state(config_of(session_id))
-        except StoreError:
+        except NotADatabaseError:
             _LOG.warning("checkpoint of session=%s can't be read; it is rebuilt", session_id)
-            return False
-        held = [str(message.id) for message in snapshot.values.get("messages", [])]
-        return held == list(expected) and not snapshot.next
+            return "damaged"
+        held = snapshot.values.get("messages", [])
+        if not held and expected:
+            return "missing"
+        if not isinstance(held, list) or not all(isinstance(message, BaseMessage) for message in held):
+            return "damaged"
+        if any(not _says_the_same(message, expected.get(str(message.id))) for message in held):
+            _LOG.warning("checkpoint of session=%s says what nobody said; it is rebuilt", session_id)
+            return "damaged"
+        is_same = [str(message.id) for message in held] == list(expected) and not snapshot.next
+        return "same" if is_same else "differs"
+
+
+def _says_the_same(held: AnyMessage, archived: AnyMessage | None) -> bool:
+    """Whether a message in state says what the archive says under its id; one that isn't live says nothing wrong."""
+    if archived is None:
+        return True
+    words = [(m.type, m.content, m.tool_calls if isinstance(m, AIMessage) else None) for m in (held, archived)]
+    return words[0] == words[1]

@@ -15,12 +15,13 @@ from sqlalchemy.exc import DBAPIError
 from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
 from graph.store.hold import Hold
 from graph.store.schema import lease_table, session_table
-from graph.store.sqlite import make_private_file, set_up_lock, to_database_error, use_write_ahead_log
+from graph.store.sqlite import check_integrity, make_private_file, set_up_lock, to_database_error, use_write_ahead_log
 
 Clock = Callable[[], datetime]
 
 HEAD_REVISION = "0002"
 _POOL_SIZE = 8
+_CHECK_SECONDS = 2.0
 _IS_HELD = select(lease_table.c.fence).where(
     lease_table.c.session_id == bindparam("session_id"),
     lease_table.c.owner == bindparam("owner"),
@@ -114,6 +115,7 @@ def open_database(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc
     try:
         with set_up_lock(path, wait_seconds=busy_timeout_seconds):
             _set_up(database, path, busy_timeout_seconds)
+        check_integrity(path, busy_timeout_seconds=busy_timeout_seconds, limit_seconds=_CHECK_SECONDS)
     except BaseException:
         database.close()
         raise

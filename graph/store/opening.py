@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from graph.store.database import Database, open_database
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
 from graph.store.session import SessionStore
+from graph.store.sqlite import in_use
 from graph.store.turn import TurnStore
 
 
@@ -39,30 +40,24 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
     Raises:
         DatabaseError: The file can't be used; the subclass says why.
     """
-    database = open_database(settings.database_path, busy_timeout_seconds=settings.busy_timeout_seconds, clock=clock)
-    try:
-        checkpointer = open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
-        try:
-            leases = LeaseStore(
-                database,
-                clock=clock,
-                lease_seconds=settings.lease_seconds,
-                heartbeat_seconds=settings.heartbeat_seconds,
-            )
-            try:
-                yield Stores(
-                    database,
-                    leases,
-                    SessionStore(database, clock=clock),
-                    TurnStore(database, clock=clock),
-                    Archive(database, clock=clock),
-                    RecordStore(database, clock=clock),
-                    CallStore(database),
-                    checkpointer,
-                )
-            finally:
-                leases.close()
-        finally:
-            checkpointer.close()
-    finally:
-        database.close()
+    timeout = settings.busy_timeout_seconds
+    with ExitStack() as stack:
+        stack.enter_context(in_use(settings.database_path))
+        database = open_database(settings.database_path, busy_timeout_seconds=timeout, clock=clock)
+        stack.callback(database.close)
+        checkpointer = open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=timeout)
+        stack.callback(checkpointer.close)
+        leases = LeaseStore(
+            database, clock=clock, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
+        )
+        stack.callback(leases.close)
+        yield Stores(
+            database,
+            leases,
+            SessionStore(database, clock=clock),
+            TurnStore(database, clock=clock),
+            Archive(database, clock=clock),
+            RecordStore(database, clock=clock),
+            CallStore(database),
+            checkpointer,
+        )

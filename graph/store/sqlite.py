@@ -15,6 +15,7 @@ from graph.error import DatabaseBusyError, DatabaseError, DiskFullError, NotADat
 
 PRIVATE_MODE = 0o600
 _POLL_SECONDS = 0.02
+_STEPS_BETWEEN_LOOKS = 10_000
 _PRIMARY_CODE_MASK = 0xFF
 _BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED_CODES = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
@@ -66,6 +67,36 @@ def set_up_lock(path: Path, *, wait_seconds: float) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Says for the block's time that a server uses the database at `path`; ends with the process, however it ends."""
+    with _use_lock(path).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Makes sure that no server uses the database at `path`, nor begins to in the block.
+
+    Raises:
+        DatabaseBusyError: One does.
+    """
+    with _use_lock(path).open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            detail = f"{path} is in use by a server"
+            raise DatabaseBusyError(detail) from error
+        yield
+
+
+def _use_lock(path: Path) -> Path:
+    lock_path = path.with_name(f"{path.name}.use")
+    make_private_file(lock_path)
+    return lock_path
+
+
 def use_write_ahead_log(path: Path, busy_timeout_seconds: float) -> None:
     """Lets readers go on while one writes; the mode stays in the file.
 
@@ -77,6 +108,26 @@ def use_write_ahead_log(path: Path, busy_timeout_seconds: float) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
     except sqlite3.Error as error:
         raise to_database_error(error, path) from error
+
+
+def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: float) -> None:
+    """Looks for damage in the file; a file too large to be looked through in time is taken as sound.
+
+    Raises:
+        NotADatabaseError: It's damaged.
+        DatabaseError: Or another of its kinds, for what SQLite refused.
+    """
+    until = time.monotonic() + limit_seconds
+    try:
+        with closing(sqlite3.connect(path, timeout=busy_timeout_seconds)) as connection:
+            connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
+            return
+        raise to_database_error(error, path) from error
+    if found != ("ok",):
+        raise NotADatabaseError(str(path))
 
 
 def to_database_error(error: BaseException | None, path: Path) -> DatabaseError:
