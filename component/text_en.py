@@ -131,6 +131,8 @@ ENGLISH = Words(
         "input": "This input can't be taken.",
         "not_found": "This chat isn't there. It was deleted, or the address is wrong.",
         "busy": "An answer is still being written. Send when it's done, or stop it.",
+        "server_busy": "The server is writing as many answers as it may at once. Please send it again in a moment.",
+        "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
         "stopped": "Stopped.",
         "store": "The chat couldn't be stored.",
         "database": "The database refused the request.",

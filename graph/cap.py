@@ -37,17 +37,17 @@ class TurnCaps:
         """Takes a place for a turn; `end` gives it back.
 
         Raises:
-            ServerBusyError: As many turns as allowed are running; `detail` is that number.
-            TurnRateError: As many turns as allowed began within the last minute; `detail` is how many seconds to wait.
+            ServerBusyError: As many turns as allowed are running; `detail` is how many.
+            TurnRateError: As many turns as allowed began within the last minute; `detail` is how long to wait.
         """
         with self._lock:
             now = self._now_seconds()
             while self._begun and now - self._begun[0] >= _MINUTE_SECONDS:
                 self._begun.popleft()
             if self._running_count >= self._concurrent_turns:
-                raise ServerBusyError(str(self._concurrent_turns))
+                raise ServerBusyError(f"≤ {self._concurrent_turns}")
             if len(self._begun) >= self._turns_per_minute:
-                raise TurnRateError(str(math.ceil(_MINUTE_SECONDS - (now - self._begun[0]))))
+                raise TurnRateError(f"{math.ceil(_MINUTE_SECONDS - (now - self._begun[0]))} s")
             self._begun.append(now)
             self._running_count += 1
 

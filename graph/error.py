@@ -90,7 +90,7 @@ class ServerBusyError(BusyError):
 
 
 class TurnRateError(BusyError):
-    """As many turns as allowed began within the last minute; `detail` is the seconds to wait. Nothing was stored."""
+    """As many turns as allowed began within the last minute; `detail` is how long to wait. Nothing was stored."""
 
     code = "turn_rate"
 
