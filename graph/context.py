@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Literal
 
+from graph.core.record import Record
 from graph.core.standing import Standing
-from graph.core.strategy.compaction import compaction_order
-from graph.error import BusyError, InputError
+from graph.core.strategy.compaction import CompactionStrategy, compaction_order
+from graph.error import BusyError, InputError, NotFoundError
 from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
+from graph.rendering import record_view
 from graph.store.hold import Hold
 from graph.view import RecordView
 
+COMPACTION: Final = CompactionStrategy.name
 Command = Literal["compact", "reset"]
 _COMMANDS: Final[dict[str, Command]] = {"/compact": "compact", "/reset": "reset"}
 
@@ -50,18 +53,48 @@ class ContextKeeper(SessionKeeper):
         return next(view for view in self.records(session_id) if view.record_id == record.id)
 
     def restore(self, session_id: str, record_id: str) -> None:
-        """Undoes a compaction: what it had replaced is sent again, from the next turn on.
+        """Undoes a compaction and those made after it: what they replaced is sent again, from the next turn on.
 
         Raises:
             InputError: `not_a_compaction`.
-            NotFoundError: There is no such session, or the record isn't in force.
+            NotFoundError: There is no such session, or nothing in force is or stands on this record.
             BusyError: A turn is in progress.
         """
         self._stores.sessions.get(session_id, self._owner)
-        if self._stores.records.get(session_id, record_id).kind != "compaction":
+        if self._stores.records.get(session_id, record_id).kind != COMPACTION:
             raise InputError("not_a_compaction")
         with self._between_turns(session_id) as hold:
-            self._stores.records.withdraw(hold, record_id)
+            newest = next((r for r in self._stores.records.in_force(session_id) if self._stands_on(r, record_id)), None)
+            if newest is None:
+                raise NotFoundError(record_id)
+            for record in self._line(newest):
+                self._stores.records.withdraw(hold, record.id)
+                if record.id == record_id:
+                    break
+
+    def compactions(self, session_id: str) -> tuple[RecordView, ...]:
+        """Returns the compactions that what is sent now stands on, newest first; each can be restored.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._stores.sessions.get(session_id, self._owner)
+        lines = [self._line(record) for record in reversed(self._stores.records.in_force(session_id))]
+        return tuple(record_view(record) for line in lines for record in line)
+
+    def _line(self, record: Record) -> list[Record]:
+        """Returns a compaction and the ones before it that it took the place of, newest first; [] for other records."""
+        line = []
+        while record.kind == COMPACTION:
+            line.append(record)
+            sources = [self._stores.records.get(record.thread_id, source) for source in record.sources]
+            record = next((source for source in sources if source.kind == COMPACTION), record)
+            if record is line[-1]:
+                break
+        return line
+
+    def _stands_on(self, record: Record, record_id: str) -> bool:
+        return any(older.id == record_id for older in self._line(record))
 
     def reset(self, session_id: str) -> None:
         """Begins the context anew: nothing said so far is sent any more; the transcript stays.

@@ -82,7 +82,7 @@ class Folder:
         in_force = self._stores.records.in_force(session_id)
         covered_to = self._stores.records.covered_to(session_id)
         raw = self._stores.archive.live(session_id, from_position=covered_to + 1)
-        return Standing(complete_turns, in_force, raw, rate)
+        return Standing(complete_turns, in_force, raw, rate, self._stores.calls.correction(session_id))
 
     def plan(self, session_id: str, order: FoldOrder, *, owner: str, model: str) -> FoldPlan:
         """Says who makes a fold, and by which key it's found again.
@@ -123,15 +123,30 @@ class Folder:
         return record
 
     def make_now(
-        self, session_id: str, order: FoldOrder, *, owner: str, model: str, stop: threading.Event
+        self,
+        session_id: str,
+        order: FoldOrder,
+        *,
+        owner: str,
+        model: str,
+        stop: threading.Event,
+        wait_seconds: float | None = None,
     ) -> Record | None:
-        """Makes a fold that the turn can't do without: by the summary model, or by picking sentences if that fails.
+        """Makes a fold that can't be done without: by the summary model, or by picking sentences if that fails.
+
+        Args:
+            session_id: The session.
+            order: The fold.
+            owner: The session's owner.
+            model: The session's chat model.
+            stop: When set, the wait ends at once.
+            wait_seconds: How long the summary model may take; None for its deadline.
 
         Returns:
             The finished record; None if `stop` was set, or nothing smaller than the source came of it.
         """
         plan = self.plan(session_id, order, owner=owner, model=model)
-        record = self.wait(plan, self._deadline_seconds, stop)
+        record = self.wait(plan, self._deadline_seconds if wait_seconds is None else wait_seconds, stop)
         if record is None and not stop.is_set():
             picked = ExtractiveSummariser()
             key = source_key(order, model=picked.name, prompt_version=picked.prompt_version)
@@ -191,7 +206,7 @@ class Folder:
             summary_tokens=0,
             sources=order.sources,
             version=order.version,
-            covered_until_message_id=order.source_ids[-1],
+            covered_until_message_id=order.until_message_id or order.source_ids[-1],
             covered_message_count=order.covered_message_count,
             covered_token_count=order.covered_token_count,
             context_messages=order.context_messages,

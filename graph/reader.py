@@ -100,8 +100,7 @@ class SessionReader:
             return 0
         covered_to = self._stores.records.covered_to(row.session_id)
         raw = self._stores.archive.live(row.session_id, from_position=covered_to + 1)
-        # The open turn is sent whole; a count of what is behind the newest messages begins before it.
-        prior = [entry.message for entry in raw if entry.turn <= self._complete_turns(row)]
+        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_running]
         return unsent_count(prior, self.settings.app_context_recent_messages)
 
     def _context_notice(self, row: SessionRow) -> ContextNotice:

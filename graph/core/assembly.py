@@ -17,6 +17,9 @@ from graph.core.token import estimate_tokens, message_tokens
 
 SUMMARY_HEADING: Final = "[이전 대화 요약]"
 CONTINUED: Final = "(위 요약에서 이어집니다.)"
+SHORTENED: Final = "shortened"
+CUT: Final = "cut"
+KEPT_CHARS: Final = "turnfold_kept_chars"
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,9 @@ class InputItem:
     """One block of a model input; the text behind (kind, id, version) is in the tables, never copied.
 
     Attributes:
-        kind: "system", "record", "message", "tools" or "note".
+        kind: "system", "record", "message", "tools" or "note"; where the guard had to make something shorter for this
+            call, "shortened" (a word-for-word record as its summary) or "cut" (a tool result).
+        version: Of a record and the system prompt; of a cut message how many of its characters were kept; else 1.
         tokens: Our estimate for the block.
     """
 
@@ -68,6 +73,20 @@ def render_system(system: SystemPart, history: Sequence[HistoryEntry]) -> str:
     return "\n".join([system.text, "", SUMMARY_HEADING, *lines])
 
 
+def record_item(entry: HistoryEntry) -> InputItem:
+    """Returns the block that a record is."""
+    kind = SHORTENED if entry["kind"] == SHORTENED else "record"
+    return InputItem(kind, entry["id"], entry["version"], entry["summary_tokens"])
+
+
+def _message_item(message: AnyMessage) -> InputItem:
+    kept_chars = message.additional_kwargs.get(KEPT_CHARS)
+    tokens = message_tokens(message)
+    if kept_chars is None:
+        return InputItem("message", str(message.id), 1, tokens)
+    return InputItem(CUT, str(message.id), int(kept_chars), tokens)
+
+
 def raw_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Returns the working set as it's sent: folded turns have left it, so nothing has to be counted here.
 
@@ -104,8 +123,8 @@ def assemble(
     # What the whole prompt is beyond its records, their heading included, so that the items' sum is what is sent.
     own_tokens = estimate_tokens(prompt) - sum(entry["summary_tokens"] for entry in history)
     items = [InputItem("system", "chat", system.version, own_tokens)]
-    items += [InputItem("record", entry["id"], entry["version"], entry["summary_tokens"]) for entry in history]
-    items += [InputItem("message", str(message.id), 1, message_tokens(message)) for message in raw]
+    items += [record_item(entry) for entry in history]
+    items += [_message_item(message) for message in raw]
     if tool_schema:
         items.append(
             InputItem("tools", hashlib.sha256(tool_schema.encode()).hexdigest()[:16], 1, estimate_tokens(tool_schema))

@@ -8,6 +8,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.adopt import label_of
+from graph.core.assembly import KEPT_CHARS, SHORTENED
 from graph.core.extract import extract_summary
 from graph.core.record import HistoryEntry
 from graph.core.standing import FoldOrder, Standing
@@ -22,19 +23,19 @@ _MIN_RESULT_CHARS: Final = 200
 
 
 def guard_order(standing: Standing, limit_tokens: int) -> FoldOrder | None:
-    """Returns the fold of everything but the open turn into one record; None if that is what stands already.
+    """Returns the fold of everything but the open turn into one record; None if a small enough one stands already.
 
     Args:
         standing: How the session stands.
         limit_tokens: What the whole input may be; the record takes at most a quarter of it.
     """
     old, raw = standing.in_force, standing.complete_raw
-    if not raw and len(old) <= 1:
+    max_tokens = max(_MIN_SUMMARY_TOKENS, limit_tokens // _SUMMARY_SHARE)
+    if not raw and len(old) <= 1 and all(record.summary_tokens <= max_tokens for record in old):
         return None
     read = [*previous_summary(old), *(entry.message for entry in raw)]
     chars = sum(len(text_of(message)) for message in read)
     tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in raw)
-    max_tokens = max(_MIN_SUMMARY_TOKENS, limit_tokens // _SUMMARY_SHARE)
     return FoldOrder(
         kind="compaction",
         level=0,
@@ -50,6 +51,7 @@ def guard_order(standing: Standing, limit_tokens: int) -> FoldOrder | None:
         rate=standing.rate,
         sources=tuple(record.id for record in old),
         style="rolling",
+        until_message_id="" if raw else old[-1].covered_until_message_id,
         covered_message_count=sum(record.covered_message_count for record in old) + len(raw),
         covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in raw),
         context_messages=len(raw) + bool(old),
@@ -69,7 +71,9 @@ def _shortened(entry: HistoryEntry) -> HistoryEntry:
     picked = extract_summary([HumanMessage(entry["summary"])], int(len(entry["summary"]) * _VERBATIM_SHARE))
     text = f"(이번 호출에만 줄임) {picked}"
     tokens = estimate_tokens(label_of(entry["turns"]) + text)
-    return entry if tokens >= entry["summary_tokens"] else {**entry, "summary": text, "summary_tokens": tokens}
+    if tokens >= entry["summary_tokens"]:
+        return entry
+    return {**entry, "kind": SHORTENED, "summary": text, "summary_tokens": tokens}
 
 
 def without_oldest_turn(messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
@@ -98,6 +102,7 @@ def cut_results(messages: Sequence[AnyMessage], excess_tokens: int) -> list[AnyM
         if keep >= len(text):
             continue
         shorter = f"{text[:keep]}\n\n[cut: {keep} of {len(text)} characters fit the window / 일부만 표시됨]"
-        cut[index] = cut[index].model_copy(update={"content": shorter})
+        marked = {**cut[index].additional_kwargs, KEPT_CHARS: keep}
+        cut[index] = cut[index].model_copy(update={"content": shorter, "additional_kwargs": marked})
         excess_tokens -= tokens - estimate_tokens(shorter)
     return cut

@@ -52,6 +52,7 @@ def _order(sources: Sequence[Record], rate: float, merged_tokens: int) -> FoldOr
         rate=rate,
         sources=tuple(record.id for record in sources),
         style="merge",
+        until_message_id=sources[-1].covered_until_message_id,
         covered_message_count=sum(record.covered_message_count for record in sources),
         covered_token_count=sum(record.covered_token_count for record in sources),
         is_bound=True,

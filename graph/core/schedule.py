@@ -71,9 +71,10 @@ def target_chars(original_chars: int, compression_rate: float) -> int:
 def source_key(order: FoldOrder, *, model: str, prompt_version: str) -> str:
     """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since.
 
-    Of an order that isn't exact just the records count that it takes the place of: the chat may go on meanwhile.
+    Of an order that isn't exact just its beginning counts and the records that it takes the place of: the chat may go
+    on meanwhile.
     """
-    source: list[list[str]] = []
+    source = [[str(order.from_position)]]
     if order.is_exact:
         source = [[source_id, text_of(m)] for source_id, m in zip(order.source_ids, order.messages, strict=True)]
         source.append([f"{order.rate:.2f}", str(order.target_chars)])

@@ -22,19 +22,19 @@ class Standing:
         in_force: The records in force, oldest first; together they cover the session's beginning without a gap.
         raw: The live messages that no record covers, oldest first; those of an open turn included.
         rate: The compression rate in force now.
+        correction: What our estimates are multiplied by to meet the provider's usage; 1.0 while it reports none.
     """
 
     complete_turns: int
     in_force: Sequence[Record]
     raw: Sequence[ArchivedMessage]
     rate: float
+    correction: float = 1.0
 
     @property
     def covered_turn(self) -> int:
         """The last turn that is covered whole, or left behind by a reset; 0 if none is."""
-        if self.raw:
-            return self.raw[0].turn - 1
-        return self.in_force[-1].turns[-1] if self.in_force else 0
+        return self.raw[0].turn - 1 if self.raw else self.complete_turns
 
     @property
     def complete_raw(self) -> list[ArchivedMessage]:
@@ -56,6 +56,7 @@ class FoldOrder:
         style: Which prompt asks for it.
         is_bound: Whether the target is an upper bound only, so that a shorter draft is as good.
         max_tokens: Hard bound on the result, our estimate; None for none.
+        until_message_id: The last message that it covers; "" for the last one of `source_ids`.
         covered_message_count: How many live messages it covers, its sources' included.
         covered_token_count: Our estimate for these messages.
         version: Of a summary that grows by versions, else 1.
@@ -82,6 +83,7 @@ class FoldOrder:
     rate: float
     sources: tuple[str, ...] = ()
     style: PromptStyle = "plain"
+    until_message_id: str = ""
     covered_message_count: int = 0
     covered_token_count: int = 0
     version: int = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -15,41 +16,53 @@ from graph.core.record import HistoryEntry
 from graph.event import Folded, FoldWaiting
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.summary import state_update
+from graph.node.working import working_messages
 from graph.state import ChatState
 
 _LOG = logging.getLogger(__name__)
 Build = Callable[[Sequence[HistoryEntry], Sequence[AnyMessage]], ModelInput]
 
 
+@dataclass(frozen=True)
+class Fit:
+    """What an input is built from, the input, and the update of the state if something was folded for it."""
+
+    history: Sequence[HistoryEntry]
+    messages: Sequence[AnyMessage]
+    model_input: ModelInput
+    update: dict[str, Any]
+
+
+def begin_fit(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build) -> Fit:
+    """Builds the input as the strategy wants it, whatever its size."""
+    history, messages = state["summary_history"], working_messages(deps, runtime, state)
+    return Fit(history, messages, build(history, messages), {})
+
+
 def fit_input(
-    deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build, *, limit_tokens: int
-) -> tuple[ModelInput, dict[str, Any]]:
-    """Builds the input, and makes it smaller while it would reach the limit.
+    deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build, fit: Fit, *, limit_tokens: int
+) -> Fit:
+    """Makes an input smaller while it would reach the limit.
 
     In this order: word-for-word records go short for this call; everything before the open turn is folded into one
     record (a strategy that sends no records drops its oldest turns instead); tool results are cut, with a note.
-
-    Returns:
-        The input, and the update of the state if something was folded.
     """
-    history, messages = list(state["summary_history"]), list(state["messages"])
-    model_input = build(history, messages)
     # A correction is at most 2: far below the limit there's no need to read it.
-    if model_input.sent_tokens * 2 < limit_tokens:
-        return model_input, {}
+    if fit.model_input.sent_tokens * 2 < limit_tokens:
+        return fit
     correction = deps.stores.calls.correction(state["session_id"])
 
     def is_over(built: ModelInput) -> bool:
         return built.sent_tokens * correction >= limit_tokens
 
-    update: dict[str, Any] = {}
+    history, messages, model_input, update = fit.history, list(fit.messages), fit.model_input, fit.update
     if is_over(model_input):
         model_input = build(shorten_verbatim(history), messages)
     if is_over(model_input) and runtime.context.strategy.sends_records:
-        update = _fold_further(deps, runtime, state, limit_tokens)
-        if update:
+        folded = _fold_further(deps, runtime, state, int(limit_tokens / correction))
+        if folded:
+            update, history = folded, folded["summary_history"]
             gone = {message.id for message in update["messages"]}
-            history = update["summary_history"]
             messages = [message for message in messages if message.id not in gone]
             model_input = build(history, messages)
     while is_over(model_input) and not runtime.context.strategy.sends_records:
@@ -61,7 +74,7 @@ def fit_input(
     if is_over(model_input):
         excess = model_input.sent_tokens - int(limit_tokens / correction)
         model_input = build(shorten_verbatim(history), cut_results(messages, excess))
-    return model_input, update
+    return Fit(history, messages, model_input, update)
 
 
 def _fold_further(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, limit_tokens: int) -> dict[str, Any]:
@@ -73,7 +86,14 @@ def _fold_further(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatStat
     if order is None:
         return {}
     runtime.stream_writer(FoldWaiting(order.turns))
-    record = deps.summariser.make_now(session_id, order, owner=turn.owner, model=turn.model, stop=turn.stop)
+    record = deps.summariser.make_now(
+        session_id,
+        order,
+        owner=turn.owner,
+        model=turn.model,
+        stop=turn.stop,
+        wait_seconds=deps.settings.fold_wait_seconds,
+    )
     if record is None:
         return {}
     deps.stores.records.adopt(turn.hold, record.id)

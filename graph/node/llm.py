@@ -26,7 +26,7 @@ from graph.event import AnswerRestarted, TokenDelta
 from graph.model.call import ChatRunnable
 from graph.model.chunk import Answer, Usage
 from graph.node.context import Node, NodeDeps, TurnContext
-from graph.node.guard import Build, fit_input
+from graph.node.guard import Build, begin_fit, fit_input
 from graph.state import ChatState
 from graph.store.call import ModelCall
 from graph.tool.registry import ToolContext
@@ -70,18 +70,17 @@ def _answer(
     """
     window = deps.models.window_tokens(deps.models.resolve(runtime.context.model))
     limit = int(window * deps.settings.guard_share)
-    model_input, update = fit_input(deps, runtime, state, build, limit_tokens=limit)
+    fit = fit_input(deps, runtime, state, build, begin_fit(deps, runtime, state, build), limit_tokens=limit)
     try:
-        return _call(deps, runtime, model, model_input, state), update
+        return _call(deps, runtime, model, fit.model_input, state), fit.update
     except ContextLengthError:
-        if update:
+        sent_tokens = fit.model_input.sent_tokens
+        correction = deps.stores.calls.correction(state["session_id"])
+        limit = min(limit, int(sent_tokens * correction * _SHORTER_SHARE))
+        fit = fit_input(deps, runtime, state, build, fit, limit_tokens=limit)
+        if fit.model_input.sent_tokens >= sent_tokens:
             raise
-        shorter, update = fit_input(
-            deps, runtime, state, build, limit_tokens=min(limit, int(model_input.sent_tokens * _SHORTER_SHARE))
-        )
-        if shorter.sent_tokens >= model_input.sent_tokens:
-            raise
-        return _call(deps, runtime, model, shorter, state), update
+        return _call(deps, runtime, model, fit.model_input, state), fit.update
 
 
 def tool_context(deps: NodeDeps, turn: TurnContext) -> ToolContext:

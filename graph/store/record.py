@@ -223,9 +223,10 @@ class RecordStore:
                 raise NotFoundError(record_id)
             _withdraw(connection, hold.session_id, record_id)
 
-    def failures_in_a_row(self, session_id: str, from_position: int) -> tuple[int, str]:
-        """Returns how often folding the block at this position failed since it last worked, and the newest code."""
-        block = and_(_record.session_id == session_id, _record.from_position == from_position)
+    def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
+        """Returns how often folds that reach over this position failed since one last worked, and the newest code."""
+        reaches = and_(_record.from_position <= position, _record.to_position >= position)
+        block = and_(_record.session_id == session_id, reaches)
         worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, _COMPLETED).scalar_subquery()
         failed = and_(block, _FAILED, _record.error_code != DISCARDED_CODE)
         query = select(_record.error_code).where(failed, _record.sequence > worked)

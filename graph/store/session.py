@@ -133,6 +133,12 @@ class SessionStore:
         with self._database.write(hold) as connection:
             connection.execute(change.values(context_from_position=position))
 
+    def context_begin(self, session_id: str) -> int:
+        """Returns the archive position up to which everything was left out of the context, 0 if nothing was."""
+        with self._database.read() as connection:
+            query = select(_session.context_from_position).where(_session.session_id == session_id)
+            return int(connection.execute(query).scalar() or 0)
+
     def delete(self, session_id: str, owner: str) -> None:
         """Deletes the session with everything of it; a worker still in it can write no more, as its lease goes too.
 

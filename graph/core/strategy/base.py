@@ -23,6 +23,10 @@ class Strategy(Protocol):
     def sends_records(self) -> bool:
         """Whether its input holds the records in force; else the guard can only leave turns out."""
 
+    @property
+    def whole_turns(self) -> int | None:
+        """How many turns before the open one it gets whole, folded or not; None for just those that aren't folded."""
+
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the folds that are due, in the order in which they must come into force.
 

@@ -7,12 +7,11 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.adopt import label_of
-from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble
+from graph.core.assembly import ModelInput, SystemPart, assemble, record_item
 from graph.core.record import ArchivedMessage, HistoryEntry
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import joined_id, previous_summary
+from graph.core.strategy.rolling import joined_id, previous_summary, render_summary
 from graph.core.turn import text_of
 
 HEADING: Final = "[Previous conversation summary]"
@@ -20,6 +19,7 @@ SUMMARY_TOKENS: Final = 2_048
 SUMMARY_CHARS: Final = 6_000
 _SPARE_MESSAGES: Final = 2
 _DENSITY_MARGIN: Final = 0.95
+_LEAST_SHARE: Final = 10
 
 
 class CompactionStrategy:
@@ -27,6 +27,7 @@ class CompactionStrategy:
 
     name = "compaction"
     sends_records = True
+    whole_turns = None
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -60,15 +61,8 @@ class CompactionStrategy:
         raw = list(base.messages[1:])
         own = text_of(raw[0])
         raw[0] = raw[0].model_copy(update={"content": f"{summary}\n\n---\n\n{own}" if own else summary})
-        records = [InputItem("record", e["id"], e["version"], e["summary_tokens"]) for e in history]
+        records = [record_item(entry) for entry in history]
         return ModelInput((base.messages[0], *raw), (base.items[0], *records, *base.items[1:]))
-
-
-def render_summary(history: Sequence[HistoryEntry]) -> str:
-    """Renders what stands for the earlier conversation: the one compaction, or records of other strategies."""
-    if len(history) == 1:
-        return history[0]["summary"]
-    return "\n".join(label_of(entry["turns"]) + entry["summary"] for entry in history)
 
 
 def context_tokens(standing: Standing) -> int:
@@ -86,7 +80,8 @@ def should_compact(standing: Standing, limits: Limits) -> bool:
     """Whether there's enough to compact, and the context has reached its threshold (seed 004)."""
     if message_count(standing) <= limits.preserve_recent_messages + _SPARE_MESSAGES:
         return False
-    return context_tokens(standing) >= int(limits.max_context_tokens * limits.compaction_threshold)
+    threshold_tokens = int(limits.max_context_tokens * limits.compaction_threshold)
+    return context_tokens(standing) * standing.correction >= threshold_tokens
 
 
 def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | None:
@@ -109,6 +104,7 @@ def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | 
     read = [*previous_summary(old), *(entry.message for entry in covered)]
     chars = sum(len(text_of(message)) for message in read)
     tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in covered)
+    max_tokens = min(SUMMARY_TOKENS, _half_tokens(tokens, sum(entry.tokens for entry in raw[cut:])))
     return FoldOrder(
         kind="compaction",
         level=0,
@@ -120,9 +116,7 @@ def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | 
         original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in covered),
         source_chars=chars,
         source_tokens=tokens,
-        target_chars=max(
-            1, min(SUMMARY_CHARS, int(SUMMARY_TOKENS * _DENSITY_MARGIN * chars / max(1, tokens)), chars // 2)
-        ),
+        target_chars=max(1, min(SUMMARY_CHARS, int(max_tokens * _DENSITY_MARGIN * chars / max(1, tokens)))),
         rate=standing.rate,
         sources=tuple(record.id for record in old),
         style="structured",
@@ -132,10 +126,19 @@ def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | 
         context_messages_after=len(raw) - cut + 1,
         context_tokens=context_tokens(standing),
         is_bound=True,
-        max_tokens=SUMMARY_TOKENS,
+        max_tokens=max_tokens,
         answer_tokens=SUMMARY_TOKENS,
         is_exact=False,
     )
+
+
+def _half_tokens(covered_tokens: int, kept_tokens: int) -> int:
+    """Returns what the summary may take so that the context falls by half.
+
+    What is kept may be more than half by itself: then what is covered falls by half.
+    """
+    half = (covered_tokens + kept_tokens) // 2 - kept_tokens
+    return half if half > covered_tokens // _LEAST_SHARE else covered_tokens // 2
 
 
 def _covered_turns(

@@ -19,6 +19,7 @@ class IntervalStrategy:
 
     name = "interval"
     sends_records = True
+    whole_turns = None
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.adopt import label_of
-from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble
+from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble, record_item
 from graph.core.record import HistoryEntry, Record
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.limit import Limits
 from graph.core.token import estimate_tokens
-from graph.core.turn import extract_current_turn, extract_last_n_turns, text_of
+from graph.core.turn import extract_current_turn, text_of
 
 INPUT_CHARS: Final = 2_000
 SOURCE_CHARS: Final = 3_000
@@ -27,6 +28,7 @@ class RollingStrategy:
 
     name = "rolling"
     sends_records = True
+    whole_turns = None
 
     def __init__(self, limits: Limits) -> None:
         self._threshold_tokens = limits.rolling_threshold_tokens
@@ -83,18 +85,19 @@ class RollingStrategy:
         The first or second message of a session goes alone. Tool calls of the open turn follow as they are.
         """
         opened = extract_current_turn(messages)
-        prior = extract_last_n_turns(messages, len(messages))
+        prior = messages[: len(messages) - len(opened)]
         base = assemble(system, (), opened, tool_schema=tool_schema, note=note)
         if not opened or (not history and len(prior) <= 1):
             return base
-        recent = prior if self._sends_unsummarised else prior[max(0, len(prior) - self._recent_messages) :]
+        recent = prior if self._sends_unsummarised else prior[unsent_count(prior, self._recent_messages) :]
         current = text_of(opened[0])
-        text = build_context_prompt([label_of(e["turns"]) + e["summary"] for e in history], recent, current)
+        text = build_context_prompt(render_summary(history), recent, current)
         joined = opened[0].model_copy(update={"content": text})
-        overhead = max(0, estimate_tokens(text) - sum(_cut_tokens(m) for m in recent) - estimate_tokens(current))
+        recent_tokens = [estimate_tokens(_words(message)) for message in recent]
+        overhead = max(0, estimate_tokens(text) - sum(recent_tokens) - estimate_tokens(current))
         items = [base.items[0]]
-        items += [InputItem("record", e["id"], e["version"], e["summary_tokens"]) for e in history]
-        items += [InputItem("message", str(m.id), 1, _cut_tokens(m)) for m in recent]
+        items += [record_item(entry) for entry in history]
+        items += [InputItem("message", str(m.id), 1, n) for m, n in zip(recent, recent_tokens, strict=True)]
         items += [
             InputItem("note", "context", 1, max(0, overhead - sum(e["summary_tokens"] for e in history))),
             *base.items[1:],
@@ -105,6 +108,14 @@ class RollingStrategy:
 def should_summarize(unsummarised_tokens: int, threshold_tokens: int) -> bool:
     """Whether the next version is due: strictly over the threshold (seed 003)."""
     return unsummarised_tokens > threshold_tokens
+
+
+def unsent_count(prior: Sequence[AnyMessage], recent_messages: int) -> int:
+    """Counts the oldest messages that aren't among the recent ones; a tool result is never parted from its call."""
+    cut = max(0, len(prior) - recent_messages)
+    while 0 < cut < len(prior) and isinstance(prior[cut], ToolMessage):
+        cut -= 1
+    return cut
 
 
 def previous_summary(in_force: Sequence[Record]) -> list[SystemMessage]:
@@ -121,23 +132,40 @@ def joined_id(in_force: Sequence[Record]) -> list[str]:
     return ["+".join(record.id for record in in_force)] if in_force else []
 
 
-def build_context_prompt(summaries: Sequence[str], recent: Sequence[AnyMessage], current: str) -> str:
+def render_summary(history: Sequence[HistoryEntry]) -> str:
+    """Renders what stands for the earlier conversation: the one summary, or the records of another strategy."""
+    if len(history) == 1:
+        return history[0]["summary"]
+    return "\n".join(label_of(entry["turns"]) + entry["summary"] for entry in history)
+
+
+def build_context_prompt(summary: str, recent: Sequence[AnyMessage], current: str) -> str:
     """Renders seed 003's single user message.
 
     Args:
-        summaries: What stands for the earlier conversation; none leaves its part out.
+        summary: What stands for the earlier conversation; "" leaves its part out.
         recent: Messages since then, oldest first; each is cut at 2,000 characters.
         current: The current message, whole.
     """
     parts = []
-    if summaries:
-        parts.append(
-            "[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n" + "\n".join(summaries)
-        )
-    lines = [f"{_speaker(m)}: {text_of(_cut(m, INPUT_CHARS))}" for m in recent if text_of(m).strip()]
+    if summary:
+        parts.append(f"[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n{summary}")
+    lines = [f"{_speaker(m)}: {words}" for m in recent if (words := _words(m))]
     if lines:
         parts.append("[RECENT MESSAGES]\n" + "\n".join(lines))
     return "\n\n".join([*parts, f"[CURRENT MESSAGE]\n{current}"])
+
+
+def _words(message: AnyMessage) -> str:
+    """Renders what a message says, cut at 2,000 characters, and the tools that it calls; "" for nothing at all."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    called = [f"(tool call: {call['name']} {json.dumps(call['args'], ensure_ascii=False)})" for call in calls]
+    return cut_text("\n".join([*([text] if (text := text_of(message).strip()) else []), *called]), INPUT_CHARS)
+
+
+def cut_text(text: str, max_chars: int) -> str:
+    """Cuts a text to that many characters, the last of them an ellipsis."""
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
 def _speaker(message: AnyMessage) -> str:
@@ -148,10 +176,4 @@ def _speaker(message: AnyMessage) -> str:
 
 def _cut(message: AnyMessage, max_chars: int) -> AnyMessage:
     text = text_of(message)
-    if len(text) <= max_chars:
-        return message
-    return message.model_copy(update={"content": text[: max_chars - 1] + "…"})
-
-
-def _cut_tokens(message: AnyMessage) -> int:
-    return estimate_tokens(text_of(_cut(message, INPUT_CHARS)))
+    return message if len(text) <= max_chars else message.model_copy(update={"content": cut_text(text, max_chars)})

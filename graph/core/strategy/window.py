@@ -20,7 +20,7 @@ class WindowStrategy:
     sends_records = False
 
     def __init__(self, limits: Limits) -> None:
-        self._turns = limits.window_turns
+        self.whole_turns = limits.window_turns
 
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:  # noqa: ARG002 - the protocol's; nothing is due
         """Returns no folds."""
@@ -36,5 +36,5 @@ class WindowStrategy:
         note: str,
     ) -> ModelInput:
         """Builds `[last N complete turns] + [open turn]`."""
-        kept = [*extract_last_n_turns(messages, self._turns), *extract_current_turn(messages)]
+        kept = [*extract_last_n_turns(messages, self.whole_turns), *extract_current_turn(messages)]
         return assemble(system, (), kept, tool_schema=tool_schema, note=note)
