@@ -45,9 +45,11 @@ class TurnCaps:
             while self._begun and now - self._begun[0] >= _MINUTE_SECONDS:
                 self._begun.popleft()
             if self._running_count >= self._concurrent_turns:
-                raise ServerBusyError(f"≤ {self._concurrent_turns}")
+                most = f"≤ {self._concurrent_turns}"
+                raise ServerBusyError(most)
             if len(self._begun) >= self._turns_per_minute:
-                raise TurnRateError(f"{math.ceil(_MINUTE_SECONDS - (now - self._begun[0]))} s")
+                wait = f"{math.ceil(_MINUTE_SECONDS - (now - self._begun[0]))} s"
+                raise TurnRateError(wait)
             self._begun.append(now)
             self._running_count += 1
 

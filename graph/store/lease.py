@@ -21,16 +21,16 @@ _POLL_SECONDS = 0.05
 _FREE = ""
 
 _lease = lease_table.c
-_READ = select(_lease.fence, _lease.expires_at, _lease.host, _lease.process_id, _lease.process_started).where(
-    _lease.session_id == bindparam("session_id")
-)
+_READ = select(
+    _lease.owner, _lease.fence, _lease.expires_at, _lease.host, _lease.process_id, _lease.process_started
+).where(_lease.session_id == bindparam("session_id"))
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _LeaseRow:
-    fence: int
+    hold: Hold
     expires_at: datetime | None
     process: Process
 
@@ -70,7 +70,6 @@ class LeaseStore:
                 raise BusyError
             time.sleep(_POLL_SECONDS)
         with self._lock:
-            self._holds.add(hold)
             if self._heartbeat is None:
                 self._heartbeat = threading.Thread(target=self._beat, name="lease-heartbeat", daemon=True)
                 self._heartbeat.start()
@@ -105,7 +104,7 @@ class LeaseStore:
             row = _read(connection, session_id)
             if row is not None and not self._is_free(row):
                 return None
-            hold = Hold(session_id, self._owner, 1 if row is None else row.fence + 1)
+            hold = Hold(session_id, self._owner, 1 if row is None else row.hold.fence + 1)
             values = {
                 "owner": hold.owner,
                 "fence": hold.fence,
@@ -119,10 +118,16 @@ class LeaseStore:
                 connection.execute(insert(lease_table).values(session_id=session_id, **values))
             else:
                 connection.execute(update(lease_table).where(_lease.session_id == session_id).values(**values))
+            # Before the commit, so that no other thread takes the row for one that was given up.
+            with self._lock:
+                self._holds.add(hold)
         return hold
 
     def _is_free(self, row: _LeaseRow) -> bool:
-        return row.expires_at is None or row.expires_at <= self._clock() or is_gone(row.process)
+        if row.expires_at is None or row.expires_at <= self._clock() or is_gone(row.process):
+            return True
+        # Ours, but nobody here has it: its release could not be written.
+        return row.hold.owner == self._owner and row.hold not in self._snapshot()
 
     def _snapshot(self) -> list[Hold]:
         with self._lock:
@@ -156,7 +161,9 @@ def _of(hold: Hold) -> Update:
 
 def _read(connection: Connection, session_id: str) -> _LeaseRow | None:
     row = connection.execute(_READ, {"session_id": session_id}).one_or_none()
-    return None if row is None else _LeaseRow(row.fence, row.expires_at, Process(*row[2:]))
+    if row is None:
+        return None
+    return _LeaseRow(Hold(session_id, row.owner, row.fence), row.expires_at, Process(*row[3:]))
 
 
 def _require_session(connection: Connection, session_id: str) -> None:
