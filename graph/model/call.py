@@ -5,19 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import CancelledError, Future
-from contextlib import ExitStack
-from contextvars import Context
+from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from anyio import fail_after
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable
 from tenacity import (
     RetryCallState,
     Retrying,
@@ -31,12 +26,12 @@ from tenacity import (
 from graph.error import CutStreamError, DeadlineError, ModelError, TurnStoppedSignal, UnreachableError
 from graph.model.chunk import Answer, AnswerBuilder
 from graph.model.failure import to_model_error
+from graph.model.loop import CallLoop, ChatRunnable, Put, error_of
 
-ChatRunnable = Runnable[Any, Any]
-Put = Callable[[BaseMessage | None], None]
+__all__ = ["ChatRunnable", "ModelCaller"]
+
 T = TypeVar("T")
 
-_CLOSED: Final = "the service is closing"
 _POLL_SECONDS: Final = 0.05
 _FIRST_WAIT_SECONDS: Final = 0.5
 _MAX_WAIT_SECONDS: Final = 8.0
@@ -73,10 +68,7 @@ class _Order:
 
 
 class ModelCaller:
-    """Calls chat models from any thread; a context manager that owns one event loop in a thread of its own.
-
-    The loop is there because cancelling a task is the only way to end a blocked read of a connection at once, also
-    before the first token. Nothing else of the product is asynchronous.
+    """Calls chat models from any thread; a context manager that owns the loop on which the calls run.
 
     Args:
         secrets: Strings that no error may show, such as the configured key.
@@ -84,27 +76,18 @@ class ModelCaller:
 
     def __init__(self, *, secrets: Iterable[str] = ()) -> None:
         self._secrets = tuple(secrets)
-        self._stack = ExitStack()
-        self._portal: BlockingPortal | None = None
-        self._lock = threading.Lock()
-        self._calls: set[Future[Any]] = set()
-        self._is_closing = False
+        self._loop = CallLoop()
 
     def __enter__(self) -> Self:
-        """Starts the loop's thread."""
-        self._portal = self._stack.enter_context(start_blocking_portal())
+        """Starts the loop."""
+        self._loop.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the calls in progress and then the thread."""
-        self.end_calls()
-        if self._portal is not None:
-            # Left alone, the portal waits for its tasks, and one of them may hang for a whole deadline.
-            self._portal.call(partial(self._portal.stop, cancel_remaining=True))
-        self._portal = None
-        self._stack.close()
+        """Ends the calls in progress and then the loop."""
+        self._loop.__exit__(kind, error, trace)
 
     def call(
         self,
@@ -160,49 +143,19 @@ class ModelCaller:
             with fail_after(deadline_seconds):
                 return await function()
 
-        future = self._start(limited)
-        error = _error_of(future)
+        future = self._loop.start(limited)
+        error = error_of(future)
         if error is not None:
             raise self.to_ours(error) from None
         return future.result()
 
     def end_calls(self) -> None:
         """Ends the calls in progress, and every later one at once; the connections may be closed after that."""
-        with self._lock:
-            self._is_closing = True
-            calls = list(self._calls)
-        for call in calls:
-            call.cancel()
+        self._loop.end_calls()
 
     def start_call(self, model: ChatRunnable, messages: list[BaseMessage], put: Put) -> Future[None]:
-        """Starts to read one answer of a model; cancelling the future closes its connection.
-
-        Raises:
-            TurnStoppedSignal: The caller is being closed.
-        """
-        # Not started under the lock: the start waits for the loop, and the loop may wait in _forget for the lock.
-        reading = self._start(_read, model, messages, put)
-        with self._lock:
-            is_closing = self._is_closing
-            self._calls.add(reading)
-        reading.add_done_callback(self._forget)
-        if is_closing:
-            reading.cancel()
-            raise TurnStoppedSignal(_CLOSED)
-        return reading
-
-    def _forget(self, reading: Future[Any]) -> None:
-        with self._lock:
-            self._calls.discard(reading)
-
-    def _start(self, function: Callable[..., Awaitable[T]], *arguments: object) -> Future[T]:
-        if self._portal is None:
-            raise TurnStoppedSignal(_CLOSED)
-        try:
-            # A fresh context: LangChain would hand the tokens to the callbacks of the graph's run that calls us.
-            return Context().run(self._portal.start_task_soon, function, *arguments)
-        except RuntimeError:
-            raise TurnStoppedSignal(_CLOSED) from None
+        """Starts one attempt; see `CallLoop.start_call`."""
+        return self._loop.start_call(model, messages, put)
 
     def to_ours(self, error: BaseException) -> BaseException:
         """Returns our error for a foreign one; one that is no failure of a call stays what it is."""
@@ -232,7 +185,7 @@ class _Attempts:
                 if text := builder.add(chunk):
                     self._is_heard = True
                     order.on_text(text)
-            error = _error_of(reading)
+            error = error_of(reading)
         finally:
             reading.cancel()
         if error is None:
@@ -261,25 +214,8 @@ class _Attempts:
                 continue
 
 
-def _error_of(future: Future[Any]) -> BaseException | None:
-    """Returns what the task raised; one that was cancelled under us was ended by the caller's closing."""
-    try:
-        return future.exception()
-    except CancelledError:
-        return TurnStoppedSignal(_CLOSED)
-
-
 def _wait_seconds(state: RetryCallState) -> float:
     """Returns how long to wait before the next attempt: what the provider asked for, else longer each time."""
     error = state.outcome.exception() if state.outcome is not None else None
     asked = error.retry_after_seconds if isinstance(error, ModelError) else None
     return _BACKOFF(state) if asked is None else asked
-
-
-async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> None:
-    """Hands each chunk of the model's stream on, then None, however the stream ends."""
-    try:
-        async for chunk in model.astream(messages, config={"callbacks": []}):
-            put(chunk)
-    finally:
-        put(None)

@@ -1,0 +1,133 @@
+"""One event loop in a thread of its own, where model calls run so that they can be ended; knows nothing of retries."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import ExitStack
+from contextvars import Context
+from functools import partial
+from traceback import clear_frames
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
+
+from graph.error import TurnStoppedSignal
+
+ChatRunnable = Runnable[Any, Any]
+Put = Callable[[BaseMessage | None], None]
+T = TypeVar("T")
+
+_CLOSED: Final = "the service is closing"
+
+
+class CallLoop:
+    """A context manager; the loop runs while it's open.
+
+    It is there because cancelling a task is the only way to end a blocked read of a connection at once, also before the
+    first token. Nothing else of the product is asynchronous.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._portal: BlockingPortal | None = None
+        self._lock = threading.Lock()
+        self._calls: set[Future[Any]] = set()
+        self._is_closing = False
+
+    def __enter__(self) -> Self:
+        """Starts the loop's thread."""
+        self._portal = self._stack.enter_context(start_blocking_portal())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends the calls in progress and then the thread."""
+        self.end_calls()
+        if self._portal is not None:
+            # Left alone, the portal waits for its tasks, and one of them may hang for a whole deadline.
+            self._portal.call(partial(self._portal.stop, cancel_remaining=True))
+        self._portal = None
+        self._stack.close()
+
+    def end_calls(self) -> None:
+        """Ends the calls in progress, and every later one at once; the connections may be closed after that."""
+        with self._lock:
+            self._is_closing = True
+            calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+
+    def start_call(self, model: ChatRunnable, messages: list[BaseMessage], put: Put) -> Future[None]:
+        """Starts to read one answer of a model; cancelling the future closes its connection.
+
+        Args:
+            model: What to call.
+            messages: The model input.
+            put: Gets each chunk, then None, however the stream ends; called on the loop's thread.
+
+        Raises:
+            TurnStoppedSignal: The loop is being closed.
+        """
+        # Not started under the lock: the start waits for the loop, and the loop may wait in _forget for the lock.
+        reading = self.start(_read, model, messages, put)
+        with self._lock:
+            is_closing = self._is_closing
+            self._calls.add(reading)
+        reading.add_done_callback(self._forget)
+        if is_closing:
+            reading.cancel()
+            raise TurnStoppedSignal(_CLOSED)
+        return reading
+
+    def start(self, function: Callable[..., Awaitable[T]], *arguments: object) -> Future[T]:
+        """Starts an asynchronous function on the loop.
+
+        Raises:
+            TurnStoppedSignal: The loop isn't open.
+        """
+        if self._portal is None:
+            raise TurnStoppedSignal(_CLOSED)
+        try:
+            # A fresh context: LangChain would hand the tokens to the callbacks of the graph's run that calls us.
+            return Context().run(self._portal.start_task_soon, function, *arguments)
+        except RuntimeError:
+            raise TurnStoppedSignal(_CLOSED) from None
+
+    def _forget(self, reading: Future[Any]) -> None:
+        with self._lock:
+            self._calls.discard(reading)
+
+
+def error_of(future: Future[Any]) -> BaseException | None:
+    """Waits for the task and returns what it raised; one cancelled under us was ended by the loop's closing."""
+    try:
+        return future.exception()
+    except CancelledError:
+        return TurnStoppedSignal(_CLOSED)
+
+
+async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> None:
+    try:
+        async for chunk in model.astream(messages, config={"callbacks": []}):
+            put(chunk)
+    finally:
+        _release(sys.exception())
+        put(None)
+
+
+def _release(error: BaseException | None) -> None:
+    """Lets go of what the frames of an error hold: the client's half-read streams.
+
+    They must be finalised here, on the loop's thread. Left to the garbage collector, another thread may finalise one
+    end of the chain while the loop is closing the other, and Python complains of a generator that is running.
+    """
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
