@@ -38,7 +38,7 @@ def test_english_browser_gets_english_and_keeps_the_choice_of_korean(english: Vi
     expect(english.find("new_chat")).to_contain_text("New chat")
     english.expect_language("en")
     english.open_settings()
-    english.find("language").get_by_text("한국어").click()
+    english.find("language").get_by_role("radio", name="한국어").press("Enter")
     expect(english.find("new_chat")).to_contain_text("새 대화")
     english.expect_language("ko")
     english.page.reload()
