@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 from uuid import uuid4
 
 import streamlit as st
 
 from component import door, visit
+from component.text import describe_compaction, words_of
 from graph.error import TurnfoldError
+from graph.view import RecordView
 
 
 def send_typed() -> None:
     """Sends what was typed; if it can't be taken, the text goes back into its field."""
     text = st.session_state[visit.ASK]
-    if text and not send(text):
+    command = door.current().command_of(text) if text else None
+    if command is not None:
+        _run_command(command)
+    elif text and not send(text):
         st.session_state[visit.ASK] = text
+
+
+def _run_command(command: Literal["compact", "reset"]) -> None:
+    identifier, words = visit.session_id(), words_of(st.session_state[visit.LANGUAGE])
+    if identifier is None:
+        st.toast(words.command_needs_chat)
+    elif command == "compact":
+        compact(identifier)
+    elif _try(lambda: door.current().reset(identifier)):
+        st.toast(words.reset_done, icon=":material/restart_alt:")
+
+
+def compact(identifier: str) -> None:
+    """Compacts the context of a session and says what came of it."""
+    words = words_of(st.session_state[visit.LANGUAGE])
+    made: list[RecordView] = []
+    with st.spinner(words.compacting):
+        if _try(lambda: made.append(door.current().compact(identifier))):
+            st.toast(describe_compaction(words, made[0]), icon=":material/compress:")
+
+
+def restore(identifier: str, record_id: str) -> None:
+    """Undoes a compaction."""
+    _try(lambda: door.current().restore(identifier, record_id))
 
 
 def send(text: str) -> bool:

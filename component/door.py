@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Protocol
+from typing import Literal, Protocol
 
 import streamlit as st
 
@@ -43,6 +43,24 @@ class Service(Protocol):
 
     def stop(self, session_id: str) -> None:
         """Asks the running turn to stop."""
+
+    def command_of(self, text: str) -> Literal["compact", "reset"] | None:
+        """Returns the command that was typed instead of a message."""
+
+    def compact(self, session_id: str) -> RecordView:
+        """Compacts the context now and returns the record."""
+
+    def restore(self, session_id: str, record_id: str) -> None:
+        """Undoes a compaction."""
+
+    def reset(self, session_id: str) -> None:
+        """Begins the context anew; the transcript stays."""
+
+    def compactions(self, session_id: str) -> tuple[RecordView, ...]:
+        """Returns the compactions that can be restored, newest first."""
+
+    def default_strategy(self) -> str:
+        """Returns the strategy of sessions that chose none."""
 
     def live(self, session_id: str) -> LiveTurn | None:
         """Returns the running turn."""

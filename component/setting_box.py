@@ -54,6 +54,18 @@ def _draw_model(now: Visit) -> None:
         format_func=lambda name: words.strategies.get(name, name),
         on_change=action.configure,
     )
+    name = st.session_state[visit.STRATEGY]
+    st.markdown(f":small[:gray[{words.strategy_notes.get(name, '')}]]")
+    if now.session is not None and name == "compaction":
+        st.button(
+            words.compact_now,
+            key="compact",
+            icon=":material/compress:",
+            width="stretch",
+            disabled=now.session.is_running,
+            on_click=action.compact,
+            args=(now.session.session_id,),
+        )
     options = {option.name: option for option in now.service.model_options()}
     names = [*options] if st.session_state[visit.MODEL] in options else [*options, st.session_state[visit.MODEL]]
 
@@ -69,4 +81,5 @@ def _draw_model(now: Visit) -> None:
 def _draw_shortcuts(now: Visit) -> None:
     with st.popover(now.words.shortcuts_label, key="shortcuts", icon=":material/keyboard:", type="tertiary"):
         head, *rows = (now.words.shortcut_head, *((f"`{keys}`", what) for keys, what in now.words.shortcuts))
+        st.markdown(now.words.command_note)
         st.markdown("\n".join(f"| {left} | {right} |" for left, right in (head, ("---", "---"), *rows)))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import chart, visit
-from component.format import escape_label, format_rate, format_tokens, format_turns
+from component import card, chart, visit
+from component.format import format_rate
 from component.guard import guard
 from component.visit import Visit
-from component.word import Words
-from graph.view import RecordView
 
 CARDS_AT_ONCE = 3
 
@@ -63,7 +61,7 @@ def _draw_history(now: Visit, place: str) -> None:
     if older_count > 0:
         _draw_older(now, identifier, place, older_count)
     for record in records:
-        _draw_card(words, record, place)
+        card.draw(now, record, place)
 
 
 def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
@@ -77,29 +75,7 @@ def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
     if box.open:
         with box:
             for record in now.service.records(identifier)[:-CARDS_AT_ONCE]:
-                _draw_card(now.words, record, place)
-
-
-def _draw_card(words: Words, record: RecordView, place: str) -> None:
-    with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.record_id}"):
-        title = words.card_title.format(turns=format_turns(record.turns))
-        rate = words.card_rate.format(rate=format_rate(record.compression_rate))
-        st.markdown(f"**\\{title[:-1]}\\]** :gray-badge[{rate}]")
-        chars = words.card_chars.format(original=record.original_chars, summary=record.summary_chars)
-        st.markdown(f":small[:gray[{chars}]]")
-        st.text(record.summary)
-        if record.kind == "verbatim":
-            st.markdown(f":small[:material/format_quote: :gray[{words.kept_verbatim}]]")
-        elif record.outcome == "shortened":
-            st.markdown(f":small[:material/content_cut: :gray[{words.was_shortened}]]")
-        template = words.card_cost if record.input_tokens + record.output_tokens else words.card_free
-        cost = template.format(
-            input=format_tokens(record.input_tokens, is_usage=record.is_usage),
-            output=format_tokens(record.output_tokens, is_usage=record.is_usage),
-            seconds=f"{record.seconds:.1f}",
-            model=escape_label(record.model),
-        )
-        st.markdown(f":small[:gray[{cost}]]")
+                card.draw(now, record, place)
 
 
 def _draw_statistics(now: Visit, place: str) -> None:

@@ -7,6 +7,7 @@ from component.text_en import ENGLISH
 from component.text_ko import KOREAN
 from component.word import Language, Words
 from graph.error import InputError, TurnfoldError
+from graph.view import RecordView
 
 
 def words_of(language: Language) -> Words:
@@ -31,3 +32,15 @@ def explain_error(words: Words, error: TurnfoldError) -> str:
         sentence = words.input_reasons.get(error.reason, words.errors["input"])
         return f"{sentence} ({escape_label(error.detail)})" if error.detail not in {"", error.reason} else sentence
     return explain(words, error.code, error.detail)
+
+
+def describe_compaction(words: Words, record: RecordView) -> str:
+    """Returns how many messages and tokens a compaction made of how many; the tokens are estimates."""
+    before, after = record.context_tokens, record.context_tokens_after
+    return words.compacted.format(
+        before=record.context_messages,
+        after=record.context_messages_after,
+        tokens_before=f"{before:,}",
+        tokens_after=f"{after:,}",
+        percent=round(100 * (before - after) / before) if before else 0,
+    )

@@ -9,10 +9,10 @@ import streamlit as st
 from component import action, live, visit
 from component.format import answer_markdown, format_turns
 from component.step import draw_steps
-from component.text import explain
+from component.text import describe_compaction, explain
 from component.visit import Visit
 from component.word import Words
-from graph.view import RecordView, TurnView
+from graph.view import RecordView, SessionView, TurnView
 
 FAILURES_TO_TELL = 3
 _SHOWN_CHARS = 6_000
@@ -37,10 +37,23 @@ def draw(now: Visit) -> None:
             _draw_turn(now, identifier, turn, records[-1].record_id if records else "")
             if turn.number in folds:
                 _draw_fold(now.words, folds[turn.number])
-        if now.session.fold_failures >= FAILURES_TO_TELL:
-            reason = explain(now.words, now.session.fold_error_code) if now.session.fold_error_code else ""
-            text = now.words.fold_warning.format(count=now.session.fold_failures)
-            st.warning(f"{text} {reason}".strip(), icon=":material/warning:")
+        _draw_notices(now.words, now.session)
+
+
+def _draw_notices(words: Words, session: SessionView) -> None:
+    """Says what the user should know of the memory just now; most of the time nothing."""
+    if session.fold_failures >= FAILURES_TO_TELL:
+        reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
+        text = words.fold_warning.format(count=session.fold_failures)
+        st.warning(f"{text} {reason}".strip(), icon=":material/warning:")
+    if session.context_notice == "full":
+        st.warning(words.full, icon=":material/warning:")
+    elif session.context_notice == "nearly_full":
+        st.info(words.nearly_full, icon=":material/info:")
+    if session.unsent_messages:
+        st.markdown(f":material/visibility_off: :small[:gray[{words.unsent.format(count=session.unsent_messages)}]]")
+    if session.was_rebuilt:
+        st.info(words.rebuilt, icon=":material/healing:")
 
 
 def _draw_empty(now: Visit) -> None:
@@ -127,10 +140,13 @@ def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:
 
 @st.fragment
 def _draw_fold(words: Words, record: RecordView) -> None:
-    template = words.fold_divider_verbatim if record.kind == "verbatim" else words.fold_divider
-    label = template.format(
-        turns=format_turns(record.turns, "–"), original=record.original_chars, summary=record.summary_chars
-    )
+    if record.kind == "compaction":
+        label = words.fold_divider_compaction.format(change=describe_compaction(words, record))
+    else:
+        template = words.fold_divider_verbatim if record.kind == "verbatim" else words.fold_divider
+        label = template.format(
+            turns=format_turns(record.turns, "–"), original=record.original_chars, summary=record.summary_chars
+        )
     with st.container(horizontal=True, vertical_alignment="center", wrap=False, key=f"fold_{record.turns[-1]}"):
         st.divider()
         popover = st.popover(

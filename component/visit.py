@@ -136,5 +136,5 @@ def _follow_settings(service: Service, session: SessionView | None) -> None:
     wish = session.model if session else ""
     state[_SETTINGS_OF] = owner
     state[RATE] = session.compression_rate if session else service.settings.compression_rate
-    state[STRATEGY] = session.strategy if session else service.settings.context_strategy
+    state[STRATEGY] = session.strategy if session else service.default_strategy()
     state[MODEL] = wish if wish in models else service.default_model()

@@ -26,7 +26,7 @@ class Words:
     Attributes:
         errors: A sentence for each `code` of `graph.error`.
         input_reasons: A sentence for each `reason` of an `InputError`.
-        strategies: A strategy's name as people say it.
+        strategies: A strategy's name as people say it; `strategy_notes` says what it does, in a line.
         shortcuts: Pairs of what is pressed and what it does.
     """
 
@@ -62,6 +62,15 @@ class Words:
     rate_note: str
     strategy: str
     strategies: Mapping[str, str]
+    strategy_notes: Mapping[str, str]
+    compact_now: str
+    compacting: str
+    compacted: str
+    reset_done: str
+    command_needs_chat: str
+    restore: str
+    restore_help: str
+    command_note: str
     model: str
     model_offline: str
     language_label: str
@@ -95,6 +104,11 @@ class Words:
     tool_seconds: str
     fold_divider: str
     fold_divider_verbatim: str
+    fold_divider_compaction: str
+    nearly_full: str
+    full: str
+    unsent: str
+    rebuilt: str
     fold_warning: str
     failed_title: str
     failed_kept: str
@@ -111,6 +125,10 @@ class Words:
     card_title: str
     card_rate: str
     card_chars: str
+    card_compaction: str
+    card_merged: str
+    card_version: str
+    summarisers: Mapping[str, str]
     card_cost: str
     card_free: str
     kept_verbatim: str

@@ -79,6 +79,7 @@ def record_view(record: Record) -> RecordView:
         seconds=record.seconds,
         created_at=record.created_at,
         version=record.version,
+        source_count=len(record.sources),
         covered_message_count=record.covered_message_count,
         context_messages=record.context_messages,
         context_messages_after=record.context_messages_after,

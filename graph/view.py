@@ -121,6 +121,7 @@ class RecordView:
 
     Attributes:
         is_usage: Whether the provider reported `input_tokens` and `output_tokens`.
+        source_count: How many records it took the place of.
         covered_message_count: How many messages it stands for.
         context_messages: Of a compaction: messages in the context before it; 0 otherwise. So too the three below.
     """
@@ -143,6 +144,7 @@ class RecordView:
     seconds: float
     created_at: datetime
     version: int
+    source_count: int = 0
     covered_message_count: int = 0
     context_messages: int = 0
     context_messages_after: int = 0

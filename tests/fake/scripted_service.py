@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from typing import Literal
 
 from graph.error import InputError, NotFoundError, TurnfoldError
 from graph.settings import Settings
 from graph.view import (
     ChartPoint,
+    ContextNotice,
     Gauge,
     LiveTurn,
     ModelOption,
@@ -76,6 +78,9 @@ class ScriptedSession:
     live: LiveTurn | None = None
     fold_failures: int = 0
     fold_error_code: str = ""
+    unsent_messages: int = 0
+    context_notice: ContextNotice = ""
+    was_rebuilt: bool = False
 
 
 class ScriptedService:
@@ -155,6 +160,9 @@ class ScriptedService:
             is_running=session.live is not None,
             fold_failures=session.fold_failures,
             fold_error_code=session.fold_error_code,
+            unsent_messages=session.unsent_messages,
+            context_notice=session.context_notice,
+            was_rebuilt=session.was_rebuilt,
         )
 
     def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
@@ -239,8 +247,28 @@ class ScriptedService:
     def default_model(self) -> str:
         return self.models[0].name
 
+    def default_strategy(self) -> str:
+        return "interval"
+
+    def command_of(self, text: str) -> Literal["compact", "reset"] | None:
+        commands: dict[str, Literal["compact", "reset"]] = {"/compact": "compact", "/reset": "reset"}
+        return commands.get(text.strip())
+
+    def compact(self, session_id: str) -> RecordView:
+        self._act(f"compact {session_id}")
+        return self.records(session_id)[-1]
+
+    def restore(self, session_id: str, record_id: str) -> None:
+        self._act(f"restore {session_id} {record_id}")
+
+    def reset(self, session_id: str) -> None:
+        self._act(f"reset {session_id}")
+
+    def compactions(self, session_id: str) -> tuple[RecordView, ...]:
+        return tuple(record for record in self.records(session_id) if record.kind == "compaction")
+
     def strategies(self) -> tuple[str, ...]:
-        return ("interval",)
+        return ("interval", "rolling", "compaction", "window")
 
     def health(self) -> None:
         self._act("health")

@@ -63,7 +63,7 @@ def test_fold_without_a_model_says_that_it_cost_nothing(page: AppTest, service: 
     identifier = store_session(service, 4)
     records = service.stored[identifier].records
     records[0] = replace(records[0], input_tokens=0, output_tokens=0, model="extractive")
-    assert "모델을 부르지 않아 토큰이 들지 않음 · 1.2초 · extractive" in told(open_page(page, identifier))
+    assert "모델을 부르지 않아 토큰이 들지 않음 · 1.2초 · 문장 추출" in told(open_page(page, identifier))
 
 
 def test_only_the_newest_cards_are_sent_until_the_older_are_opened(page: AppTest, service: ScriptedService) -> None:

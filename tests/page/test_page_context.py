@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graph.error import InputError
+from graph.view import RecordView
+from tests.fake.scripted_service import ScriptedService, make_record
+from tests.page.reading import keys, open_page, say, store_session, told
+
+
+def compaction() -> RecordView:
+    return replace(
+        make_record((1, 2, 3), original_chars=9000, summary="서버 이전 계획"),
+        kind="compaction",
+        context_messages=12,
+        context_messages_after=5,
+        context_tokens=80_000,
+        context_tokens_after=8_000,
+    )
+
+
+def toasts(page: AppTest) -> list[str]:
+    return [str(toast.value) for toast in page.toast]
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("interval", "세 턴마다 요약 하나로 접고"),
+        ("rolling", "요약 하나를 갱신하고"),
+        ("compaction", "컨텍스트가 75%에 이르면"),
+        ("window", "최근 몇 턴만 보냅니다"),
+    ],
+)
+def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService, name: str, note: str) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].strategy = name
+    assert note in told(open_page(page, identifier))
+
+
+def test_choosing_a_strategy_changes_the_session(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    open_page(page, identifier)
+    page.selectbox(key="strategy").set_value("rolling").run()
+    assert service.stored[identifier].strategy == "rolling"
+
+
+def test_a_compaction_is_told_with_before_and_after_and_can_be_restored(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].records = [compaction()]
+    open_page(page, identifier)
+    assert "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)" in told(page)
+    restore = next(key for key in keys(page) if key.startswith("restore_rail"))
+    page.button(key=restore).click().run()
+    assert f"restore {identifier} {compaction().record_id}" in service.calls
+
+
+def test_compact_now_is_offered_where_it_is_the_strategy(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    assert "compact" not in keys(open_page(page, identifier))
+    service.stored[identifier].strategy = "compaction"
+    service.stored[identifier].records = [compaction()]
+    other = store_session(service, 1)
+    open_page(page, other)
+    open_page(page, identifier)
+    page.button(key="compact").click().run()
+    assert f"compact {identifier}" in service.calls
+    assert toasts(page) == ["메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)"]
+
+
+def test_commands_are_run_and_never_sent(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].records = [compaction()]
+    open_page(page, identifier)
+    say(page, "/compact", " /reset ")
+    assert [call for call in service.calls if call.split()[0] in {"compact", "reset", "send"}] == [
+        f"compact {identifier}",
+        f"reset {identifier}",
+    ]
+
+
+def test_a_command_without_a_chat_says_so(page: AppTest, service: ScriptedService) -> None:
+    say(page.run(), "/reset")
+    assert toasts(page) == ["먼저 대화를 시작하세요."]
+    assert service.stored == {}
+
+
+def test_a_refused_command_says_why(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    open_page(page, identifier)
+    service.refusal = InputError("nothing_to_compact")
+    say(page, "/compact")
+    assert "압축할 만큼 대화가 길지 않습니다." in told(page)
+
+
+def test_what_is_not_sent_and_what_was_rebuilt_is_said(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    session = service.stored[identifier]
+    session.unsent_messages, session.was_rebuilt, session.context_notice = 7, True, "full"
+    open_page(page, identifier)
+    assert "메시지 7개는 아직 요약되지 않았고" in told(page)
+    assert "컨텍스트가 한도를 넘었습니다" in told(page)
+    assert "기록에서 다시 만들었습니다" in "".join(str(info.value) for info in page.info)
+
+
+def test_versions_and_merges_are_told(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 10)
+    merged = replace(make_record(tuple(range(1, 25)), original_chars=9000), kind="merge", source_count=8)
+    rolling = replace(make_record((25, 26, 27), original_chars=900), kind="rolling", version=3)
+    service.stored[identifier].records = [merged, rolling]
+    said = told(open_page(page, identifier))
+    assert "요약 8개를 하나로 합침" in said
+    assert ":gray-badge[v3]" in said
