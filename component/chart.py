@@ -31,19 +31,21 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     ]
     kinds = [words.chart_sent, words.chart_full]
     is_short = len(points) <= _POINTS_WITH_DOTS
+    turns = alt.X(
+        "turn:Q",
+        title=words.chart_turn,
+        axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+        scale=alt.Scale(domain=[1, max(points[-1].turn, 2)], nice=False),
+    )
+    legend = alt.Legend(orient="top", symbolType="stroke")
     lines = (
         alt.Chart({"values": rows})
         .mark_line(point=is_short)
         .encode(
-            x=alt.X(
-                "turn:Q",
-                title=words.chart_turn,
-                axis=alt.Axis(tickMinStep=1, format="d", grid=False),
-                scale=alt.Scale(domain=[1, max(points[-1].turn, 2)], nice=False),
-            ),
+            x=turns,
             y=alt.Y("tokens:Q", title=words.chart_tokens, axis=alt.Axis(format=",d")),
-            color=alt.Color("kind:N", title=None, sort=kinds, legend=alt.Legend(orient="top")),
-            strokeDash=alt.StrokeDash("kind:N", title=None, sort=kinds, legend=alt.Legend(orient="top")),
+            color=alt.Color("kind:N", title=None, sort=kinds, legend=legend),
+            strokeDash=alt.StrokeDash("kind:N", title=None, sort=kinds, legend=legend),
             tooltip=[
                 alt.Tooltip("turn:Q", title=words.chart_turn),
                 alt.Tooltip("kind:N", title=" "),
@@ -52,7 +54,7 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         )
     )
     folds = [{"turn": point.turn} for point in points if point.has_fold]
-    rules = alt.Chart({"values": folds}).mark_rule(color=_RULE_COLOUR, strokeDash=[2, 3]).encode(x="turn:Q")
+    rules = alt.Chart({"values": folds}).mark_rule(color=_RULE_COLOUR, strokeDash=[2, 3]).encode(x=turns)
     last = points[-1]
     place.altair_chart(
         (rules + lines if is_short and folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),

@@ -46,6 +46,7 @@ def _draw_gauge(now: Visit) -> None:
         f'<div class="gauge" title="{hint}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
         f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
-        f"<span>{words.gauge} <b>{mark}{percent}%</b> · {sent} / {gauge.window_tokens:,}"
+        f"<span>{words.gauge} <b>{mark}{percent}%</b>"
+        f'<span class="figures"> · {sent} / {gauge.window_tokens:,}</span>'
         f'<span class="wide"> ({kind})</span>{note}</span></div>'
     )
