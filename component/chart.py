@@ -11,6 +11,7 @@ from graph.view import ChartPoint
 
 HEIGHT_PIXELS = 280
 _POINTS_WITH_DOTS = 40
+_TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 _RULE_COLOUR = "#8a9692"  # seen on white and on near-black alike
 
 
@@ -31,19 +32,22 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     ]
     kinds = [words.chart_sent, words.chart_full]
     is_short = len(points) <= _POINTS_WITH_DOTS
+    colour = _TEXT_COLOURS[st.context.theme.type or "light"]
     turns = alt.X(
         "turn:Q",
         title=words.chart_turn,
-        axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+        axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour),
         scale=alt.Scale(domain=[1, max(points[-1].turn, 2)], nice=False),
     )
-    legend = alt.Legend(orient="top", symbolType="stroke")
+    legend = alt.Legend(orient="top", symbolType="stroke", labelColor=colour)
     lines = (
         alt.Chart({"values": rows})
         .mark_line(point=is_short)
         .encode(
             x=turns,
-            y=alt.Y("tokens:Q", title=words.chart_tokens, axis=alt.Axis(format=",d")),
+            y=alt.Y(
+                "tokens:Q", title=words.chart_tokens, axis=alt.Axis(format=",d", labelColor=colour, titleColor=colour)
+            ),
             color=alt.Color("kind:N", title=None, sort=kinds, legend=legend),
             strokeDash=alt.StrokeDash("kind:N", title=None, sort=kinds, legend=legend),
             tooltip=[
