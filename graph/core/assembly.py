@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -87,6 +88,12 @@ def _message_item(message: AnyMessage) -> InputItem:
     return InputItem(CUT, str(message.id), int(kept_chars), tokens)
 
 
+@lru_cache(maxsize=64)
+def _prompt_tokens(prompt: str) -> int:
+    """Estimates a system prompt once: it's the same from one fold to the next, and the longest text of an input."""
+    return estimate_tokens(prompt)
+
+
 def raw_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Returns the working set as it's sent: folded turns have left it, so nothing has to be counted here.
 
@@ -121,7 +128,7 @@ def assemble(
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{note}"})
     prompt = render_system(system, history)
     # What the whole prompt is beyond its records, their heading included, so that the items' sum is what is sent.
-    own_tokens = estimate_tokens(prompt) - sum(entry["summary_tokens"] for entry in history)
+    own_tokens = _prompt_tokens(prompt) - sum(entry["summary_tokens"] for entry in history)
     items = [InputItem("system", "chat", system.version, own_tokens)]
     items += [record_item(entry) for entry in history]
     items += [_message_item(message) for message in raw]

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -30,13 +32,13 @@ def estimate_tokens(text: str) -> int:
     """Estimates how many tokens a text is; 0 for an empty text, else at least 1."""
     if not text:
         return 0
-    tokens, rest = 0.0, len(text)
-    for pattern, weight in _CLASSES:
-        # Counting by subn over the C engine is several times faster than a loop over characters.
-        count = pattern.subn("", text)[1]
-        tokens += weight * count
-        rest -= count
-    return max(1, round(tokens + _OTHER_WEIGHT * rest))
+    # Counting equal characters first, in C: a long prompt has 10,000 characters but only some hundred different ones.
+    return max(1, round(sum(count * _weight(character) for character, count in Counter(text).items())))
+
+
+@lru_cache(maxsize=16_384)
+def _weight(character: str) -> float:
+    return next((weight for pattern, weight in _CLASSES if pattern.match(character)), _OTHER_WEIGHT)
 
 
 def message_tokens(message: AnyMessage) -> int:

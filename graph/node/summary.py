@@ -63,9 +63,12 @@ def _take(
 
 
 def state_update(standing: Standing, state: ChatState) -> dict[str, Any]:
-    """Returns the records in force, and the removal of what they cover (only ids that are in state)."""
+    """Returns the records in force if they changed, and the removal of what they cover (only ids that are in state)."""
     raw_ids = {str(entry.message.id) for entry in standing.raw}
-    return {
-        "summary_history": [to_entry(record) for record in standing.in_force],
-        "messages": [RemoveMessage(str(m.id)) for m in state["messages"] if str(m.id) not in raw_ids],
+    update: dict[str, Any] = {
+        "messages": [RemoveMessage(str(m.id)) for m in state["messages"] if str(m.id) not in raw_ids]
     }
+    history = [to_entry(record) for record in standing.in_force]
+    if history != state.get("summary_history"):
+        update["summary_history"] = history
+    return update

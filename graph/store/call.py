@@ -109,12 +109,13 @@ class CallStore:
     def correction(self, session_id: str) -> float:
         """Returns by what our estimate must be multiplied to meet the provider's usage, 0.5 to 2.
 
-        It's taken from the last 20 answer calls whose usage was reported; 1.0 without any.
+        It's taken from those of the last 20 answer calls whose usage was reported; 1.0 without any.
         """
-        has_usage = _call.usage_input_tokens.is_not(None)
-        recent = select(_call.usage_input_tokens, _call.sent_tokens).where(*_answers(session_id), has_usage)
-        recent_calls = _newest_first(recent).limit(_CORRECTION_CALLS).subquery()
-        query = select(func.sum(recent_calls.c.usage_input_tokens), func.sum(recent_calls.c.sent_tokens))
+        recent = select(_call.usage_input_tokens, _call.sent_tokens).where(*_answers(session_id))
+        # Bounded before the look at usage: a provider that reports none must not cost a scan of the whole session.
+        calls = _newest_first(recent).limit(_CORRECTION_CALLS).subquery()
+        has_usage = calls.c.usage_input_tokens.is_not(None)
+        query = select(func.sum(calls.c.usage_input_tokens), func.sum(calls.c.sent_tokens)).where(has_usage)
         with self._database.read() as connection:
             reported, sent = connection.execute(query).one()
         if not reported or not sent:

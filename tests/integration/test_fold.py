@@ -185,6 +185,7 @@ def test_closing_the_server_ends_a_summary_in_the_making(make_settings: MakeSett
         chat = Chat(service)
         for number in (1, 2, 3):
             chat.say(question(number))
+        server.wait_until(lambda fake: len(fake.bodies("summary")) == 1)
     assert chat.rows("SELECT status FROM record") == [("FAILED",)]
     with open_service(make_settings()) as service:
         chat = Chat(service, chat.session_id)
