@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from langchain_core.messages import AnyMessage, message_to_dict, messages_from_dict
+from langchain_core.messages import AnyMessage, messages_from_dict
 from sqlalchemy import Connection, Select, and_, func, insert, or_, select
 
 from graph.core.record import ArchivedMessage
@@ -135,10 +135,19 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
     """Writes the message at the session's next position; `values` are the other columns, `session_id` among them."""
     newest = select(func.max(_message.position)).where(_message.session_id == values["session_id"])
     position = (connection.execute(newest).scalar() or 0) + 1
-    # ASCII alone: lone surrogates and NUL stand as escapes and come back as they were.
-    content = json.dumps(message_to_dict(message), ensure_ascii=True, separators=(",", ":"))
-    identity = {"position": position, "message_id": message.id, "role": message.type, "content": content}
+    identity = {"position": position, "message_id": message.id, "role": message.type, "content": _encode(message)}
     connection.execute(insert(message_table).values({**values, **identity}))
+
+
+def _encode(message: AnyMessage) -> str:
+    """Writes the message as JSON without what a new one has anyway: Hangul as it is, not as escapes of twice its size."""
+    plain = {"type": message.type, "data": message.model_dump(exclude_defaults=True)}
+    content = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    try:
+        content.encode()
+    except UnicodeEncodeError:  # half a character, which no file takes, stands as an escape and comes back as it was
+        return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
+    return content
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
