@@ -113,10 +113,11 @@ def _run(folder: Path, turns: int) -> int:
         for _ in range(turns - _PAIRS):
             talk.turn(_SESSION)
         early, late = _compare(talk)
-        checkpoint_bytes, archive_bytes = _size(settings.checkpoint_path), _size(settings.database_path)
+        checkpoint_bytes = _size(settings.checkpoint_path)
         opening, short_opening = _time_opening(service, _SESSION), _time_opening(service, _SHORT.format(0))
         sums = service.statistics(_SESSION)
         text_chars = talk.chars
+    archive_bytes = _size(settings.database_path)  # closed: its log is folded back into it
     ratio = late / early
     print(f"turns                      {turns:>8}")
     print(f"records in force           {sums.record_count:>8}  over {sums.folded_turn_count} turns")
