@@ -117,15 +117,12 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
 
 
 def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:
-    name = "last_actions" if turn.is_last else "actions"
-    with st.container(horizontal=True, gap="xsmall", key=f"{name}_{turn.number}"):
-        if turn.answer_text:
-            st.html(
-                f'<button type="button" class="copy" title="{words.copy}" aria-label="{words.copy}" '
-                f'data-copy="{html.escape(turn.answer_text)}"></button>',
-                width="content",
-            )
-        if turn.is_last and turn.status == "finished":
+    if not turn.is_last:
+        _draw_copy(words, turn)
+        return
+    with st.container(horizontal=True, gap="xsmall", key=f"last_actions_{turn.number}"):
+        _draw_copy(words, turn)
+        if turn.status == "finished":
             st.button(
                 words.regenerate,
                 key="regenerate",
@@ -134,8 +131,17 @@ def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:
                 on_click=action.regenerate,
                 args=(identifier,),
             )
-        elif turn.is_last:
+        else:
             st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
+
+
+def _draw_copy(words: Words, turn: TurnView) -> None:
+    if turn.answer_text:
+        st.html(
+            f'<button type="button" class="copy" title="{words.copy}" aria-label="{words.copy}" '
+            f'data-copy="{html.escape(turn.answer_text)}"></button>',
+            width="content",
+        )
 
 
 @st.fragment
@@ -147,16 +153,13 @@ def _draw_fold(words: Words, record: RecordView) -> None:
         label = template.format(
             turns=format_turns(record.turns, "–"), original=record.original_chars, summary=record.summary_chars
         )
-    with st.container(horizontal=True, vertical_alignment="center", wrap=False, key=f"fold_{record.turns[-1]}"):
-        st.divider()
-        popover = st.popover(
-            label,
-            key=f"fold_text_{record.record_id}",
-            type="tertiary",
-            icon=":material/unfold_less:",
-            on_change="rerun",
-            width="content",
-        )
-        st.divider()
+    # The lines at both sides are drawn by the style sheet: three elements less to send for each fold.
+    popover = st.popover(
+        label,
+        key=f"fold_{record.record_id}",
+        type="tertiary",
+        icon=":material/unfold_less:",
+        on_change="rerun",
+    )
     if popover.open:
         popover.text(record.summary)
