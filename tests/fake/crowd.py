@@ -17,14 +17,14 @@ def run_crowd(count: int, work: Callable[[int], None]) -> None:
         if child == 0:
             os.close(gate_in)
             os.read(gate_out, 1)
-            _work_and_exit(work, number)
+            work_and_exit(work, number)
         children.append(child)
     os.close(gate_in)
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
     sys.exit(sum(code != 0 for code in codes))
 
 
-def _work_and_exit(work: Callable[[int], None], number: int) -> None:
+def work_and_exit(work: Callable[[int], None], number: int) -> None:
     code = 1
     try:
         work(number)

@@ -1,0 +1,155 @@
+"""Runs the faults, short or long, and prints the figures; the last line is a summary, the exit code says the same.
+
+python -m tests.fault [--short] [--seed N] [--parts kill,write,single,crowd,load,size] [--folder DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tests.fault import gathering, scenario, size
+from tests.fault.kill import Killer
+from tests.fault.mark import PHASES
+from tests.fault.process import in_own_process, side_by_side
+
+_PARTS: Final = ("kill", "write", "single", "crowd", "load", "size")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of everything is done."""
+
+    kills_in_phase: int
+    kills: int
+    write_step: int
+    lock_seconds: tuple[float, ...]
+    busy_timeout_seconds: float
+    crowd_turns: int
+    sessions: int
+    session_turns: int
+    long_turns: int
+
+
+SHORT: Final = Scale(1, 0, 60, (0.5, 2.5), 1.2, 32, 4, 40, 60)
+LONG: Final = Scale(100, 1_000, 1, (8, 60), 30, 128, 100, 5_000, 1_000)
+
+
+class Run:
+    """One run; every part prints its line and keeps what was wrong."""
+
+    def __init__(self, root: Path, scale: Scale, seed: int) -> None:
+        self._root = root
+        self._scale = scale
+        self._seed = seed
+        self.wrong: list[str] = []
+
+    def kill(self) -> str:
+        """(a) kill -9 in every phase."""
+        killer = Killer(
+            self._root / "kill", per_phase=self._scale.kills_in_phase, seed=self._seed, at_least=self._scale.kills
+        )
+        found = killer.run()
+        self.wrong += found.wrong
+        phases = ", ".join(f"{phase} {found.hits[phase]}" for phase in PHASES)
+        refused = f"; {dict(found.failed)}" if found.failed else ""
+        return (
+            f"{found.kills} kills (inside {phases}); {found.acknowledged} acknowledged and {found.shown} shown turns: "
+            f"{len(found.wrong)} lost, doubled, hidden, orphaned or corrupt{refused}"
+        )
+
+    def write(self) -> str:
+        """(b) the n-th write fails."""
+        (count,) = in_own_process(lambda: [str(scenario.count_writes(self._root / "writes"))])
+        failing = range(1, int(count) + 1, self._scale.write_step)
+        halves = [partial(self._fail_writes, failing[half::2]) for half in range(2)]
+        self.wrong += side_by_side(halves)
+        return f"{len(failing)} of {count} writes of a {scenario.TURNS}-turn chat failed, one a chat"
+
+    def _fail_writes(self, failing: Sequence[int]) -> list[str]:
+        return [line for n in failing for line in scenario.nth_write_fails(self._root / f"write-{n}", n)]
+
+    def single(self) -> str:
+        """(d) locks, (e) a full disk, (f) the clock, (h) forged checkpoints; side by side, as they mostly wait."""
+        scale, root = self._scale, self._root
+        works: list[Callable[[], list[str]]] = [
+            *(
+                partial(
+                    scenario.locked, root / f"lock-{s}", lock_seconds=s, busy_timeout_seconds=scale.busy_timeout_seconds
+                )
+                for s in scale.lock_seconds
+            ),
+            partial(scenario.disk_full, root / "disk"),
+            *(partial(scenario.clock_moves, root / f"clock{hours}", hours=hours) for hours in (1, -1)),
+            partial(scenario.forged_checkpoint, root / "forged"),
+        ]
+        self.wrong += side_by_side(works)
+        locks = " and ".join(f"{seconds:g} s" for seconds in scale.lock_seconds)
+        return f"database locked for {locks}, disk full, clock set by ±1 h, checkpoints forged in four ways"
+
+    def crowd(self) -> str:
+        """(c) one id eight times, (g) a fresh file, and many senders in one session."""
+        self.wrong += gathering.same_id_at_once(self._root / "same")
+        self.wrong += gathering.eight_on_a_fresh_file(self._root / "fresh")
+        self.wrong += gathering.crowd_in_one_session(self._root / "crowd", turns=self._scale.crowd_turns)
+        turns = self._scale.crowd_turns
+        return f"one id from 8 processes, 8 processes on a fresh file, {turns} turns by 2 × 8 senders in one session"
+
+    def load(self) -> str:
+        """Many turns in many sessions."""
+        scale = self._scale
+        self.wrong += gathering.many_sessions(self._root / "many", sessions=scale.sessions, turns=scale.session_turns)
+        return f"{scale.session_turns} turns in {scale.sessions} sessions"
+
+    def size(self) -> str:
+        """How large the archive of a long session is, and how long it takes to open it."""
+        turns, folder = self._scale.long_turns, self._root / "size"
+        (opening,) = in_own_process(lambda: [str(size.opening_share(folder, turns=turns))])
+        share, message_bytes = size.archive_share(folder / "turnfold.db")
+        if message_bytes < size.MESSAGE_BYTES:
+            self.wrong.append(f"messages of {message_bytes:.0f} bytes say nothing of the size")
+        if share > size.LARGEST_SHARE:
+            self.wrong.append(f"the archive is {share:.2f} × its text")
+        if float(opening) > size.SLOWEST_SHARE:
+            self.wrong.append(f"opening {turns} turns takes {float(opening):.2f} × 30 turns")
+        return (
+            f"archive and indexes {share:.2f} × the text at {message_bytes:.0f} bytes a message; "
+            f"opening {turns} turns {float(opening):.2f} × 30 turns"
+        )
+
+
+def main() -> int:
+    """Runs the parts that were asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fault")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--parts", default=",".join(_PARTS))
+    parser.add_argument("--folder", type=Path, default=None)
+    wanted = parser.parse_args()
+    seed = secrets.randbelow(2**31) if wanted.seed is None else wanted.seed
+    sys.stdout.write(f"seed {seed}\n")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="turnfold-fault-", dir=wanted.folder) as folder:
+        run = Run(Path(folder), SHORT if wanted.short else LONG, seed)
+        for part in wanted.parts.split(","):
+            part_began = time.monotonic()
+            said = getattr(run, part)()
+            sys.stdout.write(f"{part}: {said} [{time.monotonic() - part_began:.0f} s]\n")
+            sys.stdout.flush()
+    for fault in run.wrong[:50]:
+        sys.stdout.write(f"WRONG {fault}\n")
+    verdict = "OK" if not run.wrong else f"FAILED: {len(run.wrong)} faults"
+    sys.stdout.write(f"{verdict} (seed {seed}, {time.monotonic() - began:.0f} s)\n")
+    return 1 if run.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

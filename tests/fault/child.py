@@ -1,0 +1,95 @@
+"""The process that chats until somebody kills it; says what it tries, what was acknowledged and what it was shown."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from graph.error import NotFoundError, TurnfoldError
+from graph.event import TurnFailed, TurnFinished
+from graph.service import ChatService, open_service
+from graph.settings import Settings
+from graph.view import TurnOptions
+from tests.fault.mark import Marker
+from tests.fault.model import TOOL_SIGN, working_models, working_tools
+from tests.fault.store import marked_stores
+
+_PATIENCE_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A message that was tried before a kill; whether it was acknowledged, its sender may not know."""
+
+    session_id: str
+    message_id: str
+
+
+def fault_settings(folder: Path, **changes: object) -> Settings:
+    """Settings of a server that waits for nothing long, so that many kills fit into a minute."""
+    values: dict[str, object] = {
+        "turnfold_data_dir": folder,
+        "model_window_tokens": 100_000,
+        "fold_wait_seconds": 0.2,
+        "fold_deadline_seconds": 1,
+        "turns_per_minute": 1_000_000,
+        "concurrent_turns": 1_000,
+    }
+    return Settings(_env_file=None, **{**values, **changes})  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+
+
+def question(message_id: str) -> str:
+    """A message that names its id; every other one has a tool called."""
+    sign = f" {TOOL_SIGN}" if int(message_id.rpartition("-")[2]) % 2 else ""
+    return (
+        f"{message_id}{sign}: 서버 이전은 10월 3일에 하기로 했고 담당자는 김민수입니다. 예산은 120만 원이며 "
+        "데이터베이스를 먼저 복제한 뒤에 트래픽을 옮기고, 이틀 동안은 옛 서버도 켜 두려고 합니다. "
+        "빠진 점이 있는지, 순서를 바꿀 곳이 있는지, 그리고 무엇을 먼저 알려야 하는지 하나씩 설명해 주세요."
+    )
+
+
+def chat(
+    folder: Path, name: str, sessions: Sequence[str], pending: Pending | None, marker: Marker, *, seed: int
+) -> None:
+    """Sends what is pending once more, then goes on and on, in one of the sessions at a time."""
+    draw = random.Random(seed)  # noqa: S311  # a test's dice
+    with open_service(
+        fault_settings(folder),
+        models=working_models(marker),
+        tools=working_tools(marker),
+        stores=marked_stores(marker),
+    ) as service:
+        if pending is not None:
+            say(service, pending, marker, draw)
+        for number in count(1):
+            say(service, Pending(draw.choice(sessions), f"{name}-{number}"), marker, draw)
+
+
+def say(service: ChatService, message: Pending, marker: Marker, draw: random.Random) -> None:
+    """Sends one message and follows its turn to the end."""
+    marker.say("try", message.session_id, message.message_id)
+    options = TurnOptions(compression_rate=draw.randrange(10, 51) / 100)
+    try:
+        with marker.phase("accept"):
+            number = service.send(
+                message.session_id,
+                question(message.message_id),
+                message_id=message.message_id,
+                options=options,
+                wait_seconds=_PATIENCE_SECONDS,
+            )
+        marker.say("ack", message.session_id, message.message_id, number)
+    except TurnfoldError as error:
+        marker.say("refused", message.session_id, message.message_id, error.code)
+        return
+    with contextlib.suppress(NotFoundError):  # known before, and its turn ran in the process that was killed
+        for event in service.follow(message.session_id, timeout_seconds=_PATIENCE_SECONDS):
+            if isinstance(event, TurnFinished) and event.turn == number:
+                marker.say("shown", message.session_id, number, event.message_id)
+            elif isinstance(event, TurnFailed) and event.turn == number:
+                marker.say("failed", message.session_id, number, event.code)

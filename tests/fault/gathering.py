@@ -1,0 +1,97 @@
+"""The faults and loads of several processes at once, a function each; it returns what was wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from graph.event import TurnFinished
+from tests.fault.check import Ledger, check_folder
+from tests.fault.child import question
+from tests.fault.mark import Marker
+from tests.fault.process import in_own_process, run_all
+from tests.fault.scenario import SESSION, serve
+
+_PATIENCE_SECONDS: Final = 300.0
+
+
+def same_id_at_once(folder: Path) -> list[str]:
+    """Eight processes send one message at once: it is one turn, and all of them are told its number."""
+
+    def work(marker: Marker) -> None:
+        with serve(folder) as service:
+            marker.say("same-1", service.send(SESSION, question("same-1"), message_id="same-1", wait_seconds=30))
+            time.sleep(0.2)  # whoever began it lets it end
+
+    return _judged(folder, run_all([work] * 8), told=["same-1 1"] * 8)
+
+
+def eight_on_a_fresh_file(folder: Path) -> list[str]:
+    """Eight processes start where there is no file yet, and each has a turn in the same session."""
+    heard = run_all([_sender(folder, [f"p{number}-1"], threads=1) for number in range(8)])
+    turns = sorted(int(line.split(" ")[1]) for lines in heard for line in lines)
+    return _judged(folder, heard) + ([] if turns == list(range(1, 9)) else [f"turns {turns}"])
+
+
+def crowd_in_one_session(folder: Path, *, turns: int) -> list[str]:
+    """Two processes of eight threads send to one session, all waiting: every turn is kept, in a valid order."""
+    halves = [[f"p{process}-{number}" for number in range(turns // 2)] for process in range(2)]
+    heard = run_all([_sender(folder, names, threads=8) for names in halves])
+    numbers = sorted(int(line.split(" ")[1]) for lines in heard for line in lines if not line.startswith("ended"))
+    return _judged(folder, heard) + ([] if numbers == list(range(1, turns + 1)) else [f"{len(numbers)} turns kept"])
+
+
+def many_sessions(folder: Path, *, sessions: int, turns: int) -> list[str]:
+    """Two processes of four threads have many turns in many sessions: none fails."""
+    each = turns // sessions
+
+    def worker(process: int) -> Callable[[Marker], None]:
+        def work(marker: Marker) -> None:
+            def talk(session_id: str) -> None:
+                for number in range(each):
+                    name = f"{session_id}-{number}"
+                    turn = service.send(session_id, question(name), message_id=name, wait_seconds=_PATIENCE_SECONDS)
+                    last = list(service.follow(session_id, timeout_seconds=_PATIENCE_SECONDS))[-1]
+                    if turn != number + 1 or not isinstance(last, TurnFinished):
+                        marker.say(f"turn {number + 1} of {session_id} ended as {type(last).__name__} {turn}")
+
+            with serve(folder) as service, ThreadPoolExecutor(4) as pool:
+                list(pool.map(talk, [f"s{number}" for number in range(process, sessions, 2)]))
+
+        return work
+
+    wrong = [line for lines in run_all([worker(0), worker(1)]) for line in lines]
+    # Of each session one turn more is had, and everything in it looked at.
+    ledger = Ledger({f"s{s}": {f"s{s}-{n}": n + 1 for n in range(each)} for s in range(sessions)})
+    return wrong + in_own_process(lambda: check_folder(folder, ledger))
+
+
+def _sender(folder: Path, names: Sequence[str], *, threads: int) -> Callable[[Marker], None]:
+    def work(marker: Marker) -> None:
+        def send(name: str) -> None:
+            turn = service.send(SESSION, question(name), message_id=name, wait_seconds=_PATIENCE_SECONDS)
+            marker.say(name, turn)
+
+        with serve(folder) as service:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(send, names))
+            list(service.follow(SESSION, timeout_seconds=_PATIENCE_SECONDS))
+
+    return work
+
+
+def _judged(folder: Path, heard: Sequence[Sequence[str]], told: Sequence[str] | None = None) -> list[str]:
+    """Checks the folder against what the processes were told."""
+    ledger = Ledger()
+    lines = [line for one in heard for line in one]
+    if told is not None and lines != told:
+        ledger.wrong.append(f"told {lines}")
+    for name, turn in (line.split(" ") for line in lines):
+        if name == "ended":
+            ledger.wrong.append(f"a process ended with {turn}")
+        else:
+            ledger.acknowledge(SESSION, name, int(turn))
+    return in_own_process(lambda: check_folder(folder, ledger))

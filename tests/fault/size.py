@@ -1,0 +1,58 @@
+"""How large the archive gets and how long a long session takes to open; the figures that must hold."""
+
+from __future__ import annotations
+
+import sqlite3
+import statistics
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from graph.service import ChatService
+from tests.fault.check import Ledger
+from tests.fault.scenario import say_all, serve
+
+LARGEST_SHARE: Final = 2.5
+SLOWEST_SHARE: Final = 1.5
+MESSAGE_BYTES: Final = 300
+_SHORT_TURNS: Final = 30
+_OPENINGS: Final = 15
+_SIZE: Final = """
+    SELECT sum(pgsize) FROM dbstat WHERE name = 'message'
+    OR name IN (SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'message')
+"""
+
+
+def archive_share(file: Path) -> tuple[float, float]:
+    """Returns the bytes of the archive with its indexes by those of the text in it, and that text's bytes a message."""
+    with closing(sqlite3.connect(file)) as connection:
+        (size_bytes,) = connection.execute(_SIZE).fetchone()
+        contents = [row[0] for row in connection.execute("SELECT json_extract(content, '$.data.content') FROM message")]
+    text_bytes = sum(len(text.encode()) for text in contents)
+    return size_bytes / text_bytes, text_bytes / len(contents)
+
+
+def opening_share(folder: Path, *, turns: int) -> float:
+    """Returns how much longer it takes to open a session of that many turns than one of 30, as the page opens it."""
+    seconds: dict[int, list[float]] = {}
+    with serve(folder) as service:
+        names = {count: f"turns-{count}" for count in (_SHORT_TURNS, turns)}
+        for count, session_id in names.items():
+            say_all(service, Ledger(), range(2, 2 * count + 1, 2), session_id)  # without tools: messages of full length
+        for _ in range(_OPENINGS):
+            for count, session_id in names.items():
+                began = time.perf_counter()
+                _open(service, session_id)
+                seconds.setdefault(count, []).append(time.perf_counter() - began)
+    return statistics.median(seconds[turns]) / statistics.median(seconds[_SHORT_TURNS])
+
+
+def _open(service: ChatService, session_id: str) -> None:
+    """Reads what the page reads of a session before it shows it."""
+    service.session(session_id)
+    service.live(session_id)
+    service.transcript(session_id)
+    service.records(session_id, last=20)
+    service.statistics(session_id)
+    service.gauge(session_id)

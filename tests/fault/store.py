@@ -1,0 +1,153 @@
+"""Real stores that mark their phases, or whose n-th write fails; know nothing of chats."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from sqlalchemy import event
+
+from graph.core.record import ArchivedMessage
+from graph.settings import Settings
+from graph.store.archive import Archive
+from graph.store.checkpoint import Checkpointer
+from graph.store.database import Database
+from graph.store.hold import Hold
+from graph.store.opening import Stores, open_stores
+from tests.fault.mark import Marker
+
+OpenStores = Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]]
+_WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+
+
+class MarkedArchive(Archive):
+    def __init__(self, database: Database, clock: Callable[[], datetime], marker: Marker) -> None:
+        super().__init__(database, clock=clock)
+        self._marker = marker
+
+    def append(
+        self,
+        hold: Hold,
+        *,
+        owner: str,
+        turn: int,
+        attempt: int,
+        messages: Sequence[AnyMessage],
+        measure: Callable[[AnyMessage], tuple[int, int]],
+    ) -> list[ArchivedMessage]:
+        with self._marker.phase("archive"):
+            return super().append(hold, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
+
+
+class MarkedCheckpointer(Checkpointer):
+    def __init__(self, connection: sqlite3.Connection, settings: Settings, marker: Marker) -> None:
+        super().__init__(connection, settings.checkpoint_path)
+        self._marker = marker
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        with self._marker.phase("checkpoint"):
+            return super().put(config, checkpoint, metadata, new_versions)
+
+    def prune_thread(self, thread_id: str, keep: int = 2) -> None:
+        with self._marker.phase("prune"):
+            super().prune_thread(thread_id, keep)
+
+
+def marked_stores(marker: Marker) -> OpenStores:
+    """Returns what `open_service` takes as `stores`."""
+
+    @contextmanager
+    def opened(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
+        with open_stores(settings, clock) as stores:
+            yield replace(
+                stores,
+                archive=MarkedArchive(stores.database, clock, marker),
+                checkpointer=MarkedCheckpointer(stores.checkpointer.conn, settings, marker),
+            )
+
+    return opened
+
+
+class Nth:
+    """Counts the writes of all connections; the one that is named fails, as a worn disk would make it.
+
+    Attributes:
+        count: How many there were so far.
+    """
+
+    def __init__(self, failing: int | None = None) -> None:
+        self.count = 0
+        self._failing = failing
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        with self._lock:
+            self.count += 1
+            if self.count == self._failing:
+                raise _refusal(sqlite3.SQLITE_IOERR, "SQLITE_IOERR")
+
+
+class Full:
+    """Refuses every write while it's on, as a full disk does."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+
+    def check(self) -> None:
+        if self.is_on:
+            raise _refusal(sqlite3.SQLITE_FULL, "SQLITE_FULL")
+
+
+def _refusal(code: int, name: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError(name)
+    error.sqlite_errorcode = code
+    error.sqlite_errorname = name
+    return error
+
+
+def failing_stores(fault: Nth | Full) -> OpenStores:
+    """Returns what `open_service` takes as `stores`: all is set up as ever, then each write is asked for."""
+
+    class FailingCursor(sqlite3.Cursor):
+        def execute(self, statement: str, parameters: Any = (), /) -> FailingCursor:  # noqa: ANN401  # the driver's signature
+            if statement.lstrip().upper().startswith(_WRITES):
+                fault.check()
+            return super().execute(statement, parameters)
+
+    class FailingConnection(sqlite3.Connection):
+        def cursor(self, factory: Any = FailingCursor) -> Any:  # noqa: ANN401  # the driver's signature
+            return super().cursor(factory)
+
+        def commit(self) -> None:
+            if self.in_transaction:
+                fault.check()
+            super().commit()
+
+    def use_ours(_dialect: object, _record: object, _words: object, names: dict[str, Any]) -> None:
+        names["factory"] = FailingConnection
+
+    @contextmanager
+    def opened(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
+        with open_stores(settings, clock) as stores:
+            event.listen(stores.database._reader, "do_connect", use_ours)  # noqa: SLF001  # the driver is the seam, not our code
+            stores.database.close()
+            connection = sqlite3.connect(settings.checkpoint_path, check_same_thread=False, factory=FailingConnection)
+            connection.execute("PRAGMA synchronous=FULL")
+            yield replace(stores, checkpointer=Checkpointer(connection, settings.checkpoint_path))
+            connection.close()
+
+    return opened
