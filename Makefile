@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store
+.PHONY: run test lint unit lock bench-store fault backup restore export import
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -21,6 +21,24 @@ unit: $(STAMP)
 
 bench-store: $(STAMP)
 	$(BIN)/python -m bench.store
+
+# Kills, locks, full disks and load for about a quarter of an hour; the last line sums up. SEED=<number> repeats a run.
+fault: $(STAMP)
+	$(BIN)/python -m tests.fault $(if $(SEED),--seed $(SEED))
+
+# Copies the database while it's in use; TO=<file> says where to. Back by restore FROM=<file>, with no server running.
+backup: $(STAMP)
+	$(BIN)/python -m graph.admin backup $(TO)
+
+restore: $(STAMP)
+	$(BIN)/python -m graph.admin restore $(FROM)
+
+# All sessions as JSON Lines, with every record and version: export TO=<file>, import FROM=<file>.
+export: $(STAMP)
+	$(BIN)/python -m graph.admin export $(TO)
+
+import: $(STAMP)
+	$(BIN)/python -m graph.admin import $(FROM)
 
 $(STAMP): requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Turnfold needs Python 3.11 or newer")'
