@@ -140,7 +140,7 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 
 def _encode(message: AnyMessage) -> str:
-    """Writes the message as JSON without what a new one has anyway: Hangul as it is, not as escapes of twice its size."""
+    """Writes the message as JSON without what a new one has anyway; Hangul as it is, as escapes take twice the room."""
     plain = {"type": message.type, "data": message.model_dump(exclude_defaults=True)}
     content = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     try:

@@ -125,13 +125,14 @@ def open_database(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc
 def _set_up(database: Database, path: Path, busy_timeout_seconds: float) -> None:
     with database.read() as connection:
         revision = _read_revision(connection, path)
-    use_write_ahead_log(path, busy_timeout_seconds)
-    if revision == HEAD_REVISION:
-        return
-    from graph.store.upgrade import upgrade  # noqa: PLC0415  # Alembic takes longer to import than the rest of the start
+    if revision != HEAD_REVISION:
+        from graph.store.upgrade import upgrade  # noqa: PLC0415  # Alembic is slower to import than all the rest
 
-    with database.write() as connection:
-        upgrade(connection, revision, path)
+        with database.write() as connection:
+            upgrade(connection, revision, path)
+    database.close()  # a connection of before would go on reporting the old mode
+    # Last, as it changes the file: one that isn't ours to use stays as it is.
+    use_write_ahead_log(path, busy_timeout_seconds)
 
 
 def _read_revision(connection: Connection, path: Path) -> str | None:

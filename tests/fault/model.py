@@ -24,7 +24,7 @@ from graph.tool.context import ToolContext
 from tests.fault.mark import Marker
 
 ANSWER: Final = (
-    "서버 이전은 순서대로 하면 됩니다. 데이터베이스를 먼저 복제하고, 그다음 트래픽을 조금씩 옮기고, 마지막에 확인합니다. "
+    "서버 이전은 순서대로 하면 됩니다. 데이터베이스를 먼저 복제하고, 그다음 트래픽을 옮기고, 마지막에 확인합니다. "
     "예산 120만 원 안에서 이틀이면 되고, 지켜볼 사람 한 사람이 있으면 충분하고, 알릴 곳에는 하루 전에 알리면 됩니다"
 )
 TOOL_SIGN: Final = "[tool]"

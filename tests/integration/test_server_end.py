@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.fake.chat import question
+from tests.fake.openai_reply import hang
+from tests.fake.openai_server import FakeOpenAI
+
+ROOT = Path(__file__).resolve().parents[2]
+KEY = "sk-scripted-key-of-the-tests"
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def served(script: str, folder: Path, url: str, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    port = free_port()
+    environment = {
+        **{name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")},
+        "OPENAI_BASE_URL": url,
+        "OPENAI_API_KEY": KEY,
+        "CHAT_MODEL": "scripted-model",
+        "TURNFOLD_DATA_DIR": str(folder),
+        "TURNFOLD_TEST_MESSAGE": question(1),
+    }
+    words = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true", f"--server.port={port}"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            yield process, port
+        finally:
+            process.kill()
+            process.wait()
+
+
+def ask_health(port: int, process: subprocess.Popen[bytes], *, patience_seconds: float = 60) -> tuple[int, str]:
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+                return answer.status, json.load(answer)["status"]
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)["status"]
+        except OSError:
+            assert process.poll() is None, "the server ended"
+            assert time.monotonic() < deadline, "the server does not answer"
+            time.sleep(0.1)
+
+
+def rows(folder: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(folder / "turnfold.db")) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_told_to_end_keeps_its_running_turn_as_stopped(
+    server: FakeOpenAI, tmp_path: Path, number: signal.Signals
+) -> None:
+    server.script(hang("여기까지는 들었습니다."))
+    folder, log = tmp_path / "data", tmp_path / "log"
+    with served("tests/fake/served_turn.py", folder, server.url, log) as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+        server.wait_until(lambda fake: fake.open_count == 1)
+        time.sleep(0.3)
+        process.send_signal(number)
+        process.wait(15)
+    assert rows(folder, "SELECT status, partial_text FROM turn") == [("stopped", "여기까지는 들었습니다.")]
+    assert rows(folder, "SELECT expires_at FROM lease") == [(None,)]
+    written = log.read_text()
+    assert "session=served turn=1" in written
+    assert question(1)[:20] not in written
+    assert KEY not in written
+
+
+def test_health_says_when_the_database_is_gone(server: FakeOpenAI, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with served("app.py", folder, server.url, tmp_path / "log") as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+        with closing(sqlite3.connect(folder / "turnfold.db")) as connection:
+            connection.execute("ALTER TABLE session RENAME TO elsewhere")
+        assert ask_health(port, process) == (503, "database")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"my diary, " * 1_000, "not_a_database"), (None, "newer_database")],
+    ids=["no-database", "newer"],
+)
+def test_a_file_that_cannot_be_used_ends_the_start_with_one_sentence(
+    server: FakeOpenAI, tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    folder, log = tmp_path / "data", tmp_path / "log"
+    folder.mkdir()
+    file = folder / "turnfold.db"
+    if content is None:
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
+            connection.execute("INSERT INTO alembic_version VALUES ('9999')")
+    else:
+        file.write_bytes(content)
+    before = file.read_bytes()
+    with served("app.py", folder, server.url, log) as (process, _):
+        assert process.wait(60) != 0
+    written = log.read_text()
+    assert f"Turnfold can't start: {told}: {file}" in written
+    assert "Traceback" not in written
+    assert file.read_bytes() == before
