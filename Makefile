@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store fault backup restore export import
+.PHONY: run test lint unit lock bench-store bench-context fault backup restore export import
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -21,6 +21,12 @@ unit: $(STAMP)
 
 bench-store: $(STAMP)
 	$(BIN)/python -m bench.store
+
+# What only the bench needs (its peers, the plot) is installed here, not by the two commands.
+bench-context: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	$(BIN)/python -m bench.context
 
 # Kills, locks, full disks and load for about a quarter of an hour; the last line sums up. SEED=<number> repeats a run.
 fault: $(STAMP)

@@ -237,7 +237,8 @@ class Folder:
             order.source_tokens,
             order.target_chars,
             label_of(order.turns),
-            user_language(order.messages),
+            # Picked sentences are the source's own words, in whichever languages these are.
+            None if isinstance(plan.summariser, ExtractiveSummariser) else user_language(order.messages),
             is_bound=order.is_bound,
             max_tokens=order.max_tokens,
         )

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Final
 
 from langchain_core.messages import HumanMessage
 
-from graph.core.adopt import MAX_SHARE, label_of
+from graph.core.adopt import label_of
 from graph.core.record import Record
 from graph.core.standing import FoldOrder
 from graph.core.strategy.limit import Limits
+
+# Short records would else make merged ones of nearly their own size, and the input would grow by levels.
+_MERGED_SHARE: Final = 0.28
+_DENSITY_MARGIN: Final = 0.95
 
 
 def merge_order(in_force: Sequence[Record], rate: float, limits: Limits) -> FoldOrder | None:
@@ -36,6 +41,7 @@ def _order(sources: Sequence[Record], rate: float, merged_tokens: int) -> FoldOr
     texts = [label_of(record.turns) + record.summary for record in sources]
     chars = sum(len(text) for text in texts)
     tokens = sum(record.summary_tokens for record in sources)
+    max_tokens = min(merged_tokens, max(1, int(tokens * _MERGED_SHARE)))
     return FoldOrder(
         kind="merge",
         level=sources[0].level + 1,
@@ -47,8 +53,7 @@ def _order(sources: Sequence[Record], rate: float, merged_tokens: int) -> FoldOr
         original_chars=sum(record.original_chars for record in sources),
         source_chars=chars,
         source_tokens=tokens,
-        # A draft may be a quarter over its target and should still be within the bound.
-        target_chars=max(1, int(merged_tokens / MAX_SHARE * chars / max(1, tokens))),
+        target_chars=max(1, int(max_tokens * _DENSITY_MARGIN * chars / max(1, tokens))),
         rate=rate,
         sources=tuple(record.id for record in sources),
         style="merge",
@@ -56,6 +61,6 @@ def _order(sources: Sequence[Record], rate: float, merged_tokens: int) -> FoldOr
         covered_message_count=sum(record.covered_message_count for record in sources),
         covered_token_count=sum(record.covered_token_count for record in sources),
         is_bound=True,
-        max_tokens=merged_tokens,
+        max_tokens=max_tokens,
         is_waited=False,
     )

@@ -23,7 +23,7 @@ _SOURCE_SHARE: Final = 0.75
 _PROMPT_TOKENS: Final = 1_000
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 _GENERATORS: Final = (summary_generator, merge_generator, rolling_generator, compaction_generator)
-_PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, str | None], str]]] = {
+PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, str | None], str]]] = {
     "plain": summary_generator.get_prompt,
     "merge": merge_generator.get_prompt,
     "rolling": rolling_generator.get_prompt,
@@ -148,7 +148,7 @@ class ModelSummariser:
         drafts = []
         for part, size in zip(parts, sizes, strict=True):
             share = size / sum(sizes) if sum(sizes) else 1.0
-            prompt = _PROMPTS[style](part, max(1, int(target_chars * share)), feedback, language)
+            prompt = PROMPTS[style](part, max(1, int(target_chars * share)), feedback, language)
             request: list[BaseMessage] = [HumanMessage(prompt)]
             if style == "structured":
                 request.insert(0, SystemMessage(compaction_generator.SYSTEM_LINE))

@@ -1,0 +1,109 @@
+"""Counts what a contender sends, exactly (o200k), and what of it a provider's cache would hold; knows no strategy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from os.path import commonprefix
+from typing import Any, Final
+
+from bpe_openai import get_encoding
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+CACHED_PRICE: Final = 0.1
+OUTPUT_PRICE: Final = 4.0
+SMALL_MODEL_PRICE: Final = 0.1
+
+Costs = tuple[float, float, float]
+
+
+@lru_cache(maxsize=1)
+def _encoding() -> Any:  # noqa: ANN401  # the library has no types
+    return get_encoding("o200k_base")
+
+
+@lru_cache(maxsize=65_536)
+def count_tokens(text: str) -> int:
+    """Counts the tokens of a text, exactly."""
+    return len(_encoding().encode_ordinary(text))
+
+
+def render(message: BaseMessage) -> str:
+    """Renders a message as the text whose tokens count: its words, its tool calls, its role."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    called = [json.dumps({"name": c["name"], "args": c["args"]}, ensure_ascii=False) for c in calls]
+    role = "tool" if isinstance(message, ToolMessage) else message.type
+    return "\n".join([f"<{role}>", message.text, *called])
+
+
+def count_messages(messages: Iterable[BaseMessage]) -> int:
+    """Counts the tokens of messages; the token counter that the peers are given."""
+    return sum(count_tokens(render(message)) for message in messages)
+
+
+@dataclass
+class Meter:
+    """Sums up one contender's run.
+
+    Attributes:
+        sent_by_turn: Tokens of each turn's largest call.
+        costs_by_turn: What the run had cost by the end of each turn, see `costs`.
+        seconds: Time that the contender itself took, without the model.
+    """
+
+    sent_by_turn: list[int] = field(default_factory=list)
+    costs_by_turn: list[Costs] = field(default_factory=list)
+    sent_tokens: int = 0
+    unchanged_tokens: int = 0
+    answer_tokens: int = 0
+    summary_in_tokens: int = 0
+    summary_out_tokens: int = 0
+    seconds: float = 0.0
+    _before: list[str] = field(default_factory=list)
+
+    def call(self, turn: int, messages: Sequence[BaseMessage], answer: BaseMessage) -> str:
+        """Counts one model call; returns the input as one text."""
+        now = [render(message) for message in messages]
+        sent = sum(map(count_tokens, now))
+        self.sent_tokens += sent
+        self.unchanged_tokens += _unchanged(self._before, now)
+        self.answer_tokens += count_tokens(render(answer))
+        self._before = now
+        if len(self.sent_by_turn) < turn:
+            self.sent_by_turn.append(0)
+        self.sent_by_turn[turn - 1] = max(self.sent_by_turn[turn - 1], sent)
+        return "\n".join(now)
+
+    def end_turn(self) -> None:
+        """Marks the end of a turn."""
+        self.costs_by_turn.append(self.costs)
+
+    def summary(self, prompt: str, draft: str) -> None:
+        """Counts one call of the summary model."""
+        self.summary_in_tokens += count_tokens(prompt)
+        self.summary_out_tokens += count_tokens(draft)
+
+    @property
+    def unchanged_share(self) -> float:
+        """The share of the tokens sent that is an unchanged prefix of the call before."""
+        return self.unchanged_tokens / max(1, self.sent_tokens)
+
+    @property
+    def costs(self) -> Costs:
+        """What the run costs, in input tokens: with a cache, with a cache and a small summary model, with none."""
+        fresh = self.sent_tokens - self.unchanged_tokens
+        cached = fresh + CACHED_PRICE * self.unchanged_tokens + OUTPUT_PRICE * self.answer_tokens
+        summaries = self.summary_in_tokens + OUTPUT_PRICE * self.summary_out_tokens
+        plain = self.sent_tokens + OUTPUT_PRICE * self.answer_tokens
+        return cached + summaries, cached + SMALL_MODEL_PRICE * summaries, plain + summaries
+
+
+def _unchanged(before: Sequence[str], now: Sequence[str]) -> int:
+    tokens = 0
+    for old, new in zip(before, now, strict=False):
+        if old != new:
+            return tokens + count_tokens(commonprefix([old, new]))  # noqa: RUF071  # characters are what is compared
+        tokens += count_tokens(new)
+    return tokens

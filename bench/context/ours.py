@@ -1,0 +1,137 @@
+"""Drives our strategies, the pure parts of the product with the archive's semantics, over a script; no database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from langchain_core.messages import AnyMessage
+
+from bench.context.measure import Meter
+from bench.context.script import ScriptedTurn
+from graph.core.adopt import Source, feedback_on, judge, label_of
+from graph.core.assembly import SystemPart
+from graph.core.extract import extract_summary
+from graph.core.record import ArchivedMessage, Record, to_entry
+from graph.core.standing import FoldOrder, Standing
+from graph.core.strategy.base import Strategy
+from graph.core.token import estimate_tokens, measure
+from graph.model.summariser import PROMPTS
+from prompt.system import chat
+
+_BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_TRIES: Final = 2
+
+OnInput = Callable[[int, str], None]
+
+
+class OurRun:
+    """One session under one strategy. Folds are made when an answer is out and adopted when the next turn begins."""
+
+    def __init__(self, strategy: Strategy, *, rate: float = 0.3) -> None:
+        self.meter = Meter()
+        self.in_force: list[Record] = []
+        self.first_turn_merges = 0
+        self._strategy = strategy
+        self._rate = rate
+        self._archive: list[ArchivedMessage] = []
+        self._system = SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
+        self._made = 0
+
+    def play(self, script: Sequence[ScriptedTurn], on_input: OnInput) -> None:
+        """Runs the whole chat; tells each turn's last input."""
+        for turn in script:
+            began = time.perf_counter()
+            for order in self._strategy.orders(self.standing(turn.number - 1)):
+                self._fold(order)
+            history = [to_entry(record) for record in self.in_force]
+            self.meter.seconds += time.perf_counter() - began
+            self._say(turn, turn.messages[0])
+            for reply in turn.messages[1:]:
+                if reply.type == "ai":
+                    began = time.perf_counter()
+                    built = self._strategy.assemble(self._system, history, self._working(turn), tool_schema="", note="")
+                    self.meter.seconds += time.perf_counter() - began
+                    text = self.meter.call(turn.number, built.messages, reply)
+                self._say(turn, reply)
+            self.meter.end_turn()
+            on_input(turn.number, text)
+
+    def standing(self, complete_turns: int) -> Standing:
+        """Returns how the session stands."""
+        covered_to = self.in_force[-1].to_position if self.in_force else 0
+        return Standing(complete_turns, tuple(self.in_force), self._archive[covered_to:], self._rate)
+
+    def _working(self, turn: ScriptedTurn) -> list[AnyMessage]:
+        """Returns what `graph.node.working` would: the working set, or the last turns whole."""
+        if self._strategy.whole_turns is None:
+            return [entry.message for entry in self.standing(turn.number - 1).raw]
+        first = turn.number - self._strategy.whole_turns
+        newest = self._archive[-4 * (self._strategy.whole_turns + 1) :]
+        return [entry.message for entry in newest if entry.turn >= first]
+
+    def _say(self, turn: ScriptedTurn, message: AnyMessage) -> None:
+        chars, tokens = measure(message)
+        self._archive.append(
+            ArchivedMessage(len(self._archive) + 1, turn.number, 1, message, chars, tokens, _BEGINNING)
+        )
+
+    def _fold(self, order: FoldOrder) -> None:
+        """Makes, judges and adopts one fold as the product does; what isn't adopted is tried again with the next."""
+        source = Source(
+            order.messages,
+            order.source_chars,
+            order.source_tokens,
+            order.target_chars,
+            label_of(order.turns),
+            None,  # picked sentences are the source's own words, in whichever languages these are
+            is_bound=order.is_bound,
+            max_tokens=order.max_tokens,
+        )
+        drafts: list[str] = []
+        feedback = ""
+        for _ in range(_TRIES):
+            draft = extract_summary(order.messages, order.target_chars)
+            self.meter.summary(
+                PROMPTS[order.style](order.messages, order.target_chars, feedback, source.language), draft
+            )
+            drafts.append(draft)
+            feedback = feedback_on(draft, source)
+            if not feedback:
+                break
+        verdict = judge(drafts, source)
+        if verdict.text:
+            self._adopt(order, verdict.text, is_verbatim=verdict.is_verbatim)
+
+    def _adopt(self, order: FoldOrder, text: str, *, is_verbatim: bool) -> None:
+        self._made += 1
+        self.first_turn_merges += order.kind == "merge" and 1 in order.turns
+        record = Record(
+            id=f"r{self._made}",
+            thread_id="bench",
+            turns=order.turns,
+            turn_length=len(order.turns),
+            original_chars=order.original_chars,
+            summary_chars=len(text),
+            compression_rate=order.rate,
+            summary=text,
+            kind="verbatim" if is_verbatim else order.kind,
+            level=order.level,
+            from_position=order.from_position,
+            to_position=order.to_position,
+            status="COMPLETED",
+            outcome="compressed",
+            created_at=_BEGINNING,
+            model="extractive",
+            target_chars=order.target_chars,
+            source_key="",
+            source_tokens=order.source_tokens,
+            summary_tokens=estimate_tokens(label_of(order.turns) + text),
+            sources=order.sources,
+            version=order.version,
+        )
+        gone = set(order.sources)
+        kept = [old for old in self.in_force if old.id not in gone]
+        self.in_force = sorted([*kept, record], key=lambda entry: entry.from_position)

@@ -1,0 +1,150 @@
+"""Runs every contender over the script and keeps the figures at 50, 200 and 1,000 turns; knows no words of a report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from bench.context.measure import Costs, Meter
+from bench.context.ours import OurRun
+from bench.context.peers import Contender, FullHistory, Langmem, Middleware, Trimmed, play
+from bench.context.script import ScriptedTurn
+from graph.core.strategy.limit import Limits
+from graph.core.strategy.registry import build_strategies
+
+CHECKPOINTS: Final = (50, 200, 1_000)
+OUR_NAMES: Final = ("interval", "rolling", "compaction", "window")
+FULL: Final = "full history"
+QUARTILES: Final = 4
+_SAMPLED_SHARE: Final = 0.1
+_FACT: Final = re.compile(r"[A-Z]{2}-\d{7}")
+_BUDGETS: Final = (8_000, 16_000)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one contender had come to after so many turns.
+
+    Attributes:
+        kept: Share of the planted facts in the input, averaged over the last tenth of the turns.
+        kept_by_age: The same by age, the oldest quarter of the facts first.
+        own_ms: Its own time per turn.
+    """
+
+    turns: int
+    sent_tokens: int
+    largest_tokens: int
+    unchanged_share: float
+    summary_in_tokens: int
+    summary_out_tokens: int
+    costs: Costs
+    kept: float
+    kept_by_age: tuple[float, ...]
+    own_ms: float
+
+
+@dataclass
+class Run:
+    """One contender over one script.
+
+    Attributes:
+        at: Its figures by number of turns.
+        records_at_50: With interval: how many records were in force when turn 50 was sent.
+        first_turn_merges: With interval: how often turn 1 was summarised again.
+    """
+
+    name: str
+    answer_chars: int
+    meter: Meter
+    at: dict[int, Figures] = field(default_factory=dict)
+    records_at_50: int = 0
+    first_turn_merges: int = 0
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it's a strategy of ours."""
+        return self.name in OUR_NAMES
+
+
+def run_all(script: Sequence[ScriptedTurn], answer_chars: int, told: Callable[[Run], None]) -> list[Run]:
+    """Runs all contenders over one script; `told` hears of each that's done."""
+    runs = []
+    for name in OUR_NAMES:
+        runs.append(_run_ours(name, script, answer_chars))
+        told(runs[-1])
+    for name in _peers(Meter()):
+        meter = Meter()
+        run = Run(name, answer_chars, meter)
+        play(_peers(meter)[name], meter, script, _Watch(run, script))
+        runs.append(run)
+        told(run)
+    return runs
+
+
+def _run_ours(name: str, script: Sequence[ScriptedTurn], answer_chars: int) -> Run:
+    strategies = build_strategies(Limits(), default_name=name, is_enabled=True)
+    ours = OurRun(strategies.default)
+    run = Run(name, answer_chars, ours.meter)
+    watch = _Watch(run, script)
+
+    def on_input(turn: int, text: str) -> None:
+        if turn == CHECKPOINTS[0]:
+            run.records_at_50 = len(ours.in_force)
+        watch(turn, text)
+
+    ours.play(script, on_input)
+    run.first_turn_merges = ours.first_turn_merges
+    return run
+
+
+def _peers(meter: Meter) -> dict[str, Contender]:
+    made: dict[str, Contender] = {FULL: FullHistory()}
+    for budget in _BUDGETS:
+        size = f"{budget // 1_000}k"
+        made[f"SummarizationMiddleware {size}"] = Middleware(budget, meter)
+        made[f"langmem {size}"] = Langmem(budget, meter)
+        made[f"trim_messages {size}"] = Trimmed(budget)
+    return made
+
+
+class _Watch:
+    """Looks at each turn's last input for the planted facts, and keeps the figures at the checkpoints."""
+
+    def __init__(self, run: Run, script: Sequence[ScriptedTurn]) -> None:
+        self._run = run
+        self._facts = [turn.fact for turn in script]
+        self._kept: dict[int, list[list[float]]] = {turns: [] for turns in CHECKPOINTS}
+
+    def __call__(self, turn: int, text: str) -> None:
+        wanted = [turns for turns in CHECKPOINTS if turns * (1 - _SAMPLED_SHARE) < turn <= turns]
+        if wanted:
+            found = set(_FACT.findall(text))
+            for turns in wanted:
+                self._kept[turns].append(_by_age(self._facts[:turn], found))
+        if turn in CHECKPOINTS:
+            self._run.at[turn] = self._figures(turn)
+
+    def _figures(self, turns: int) -> Figures:
+        meter, samples = self._run.meter, self._kept[turns]
+        by_age = tuple(sum(column) / len(samples) for column in zip(*samples, strict=True))
+        return Figures(
+            turns=turns,
+            sent_tokens=meter.sent_tokens,
+            largest_tokens=max(meter.sent_by_turn),
+            unchanged_share=meter.unchanged_share,
+            summary_in_tokens=meter.summary_in_tokens,
+            summary_out_tokens=meter.summary_out_tokens,
+            costs=meter.costs,
+            kept=sum(by_age) / len(by_age),
+            kept_by_age=by_age,
+            own_ms=1_000 * meter.seconds / turns,
+        )
+
+
+def _by_age(facts: Sequence[str], found: set[str]) -> list[float]:
+    edges = [len(facts) * quarter // QUARTILES for quarter in range(QUARTILES + 1)]
+    parts = [facts[first:last] for first, last in pairwise(edges)]
+    return [sum(fact in found for fact in part) / max(1, len(part)) for part in parts]

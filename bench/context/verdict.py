@@ -1,0 +1,62 @@
+"""What must hold of the figures, line by line; knows nothing of how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from bench.context.run import FULL, Run
+
+VIEWS: Final = ("with a cache, one model", "with a cache, small summary model", "no cache")
+_EARLY_TURNS: Final = 300
+_MOST_GROWTH: Final = 1.2
+_MOST_MERGES: Final = 3
+_LEAST_UNCHANGED: Final = 0.85
+_SEED_RECORDS: Final = 16
+_COMPARED_TURNS: Final = (200, 1_000)
+
+
+def check(runs: Sequence[Run]) -> list[tuple[bool, str]]:
+    """Returns every requirement with whether it's met."""
+    return [line for run in runs if run.name == "interval" for line in _of_interval(run, runs)]
+
+
+def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
+    size = f"{run.answer_chars} characters"
+    early, late = max(run.meter.sent_by_turn[: _EARLY_TURNS - 1]), max(run.meter.sent_by_turn[_EARLY_TURNS - 1 :])
+    yield (
+        late <= _MOST_GROWTH * early,
+        (f"{size}: largest input of turns 300-1,000 is {late / early:.2f} x that before ({late:,} / {early:,} tokens)"),
+    )
+    yield run.first_turn_merges <= _MOST_MERGES, f"{size}: turn 1 was re-summarised {run.first_turn_merges} times"
+    yield run.records_at_50 == _SEED_RECORDS, f"{size}: {run.records_at_50} records in force at turn 50"
+    share = run.at[200].unchanged_share
+    yield share >= _LEAST_UNCHANGED, f"{size}: {share:.1%} of the tokens sent in 200 turns are an unchanged prefix"
+    for turns in _COMPARED_TURNS:
+        for view, words in enumerate(VIEWS):
+            better = [peer.name for peer in runs if _is_better(peer, run, turns, view)]
+            yield (
+                not better,
+                (
+                    f"{size}, {turns:,} turns, {words}: cheaper and keeping more than interval: "
+                    f"{', '.join(better) or 'none'}"
+                ),
+            )
+
+
+def _is_better(peer: Run, interval: Run, turns: int, view: int) -> bool:
+    if peer.is_ours or peer.answer_chars != interval.answer_chars:
+        return False
+    theirs, mine = peer.at[turns], interval.at[turns]
+    return theirs.costs[view] < mine.costs[view] and theirs.kept > mine.kept
+
+
+def pays_from(runs: Sequence[Run], name: str, answer_chars: int, view: int) -> int | None:
+    """Returns the turn from which on a strategy has cost less than the full history for good; None if never."""
+    mine, full = (
+        next(run for run in runs if (run.name, run.answer_chars) == (wanted, answer_chars)) for wanted in (name, FULL)
+    )
+    pairs = zip(mine.meter.costs_by_turn, full.meter.costs_by_turn, strict=True)
+    dearer = [turn for turn, (a, b) in enumerate(pairs, start=1) if a[view] > b[view]]
+    last = dearer[-1] if dearer else 0
+    return None if last == len(full.meter.costs_by_turn) else last + 1
