@@ -35,6 +35,7 @@ KOREAN: Final = {
     "recap": "지금까지의 이야기를 정리하면 이렇습니다.",
     "cannot_write": "새로운 글을 지어내거나 바깥 지식을 가져오지는 못합니다. 그런 요청에는 실제 모델이 필요합니다.",
     "table": "대화에 나온 것을 표로 정리했습니다.",
+    "table_head": "내용, 출처",
     "time": (
         "지금 {place}{topic} {year}년 {month}월 {day}일 {weekday} {half} {hour}시 {minute}분입니다. ({zone}, {offset})"
     ),
@@ -76,6 +77,7 @@ ENGLISH: Final = {
     "recap": "Here is our conversation so far.",
     "cannot_write": "I can't write new text or bring in outside knowledge. That takes a real model.",
     "table": "Here is what was said, as a table.",
+    "table_head": "What was said, Where",
     "time": "In {place} it is {clock} on {weekday}, {date}. ({zone}, {offset})",
     "no_clock": "I can't look at the clock in this answer. Please ask once more.",
     "tool_said": "This is what the tool returned.",

@@ -131,8 +131,8 @@ def _table(question: str, passages: Sequence[Passage], language: Language) -> st
     chosen = [p for p in passages if p in relevant] if len(relevant) >= _LEAST_ROWS else passages[-_TABLE_ROWS:]
     if not chosen:
         return say["nothing_known"]
-    head = ("내용", "출처") if language == "ko" else ("What was said", "Where")
-    rows = [f"| {_cell(p.text)} | {label_source(language, p.turns).strip('()')} |" for p in chosen]
+    head = say["table_head"].split(", ")
+    rows = [f"| {_cell(p.text)} | {label_source(language, p.turns)} |" for p in chosen]
     return "\n".join([say["table"], "", f"| {head[0]} | {head[1]} |", "| --- | --- |", *rows])
 
 

@@ -137,3 +137,9 @@ def test_any_text_is_taken(text: str, target_chars: int) -> None:
     summary = extract_summary([HumanMessage(text)], target_chars)
     assert len(summary) <= max(1, target_chars)
     assert "\n" not in summary
+
+
+def test_the_offline_models_own_table_adds_nothing() -> None:
+    table = "| 내용 | 출처 |\n| --- | --- |\n| 예산은 320만 원입니다. | (1-3턴 요약에서) |"
+    said: list[AnyMessage] = [HumanMessage("마감은 10월 14일로 정했습니다."), AIMessage(table)]
+    assert extract_summary(said, 40) == "마감은 10월 14일로 정했습니다."
