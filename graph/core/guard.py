@@ -20,6 +20,7 @@ _SUMMARY_SHARE: Final = 4
 _MIN_SUMMARY_TOKENS: Final = 200
 _VERBATIM_SHARE: Final = 0.3
 _MIN_RESULT_CHARS: Final = 200
+_NOTE_TOKENS: Final = 40
 
 
 def guard_order(standing: Standing, limit_tokens: int) -> FoldOrder | None:
@@ -97,7 +98,7 @@ def cut_results(messages: Sequence[AnyMessage], excess_tokens: int) -> list[AnyM
             break
         text = text_of(cut[index])
         tokens = estimate_tokens(text)
-        share = max(0.0, 1 - excess_tokens / max(1, tokens))
+        share = max(0.0, 1 - (excess_tokens + _NOTE_TOKENS) / max(1, tokens))
         keep = max(_MIN_RESULT_CHARS, int(len(text) * share))
         if keep >= len(text):
             continue

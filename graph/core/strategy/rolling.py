@@ -56,7 +56,9 @@ class RollingStrategy:
                 original_chars=sum(r.original_chars for r in old) + sum(entry.chars for entry in new),
                 source_chars=chars,
                 source_tokens=tokens,
-                target_chars=min(SUMMARY_CHARS, int(SUMMARY_TOKENS * _DENSITY_MARGIN * chars / max(1, tokens))),
+                target_chars=max(
+                    1, min(SUMMARY_CHARS, int(SUMMARY_TOKENS * _DENSITY_MARGIN * chars / max(1, tokens)), chars // 2)
+                ),
                 rate=standing.rate,
                 sources=tuple(r.id for r in old),
                 style="rolling",

@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from graph.event import TurnFinished
+from graph.service import open_service
+from graph.settings import Settings
+from tests.fake.body import content_of, roles
+from tests.fake.chat import Chat, names, question
+from tests.fake.openai_reply import failure, hang, slowed, text
+from tests.fake.openai_responder import answer_body
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+Start = Callable[..., Chat]
+
+
+@pytest.fixture
+def start(make_settings: MakeSettings) -> Iterator[Start]:
+    """Opens a service with these settings and begins a session; again with an id, it goes on in that one."""
+    with ExitStack() as stack:
+
+        def begin(session_id: str = "", **changes: object) -> Chat:
+            stack.close()
+            values = {"context_strategy": "rolling", "app_context_threshold": 500, **changes}
+            return Chat(stack.enter_context(open_service(make_settings(**values))), session_id)
+
+        yield begin
+
+
+def sent(server: FakeOpenAI, index: int = -1) -> str:
+    """The one user message of a chat call."""
+    body = server.bodies("chat")[index]
+    assert roles(body) == ["system", "user"]
+    return content_of(body["messages"][1])
+
+
+def prompts(server: FakeOpenAI) -> list[str]:
+    return [content_of(body["messages"][-1]) for body in server.bodies("summary")]
+
+
+def row(chat: Chat, columns: str) -> list[tuple[object, ...]]:
+    return chat.rows(f"SELECT {columns} FROM record WHERE session_id = ? ORDER BY sequence", chat.session_id)  # noqa: S608  # columns are the test's own
+
+
+def test_edge_case_first_and_second_message(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    chat.say(question(1))
+    assert sent(server) == question(1)
+    chat.say(question(2))
+    assert sent(server).startswith(f"[RECENT MESSAGES]\nUSER: {question(1)}\nASSISTANT: ")
+    assert sent(server).endswith(f"[CURRENT MESSAGE]\n{question(2)}")
+
+
+def test_a_long_chat_sends_summary_recent_messages_and_the_current_one_in_one_message(
+    start: Start, server: FakeOpenAI
+) -> None:
+    chat = start()
+    chat.ask(1, 6)
+    text_sent = sent(server)
+    assert text_sent.startswith("[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n")
+    assert text_sent.endswith(f"[CURRENT MESSAGE]\n{question(6)}")
+    (record,) = chat.service.records(chat.session_id)
+    assert record.summary in text_sent
+
+
+def test_the_summary_is_asked_for_as_the_seed_says(start: Start, server: FakeOpenAI) -> None:
+    chat = start(chat_summary_model="a-small-model")
+    chat.ask(1, 4)
+    body = server.bodies("summary")[0]
+    assert body["model"] == "a-small-model"
+    assert body.get("max_tokens", body.get("max_completion_tokens")) == 1_024
+    assert prompts(server)[0].startswith("Summarize the following conversation concisely")
+    assert "Conversation:\n[user] 질문 1번" in prompts(server)[0]
+    assert chat.service.settings.fold_deadline_seconds == 60
+
+
+def test_versions_grow_from_the_summary_before_and_the_new_messages(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    chat.ask(1, 10)
+    rows = row(chat, "version, status, from_position, to_position, covered_until_message_id, covered_message_count")
+    assert len(rows) >= 3
+    assert [version for version, *_ in rows] == list(range(1, len(rows) + 1))
+    assert {status for _, status, *_ in rows} == {"COMPLETED"}
+    for _, _, first, last, until, count in rows:
+        ids = chat.rows("SELECT message_id FROM message WHERE session_id = ? ORDER BY position", chat.session_id)
+        assert (first, count) == (1, last)
+        assert ids[int(str(last)) - 1] == (until,)
+    first_summary = chat.rows("SELECT summary FROM record WHERE version = 1")[0][0]
+    second = prompts(server)[1]
+    assert f"Previous summary:\n{first_summary}\n\nNew messages since last summary:\n" in second
+    assert "[user] 질문 1번" not in second.partition("New messages since last summary:")[2]
+
+
+def test_each_message_is_kept_with_its_tokens_and_records_add_them_up(start: Start) -> None:
+    chat = start()
+    chat.ask(1, 4)
+    ((last, covered_tokens),) = row(chat, "to_position, covered_token_count")
+    total = chat.rows("SELECT sum(tokens), min(tokens) FROM message WHERE position <= ?", last)
+    assert total[0][0] == covered_tokens
+    assert total[0][1] > 0
+
+
+def test_edge_case_a_message_while_summarising_starts_no_second_summary(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    server.script(hang(is_silent=True), kind="summary")
+    for number in range(1, 9):
+        assert isinstance(chat.say(question(number))[-1], TurnFinished)
+    assert len(server.bodies("summary")) == 1
+    assert row(chat, "status") == [("IN_PROGRESS",)]
+
+
+def test_no_turn_waits_for_a_summary(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    server.script(hang(is_silent=True), kind="summary")
+    events = [event for number in range(1, 8) for event in chat.say(question(number))]
+    assert "FoldWaiting" not in names(events)
+
+
+def test_a_summary_slower_than_several_turns_is_still_adopted(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    server.script(lambda body: slowed(answer_body(body), 0.05), kind="summary")
+    for number in range(1, 7):
+        chat.say(question(number))
+    begun_with = int(row(chat, "to_position")[0][0])  # type: ignore[call-overload]  # SQLite's own integer
+    chat.wait_for_folds()
+    chat.say(question(7))
+    (record,) = chat.service.records(chat.session_id)
+    assert 2 * record.turns[-1] == begun_with < 12
+    assert f"USER: {question(record.turns[-1])}" not in sent(server)
+    assert f"USER: {question(record.turns[-1] + 1)}" in sent(server) or begun_with <= 6
+
+
+def test_edge_case_a_failure_is_kept_and_tried_again_after_the_next_answer(start: Start, server: FakeOpenAI) -> None:
+    chat = start(app_context_threshold=1_000)
+    server.script(failure(500), kind="summary")
+    done = 0
+    while not server.bodies("summary"):
+        done += 1
+        chat.ask(done, done)
+    assert row(chat, "status, error_code") == [("FAILED", "provider")]
+    assert chat.view.fold_failures == 1
+    chat.ask(done + 1, done + 1)
+    assert row(chat, "status") == [("FAILED",), ("COMPLETED",)]
+    chat.ask(done + 2, done + 2)
+    assert chat.view.fold_failures == 0
+
+
+def test_three_failures_of_a_later_version_are_told(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    chat.ask(1, 5)
+    assert len(chat.service.records(chat.session_id)) == 1
+    server.respond_with(lambda body: failure(500) if "<source>" in str(body) else answer_body(body))
+    chat.ask(6, 11)
+    assert chat.view.fold_failures >= 3
+    assert chat.view.fold_error_code == "provider"
+
+
+def test_edge_case_no_key_skips_the_summary_and_the_chat_goes_on(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    server.respond_with(
+        lambda body: failure(401, code="invalid_api_key") if "<source>" in str(body) else answer_body(body)
+    )
+    chat.ask(1, 6)
+    assert {status for (status,) in row(chat, "status")} == {"FAILED"}
+    assert chat.view.fold_error_code == "authentication"
+    assert f"USER: {question(5)}" in sent(server)
+
+
+def test_without_any_key_the_offline_model_summarises_by_itself(start: Start) -> None:
+    chat = start(openai_api_key=None, openai_base_url=None, chat_model=None)
+    for number in range(1, 7):
+        assert isinstance(chat.say(question(number))[-1], TurnFinished)
+        chat.wait_for_folds()
+    assert chat.rows("SELECT DISTINCT status, model FROM record") == [("COMPLETED", "extractive")]
+
+
+@pytest.mark.parametrize("length", [2_000, 2_001])
+def test_edge_case_2000_characters_in_the_input(start: Start, server: FakeOpenAI, length: int) -> None:
+    chat = start(app_context_threshold=100_000)
+    long = "가" * length
+    chat.say(long)
+    chat.say("다음 질문이 이어집니다.")
+    assert (f"USER: {long}\n" in sent(server)) is (length == 2_000)
+    assert f"USER: {'가' * 1_999}" in sent(server)
+
+
+@pytest.mark.parametrize("length", [3_000, 3_001])
+def test_edge_case_3000_characters_in_the_summary_prompt(start: Start, server: FakeOpenAI, length: int) -> None:
+    chat = start()
+    long = "가" * length
+    chat.say(long)
+    chat.wait_for_folds()
+    assert (f"[user] {long}\n" in prompts(server)[0]) is (length == 3_000)
+    assert f"[user] {'가' * 2_999}" in prompts(server)[0]
+
+
+def test_edge_case_switched_off_the_current_message_goes_alone(
+    make_settings: MakeSettings, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APP_CONTEXT_ENABLED", "false")
+    with open_service(make_settings()) as service:
+        chat = Chat(service)
+        chat.ask(1, 5)
+        assert chat.view.strategy == "window"
+    assert [len(body["messages"]) for body in server.bodies("chat")] == [2] * 5
+    assert sent(server) == question(5)
+    assert server.bodies("summary") == []
+
+
+def test_the_settings_keep_the_names_of_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APP_CONTEXT_ENABLED", "false")
+    monkeypatch.setenv("APP_CONTEXT_THRESHOLD", "16000")
+    monkeypatch.setenv("APP_CONTEXT_RECENT_MESSAGES", "8")
+    settings = Settings(_env_file=None)  # type: ignore[call-arg]  # the base class's own argument
+    assert not settings.app_context_enabled
+    assert settings.limits.rolling_threshold_tokens == 16_000
+    assert settings.limits.rolling_recent_messages == 8
+
+
+def test_messages_neither_summarised_nor_sent_are_counted(start: Start, server: FakeOpenAI) -> None:
+    chat = start(app_context_threshold=100_000, app_context_recent_messages=4)
+    counts = []
+    for number in range(1, 6):
+        chat.say(question(number))
+        counts.append(chat.view.unsent_messages)
+    assert counts == [0, 0, 2, 4, 6]
+    assert f"USER: {question(2)}" not in sent(server)
+    assert f"USER: {question(3)}" in sent(server)
+
+
+def test_a_setting_sends_them(start: Start, server: FakeOpenAI) -> None:
+    chat = start(app_context_threshold=100_000, rolling_sends_unsummarised=True)
+    chat.ask(1, 8)
+    assert chat.view.unsent_messages == 0
+    assert all(f"USER: {question(number)}" in sent(server) for number in range(1, 8))
+
+
+def test_a_summary_left_in_progress_by_a_dead_process_is_made_anew(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    chat.ask(1, 3)
+    assert row(chat, "status") == [("COMPLETED",)]
+    chat.change("UPDATE record SET status = 'IN_PROGRESS', summary = '', expires_at = '2020-01-01 00:00:00.000000'")
+    chat = start(chat.session_id)
+    chat.ask(4, 5)
+    assert row(chat, "status, error_code") == [("FAILED", "expired"), ("COMPLETED", "")]
+    assert len(chat.service.records(chat.session_id)) == 1
+    assert len(server.bodies("summary")) == 2
+
+
+def test_summaries_go_with_their_session(start: Start) -> None:
+    chat = start()
+    chat.ask(1, 5)
+    assert row(chat, "id")
+    chat.service.delete(chat.session_id)
+    assert chat.rows("SELECT count(*) FROM record") == [(0,)]
+
+
+def test_a_regenerated_answer_takes_its_summary_along(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    chat.ask(1, 2)
+    old, new = "옛 답은 파랑입니다. " * 30, "새 답은 초록입니다. " * 30
+    server.script(text(old), text(new))
+    chat.ask(3, 3)
+    chat.regenerate()
+    chat.wait_for_folds()
+    chat.ask(4, 4)
+    assert "파랑" not in prompts(server)[-1]
+    assert "초록" in prompts(server)[-1]
+    (record,) = chat.service.records(chat.session_id)
+    assert "파랑" not in record.summary
+    assert "파랑" not in sent(server)
+
+
+def test_the_manifest_lists_what_was_sent(start: Start) -> None:
+    chat = start()
+    chat.ask(1, 6)
+    (manifest,) = chat.rows("SELECT manifest FROM model_call ORDER BY turn DESC LIMIT 1")[0]
+    assert '["system","chat"' in manifest
+    assert '"record"' in manifest
