@@ -44,6 +44,9 @@ def set_up_logging(level: str, stream: TextIO | None = None) -> None:
     handler.setFormatter(_QuietFormatter(_FORMAT, _TIME_FORMAT))
     handler.addFilter(_add_ids)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    # A library's warning may quote what somebody said, and there's nothing that whoever runs the server could do.
+    logging.captureWarnings(capture=True)
+    logging.getLogger("py.warnings").setLevel(logging.ERROR)
     for name in OURS:
         logging.getLogger(name).setLevel(level)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from graph.store.sqlite import make_private_file, set_up_lock, to_database_error
 _SIDE_FILES = ("", "-wal", "-shm")
 # Pages of 4 KiB: the log is folded back into the file before it outgrows what it protects.
 _LOG_PAGES = 64
+_SEAL_BYTES: Final = 4
 _SHAPE: Final[Mapping[str, type]] = {
     "v": int,
     "id": str,
@@ -49,6 +51,33 @@ _PRUNE_WRITES = """
 """
 
 
+class SealedSerializer(JsonPlusSerializer):
+    """Puts a checksum behind what it writes: of damaged bytes LangGraph would take what it can still read."""
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:  # noqa: ANN401  # the base class's signature
+        """Serializes a value and seals it."""
+        kind, content = super().dumps_typed(obj)
+        return kind, seal(content)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:  # noqa: ANN401  # the base class's signature
+        """Reads a sealed value back.
+
+        Raises:
+            ValueError: Its seal is broken, or what is sealed can't be read.
+        """
+        kind, sealed = data
+        content = bytes(sealed[:-_SEAL_BYTES])
+        if seal(content) != sealed:
+            msg = "the seal is broken"
+            raise ValueError(msg)
+        return super().loads_typed((kind, content))
+
+
+def seal(content: bytes) -> bytes:
+    """Returns the content with its checksum; against accidents, not against a forger."""
+    return content + zlib.crc32(content).to_bytes(_SEAL_BYTES, "big")
+
+
 class Checkpointer(SqliteSaver):
     """LangGraph's SQLite saver, made safe: rolls back on errors, runs no code from a forged row, stays small.
 
@@ -57,7 +86,7 @@ class Checkpointer(SqliteSaver):
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, busy_timeout_seconds: float = 30) -> None:
         # None lets in known harmless types alone; the default would call whatever a forged row names.
-        super().__init__(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        super().__init__(connection, serde=SealedSerializer(allowed_msgpack_modules=None))
         self._path = path
         self._busy_timeout_seconds = busy_timeout_seconds
 

@@ -108,6 +108,12 @@ class FakeOpenAI:
         with self._lock:
             self._scripts[kind].extend(replies)
 
+    def forget_script(self) -> None:
+        """Drops the replies that were scripted and not used."""
+        with self._lock:
+            for script in self._scripts.values():
+                script.clear()
+
     def respond_with(self, responder: Responder) -> None:
         """Replaces the default responder, which answers whatever isn't scripted."""
         self._responder = responder

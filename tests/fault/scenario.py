@@ -18,6 +18,7 @@ from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG
 from graph.error import BusyError, DatabaseBusyError, DiskFullError, StoreError
 from graph.event import Event, TurnFailed, TurnFinished
 from graph.service import ChatService, open_service
+from graph.store.checkpoint import seal
 from graph.store.opening import open_stores
 from tests.fault.check import Ledger, check_folder
 from tests.fault.child import fault_settings, question
@@ -238,4 +239,6 @@ def _with_code(blob: bytes, trap: Path) -> bytes:
 def _rewrite(file: Path, forge: Callable[[bytes], bytes]) -> None:
     with closing(sqlite3.connect(file)) as connection, connection:
         for row_id, blob in connection.execute("SELECT rowid, checkpoint FROM checkpoints").fetchall():
-            connection.execute("UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (forge(blob), row_id))
+            connection.execute(
+                "UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (seal(forge(blob[:-4])), row_id)
+            )

@@ -19,7 +19,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from graph.error import DatabaseBusyError, DatabaseError, NotADatabaseError
 from graph.state import ChatState
-from graph.store.checkpoint import Checkpointer, open_checkpointer
+from graph.store.checkpoint import Checkpointer, open_checkpointer, seal
 
 ROOT = Path(__file__).resolve().parents[2]
 EIGHT_OPEN_AND_PUT = """
@@ -177,7 +177,7 @@ def test_forged_row_runs_no_code(checkpointer: Checkpointer, tmp_path: Path) -> 
     graph = build(checkpointer)
     graph.invoke({"count": 0}, thread())
     row = checkpointer.conn.execute("SELECT checkpoint FROM checkpoints ORDER BY rowid DESC LIMIT 1").fetchone()
-    checkpoint = ormsgpack.unpackb(row[0])
+    checkpoint = ormsgpack.unpackb(row[0][:-4])
     for folder in (tmp_path / "default", tmp_path / "ours"):
         checkpoint["channel_values"]["count"] = ormsgpack.Ext(
             EXT_CONSTRUCTOR_SINGLE_ARG, ormsgpack.packb(("os", "mkdir", str(folder)))
@@ -187,7 +187,7 @@ def test_forged_row_runs_no_code(checkpointer: Checkpointer, tmp_path: Path) -> 
             JsonPlusSerializer(allowed_msgpack_modules=True).loads_typed(("msgpack", blob))
         else:
             with checkpointer.cursor() as cursor:
-                cursor.execute("UPDATE checkpoints SET checkpoint = ?", (blob,))
+                cursor.execute("UPDATE checkpoints SET checkpoint = ?", (seal(blob),))
             graph.get_state(thread())
     assert (tmp_path / "default").exists()
     assert not (tmp_path / "ours").exists()

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from graph.event import TurnFinished
+from graph.service import open_service
+from tests.fake.body import faults, shape
+from tests.fake.chat import Chat
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+
+def gone(file: Path) -> None:
+    for found in file.parent.glob("checkpoint.db*"):
+        found.unlink()
+
+
+def cut_in_half(file: Path) -> None:
+    content = file.read_bytes()
+    gone(file)
+    file.write_bytes(content[: len(content) // 2])
+
+
+def garbage_rows(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE checkpoints SET checkpoint = x'c1ff00'")
+
+
+def other_types(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE checkpoints SET type = 'pickle'")
+
+
+def no_rows(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM checkpoints")
+
+
+@pytest.mark.parametrize("harm", [gone, cut_in_half, garbage_rows, other_types, no_rows])
+def test_a_damaged_checkpoint_is_made_anew_and_the_user_is_told_until_the_next_turn(
+    make_settings: MakeSettings, server: FakeOpenAI, harm: Callable[[Path], None]
+) -> None:
+    with open_service(make_settings()) as service:
+        chat = Chat(service)
+        chat.ask(1, 5)
+        assert not chat.view.was_rebuilt
+    harm(make_settings().checkpoint_path)
+    with open_service(make_settings()) as service:
+        chat = Chat(service, chat.session_id)
+        assert not chat.view.was_rebuilt
+        chat.ask(6, 6)
+        assert chat.view.was_rebuilt
+        chat.ask(7, 7)
+        assert not chat.view.was_rebuilt
+    assert shape(server.bodies("chat")[-2]) == [(1, 3), 4, 5, 6]
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+def test_a_checkpoint_file_that_is_damaged_while_it_is_open_is_replaced(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 5)
+    file = chat.service.settings.checkpoint_path
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with file.open("r+b") as pages:
+        pages.seek(4_096)
+        pages.write(b"\xff" * (file.stat().st_size - 4_096))
+    chat.ask(6, 7)
+    assert shape(server.bodies("chat")[-2]) == [(1, 3), 4, 5, 6]
+    assert list(file.parent.glob("checkpoint.db.bad-*"))
+
+
+def test_whatever_bytes_are_changed_in_a_checkpoint_the_chat_goes_on(chat: Chat, server: FakeOpenAI) -> None:
+    draw = random.Random(11)  # noqa: S311  # a test's dice
+    chat.ask(1, 1)
+    for number in range(2, 32):
+        with closing(sqlite3.connect(chat.service.settings.checkpoint_path)) as connection, connection:
+            for row_id, blob in connection.execute("SELECT rowid, checkpoint FROM checkpoints").fetchall():
+                changed = bytearray(blob)
+                for _ in range(draw.choice((1, 3, 30))):
+                    changed[draw.randrange(len(changed))] = draw.randrange(256)
+                connection.execute("UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (bytes(changed), row_id))
+        ending = chat.say(f"질문 {number}번입니다. 이어서 답해 주세요.")[-1]
+        assert isinstance(ending, TurnFinished), ending
+        chat.wait_for_folds()
+    assert [turn.number for turn in chat.turns] == list(range(1, 32))
+    assert all(faults(body["messages"]) == [] for body in server.bodies("chat"))
