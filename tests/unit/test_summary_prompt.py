@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from prompt.summary.summary_generator import get_prompt
 
 
 def test_every_message_is_quoted_inside_the_source() -> None:
-    messages = [
+    messages: list[AnyMessage] = [
         HumanMessage("언제 옮기죠"),
         AIMessage("", tool_calls=[{"name": "get_current_time", "args": {"timezone": "Asia/Seoul"}, "id": "c"}]),
         ToolMessage("14:32", tool_call_id="c"),

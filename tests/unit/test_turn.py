@@ -58,7 +58,7 @@ def test_current_turn_of_a_first_question_is_the_question() -> None:
 
 
 def test_tool_calls_none_and_empty_both_end_a_turn() -> None:
-    messages = [HumanMessage("q"), AIMessage("a", tool_calls=[])]
+    messages: list[AnyMessage] = [HumanMessage("q"), AIMessage("a", tool_calls=[])]
     assert extract_last_n_turns(messages, 1) == messages
 
 
