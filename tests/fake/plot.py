@@ -9,12 +9,14 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.messages.utils import convert_to_openai_messages
+from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.error import InputError
 from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
 from graph.service import open_service
 from graph.settings import Settings
 from graph.store.checkpoint import open_checkpointer
+from graph.tool.registry import ToolContext, build_tools
 from tests.fake.body import faults, summaries
 from tests.fake.chat import Chat, question
 from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
@@ -46,6 +48,8 @@ class Plot:
         self.has_missed_folds = False
         self._checked_inputs = 0
         self._covered_turns = 0
+        self._has_crashed = False
+        self._may_lag = False
         self._open(folder / "data-0")
 
     def close(self) -> None:
@@ -55,7 +59,10 @@ class Plot:
         self._finish(self._send(self._question()))
 
     def thank(self) -> None:
+        # Nothing was prepared behind a turn that its server didn't survive, and small talk waits for no fold.
+        is_behind_crash = self._has_crashed
         self._finish(self._send("고마워요!"))
+        self._may_lag = is_behind_crash
 
     def use_tools(self, rounds: int) -> None:
         self.model.script(*[Said("", tool="get_current_time")] * rounds)
@@ -75,17 +82,7 @@ class Plot:
     def crash(self, text: str, rounds: int) -> None:
         """The server dies in the middle of a turn; another one goes on with what the files then held."""
         self._hang(text, rounds)
-        self._opened += 1
-        folder = self._folder / f"data-{self._opened}"
-        folder.mkdir()
-        for file in (self.settings.database_path, self.settings.checkpoint_path):
-            with closing(sqlite3.connect(file)) as living, closing(sqlite3.connect(folder / file.name)) as dead:
-                living.backup(dead)
-        self._stack.close()
-        # The lease of a process that is gone is free; the process of this test isn't gone.
-        with closing(sqlite3.connect(folder / "turnfold.db")) as dead, dead:
-            dead.execute("UPDATE lease SET expires_at = NULL")
-        self._open(folder)
+        self._die()
 
     def restart(self) -> None:
         self._stack.close()
@@ -96,6 +93,17 @@ class Plot:
         for file in self.settings.turnfold_data_dir.glob("checkpoint.db*"):
             file.unlink()
         self._open(self.settings.turnfold_data_dir)
+
+    def stop_in_tool(self, rounds: int) -> None:
+        """The user stops the turn while a tool runs."""
+        self._hang_in_tool(rounds)
+        self.chat.service.stop(SESSION)
+        assert isinstance(self.chat.events()[-1], TurnStopped)
+
+    def crash_in_tool(self, rounds: int) -> None:
+        """The server dies while a tool runs."""
+        self._hang_in_tool(rounds)
+        self._die()
 
     def regenerate(self) -> None:
         self._run_again(self.chat.regenerate)
@@ -125,7 +133,7 @@ class Plot:
         assert covered == list(range(1, len(covered) + 1))
         assert len(covered) >= self._covered_turns
         self.has_missed_folds = self.has_missed_folds or self.summariser.is_failing
-        if not self.has_missed_folds:
+        if not self.has_missed_folds and not self._may_lag:
             assert len(covered) == (self.turn_count - 1) // 3 * 3
         if len(inputs) > self._checked_inputs:
             labels = summaries(_as_body(inputs[-1]))
@@ -139,6 +147,20 @@ class Plot:
         if self.turn_count:
             assert _state_ids(self.settings) == [message_id for (message_id,) in self.chat.rows(_LIVE)]
 
+    def _die(self) -> None:
+        self._opened += 1
+        self._has_crashed = True
+        folder = self._folder / f"data-{self._opened}"
+        folder.mkdir()
+        for file in (self.settings.database_path, self.settings.checkpoint_path):
+            with closing(sqlite3.connect(file)) as living, closing(sqlite3.connect(folder / file.name)) as dead:
+                living.backup(dead)
+        self._stack.close()
+        # The lease of a process that is gone is free; the process of this test isn't gone.
+        with closing(sqlite3.connect(folder / "turnfold.db")) as dead, dead:
+            dead.execute("UPDATE lease SET expires_at = NULL")
+        self._open(folder)
+
     def _send(self, text: str) -> list[Event]:
         self._start(text)
         return self.chat.events()
@@ -148,6 +170,7 @@ class Plot:
 
     def _start(self, text: str) -> None:
         self.turn_count += 1
+        self._has_crashed = self._may_lag = False
         number = self.chat.service.send(SESSION, text, message_id=f"user-{self.turn_count}")
         assert number == self.turn_count
 
@@ -164,6 +187,17 @@ class Plot:
         if text:
             self.chat.wait_until(lambda: (live := self.chat.service.live(SESSION)) is not None and live.text == text)
 
+    def _hang_in_tool(self, rounds: int) -> None:
+        self.model.script(*[Said("", tool="get_current_time")] * rounds, Said("기다려 보겠습니다.", tool="wait"))
+        self._start(self._question())
+        self.chat.wait_until(
+            lambda: (
+                (live := self.chat.service.live(SESSION)) is not None
+                and bool(live.steps)
+                and (live.steps[-1].name, live.steps[-1].status) == ("wait", "running")
+            )
+        )
+
     def _run_again(self, action: Any) -> None:  # noqa: ANN401  # a method of Chat
         if self.turn_count == 0:
             return
@@ -171,6 +205,7 @@ class Plot:
         is_right = (before.status == "finished") == (action == self.chat.regenerate)
         if is_right:
             self._finish(action())
+            self._has_crashed = self._may_lag = False
             assert self.chat.last_turn.attempt == before.attempt + 1
             return
         try:
@@ -184,9 +219,19 @@ class Plot:
         self.settings = Settings(_env_file=None, **{**values, **self._changes})  # type: ignore[call-arg]  # the base class's own argument
         self._stack = ExitStack()
         service = self._stack.enter_context(
-            open_service(self.settings, models=scripted_models(self.model, self.summariser))
+            open_service(self.settings, models=scripted_models(self.model, self.summariser), tools=_tools)
         )
         self.chat = Chat(service, SESSION)
+
+
+def _tools(context: ToolContext) -> list[BaseTool]:
+    """The product's tools and one that takes as long as the turn."""
+
+    def wait() -> str:
+        context.stop.wait(60)
+        return "끝"
+
+    return [*build_tools(context), StructuredTool.from_function(wait, name="wait", description="Waits.")]
 
 
 def _as_body(sent: list[AnyMessage]) -> dict[str, Any]:

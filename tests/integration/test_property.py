@@ -23,6 +23,8 @@ STEPS = st.one_of(
     st.tuples(st.just("fail"), PARTIALS, ROUNDS),
     st.tuples(st.just("stop"), PARTIALS, ROUNDS),
     st.tuples(st.just("crash"), PARTIALS, ROUNDS),
+    st.tuples(st.just("stop_in_tool"), ROUNDS),
+    st.tuples(st.just("crash_in_tool"), ROUNDS),
     st.just(("regenerate",)),
     st.just(("retry",)),
     st.just(("restart",)),
@@ -76,9 +78,12 @@ def end_well(plot: Plot) -> None:
     assert covered == (plot.turn_count - 1) // 3 * 3
 
 
-@repeatable(40)
+@repeatable(30)
 @example([("ask",), ("ask",), ("fail", "", 1), ("retry",), ("regenerate",), ("ask",), ("crash", "반쯤", 1), ("retry",)])
 @example([("crash", "", 0), ("crash", "", 2), ("lose_checkpoints",), ("stop", "", 1), ("regenerate",), ("thank",)])
+@example(
+    [("ask",), ("stop_in_tool", 1), ("crash_in_tool", 0), ("ask",), ("regenerate",), ("stop_in_tool", 0), ("retry",)]
+)
 @given(st.lists(STEPS, max_size=12))
 def test_every_turn_is_sent_once_whatever_happens(steps: list[Step]) -> None:
     with opened_plot() as plot:
@@ -86,7 +91,7 @@ def test_every_turn_is_sent_once_whatever_happens(steps: list[Step]) -> None:
         end_well(plot)
 
 
-@repeatable(10)
+@repeatable(8)
 @given(st.lists(STEPS, min_size=4, max_size=8))
 def test_every_turn_is_sent_once_while_old_records_merge(steps: list[Step]) -> None:
     with opened_plot(words=LONG, **EARLY_MERGES) as plot:
