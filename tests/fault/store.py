@@ -125,16 +125,21 @@ def failing_stores(fault: Nth | Full) -> OpenStores:
     class FailingCursor(sqlite3.Cursor):
         def execute(self, statement: str, parameters: Any = (), /) -> FailingCursor:  # noqa: ANN401  # the driver's signature
             if statement.lstrip().upper().startswith(_WRITES):
+                connection: FailingConnection = self.connection  # type: ignore[assignment]  # made by its cursor() below
+                connection.has_written = True
                 fault.check()
             return super().execute(statement, parameters)
 
     class FailingConnection(sqlite3.Connection):
+        has_written = False
+
         def cursor(self, factory: Any = FailingCursor) -> Any:  # noqa: ANN401  # the driver's signature
             return super().cursor(factory)
 
         def commit(self) -> None:
-            if self.in_transaction:
+            if self.in_transaction and self.has_written:
                 fault.check()
+            self.has_written = False
             super().commit()
 
     def use_ours(_dialect: object, _record: object, _words: object, names: dict[str, Any]) -> None:
