@@ -9,14 +9,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal, cast, get_args
+from typing import Final, Literal, cast, get_args
 
-from langchain_core.messages import HumanMessage, RemoveMessage
+from langchain_core.messages import HumanMessage
 
 from graph.builder import ChatGraph
 from graph.cap import TurnCaps
 from graph.core.closing import ClosedStatus
-from graph.core.turn import split_turns, text_of
+from graph.core.turn import text_of
 from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
 from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 from graph.fold import Folder
@@ -170,10 +170,9 @@ class TurnRunner:
                 log.append(part["data"])
 
     def _input(self, job: Job) -> ChatState:
-        """Returns the ONE input of a turn: its message (or the removal of an older attempt), number and rate."""
-        messages: list[Any] = [job.message] if job.message else self._old_attempt(job.context.hold.session_id)
+        """Returns the ONE input of a turn: its message (that of a new attempt is in state), number and rate."""
         update = {
-            "messages": messages,
+            "messages": [job.message] if job.message else [],
             "session_id": job.context.hold.session_id,
             "turn_count": job.turn.number,
             "compression_rate": job.compression_rate,
@@ -181,10 +180,6 @@ class TurnRunner:
             "tool_rounds": 0,
         }
         return cast("ChatState", update)  # an update of some keys; the history stays as it is
-
-    def _old_attempt(self, session_id: str) -> list[Any]:
-        turns = split_turns(self._settler.state_messages(session_id))
-        return [RemoveMessage(str(message.id)) for message in turns[-1][1:]] if turns else []
 
     def _finish(self, job: Job) -> Event:
         self._stores.turns.finish(job.context.hold, job.turn.number, "finished")

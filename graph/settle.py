@@ -130,10 +130,6 @@ class Settler:
         self._graph.update_state(config_of(session_id), values, as_node=_LAST_NODE)
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
 
-    def state_messages(self, session_id: str) -> list[AnyMessage]:
-        """Returns the working set as the state holds it."""
-        return list(self._graph.get_state(config_of(session_id)).values.get("messages", []))
-
     def _end_interrupted(self, hold: Hold, turn: TurnRow, *, owner: str, language: Literal["ko", "en"]) -> None:
         """A turn whose worker is gone: its answer counts if it was archived whole, else the turn is closed."""
         ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)

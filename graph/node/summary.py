@@ -63,7 +63,10 @@ def _take(
 
 
 def state_update(standing: Standing, state: ChatState) -> dict[str, Any]:
-    """Returns the records in force if they changed, and the removal of what they cover (only ids that are in state)."""
+    """Returns the records in force if they changed, and the removal of what isn't raw any more.
+
+    That is what they cover, and what an older attempt of the open turn said; only ids that are in state.
+    """
     raw_ids = {str(entry.message.id) for entry in standing.raw}
     update: dict[str, Any] = {
         "messages": [RemoveMessage(str(m.id)) for m in state["messages"] if str(m.id) not in raw_ids]
