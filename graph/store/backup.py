@@ -9,9 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from sqlalchemy import update
+
 from graph.error import DatabaseError, NotADatabaseError
 from graph.store.database import open_database
-from graph.store.sqlite import alone, check_integrity, make_private_file, set_up_lock, to_database_error
+from graph.store.schema import lease_table
+from graph.store.sqlite import alone, check_integrity, is_new, make_private_file, set_up_lock, to_database_error
 
 _CHECK_SECONDS: Final = 60.0
 _SIDE_FILES: Final = ("-wal", "-shm")
@@ -67,7 +70,14 @@ def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: 
     make_private_file(half)
     try:
         _copy(source, half, busy_timeout_seconds)
-        open_database(half, busy_timeout_seconds=busy_timeout_seconds).close()
+        if is_new(half):
+            raise NotADatabaseError(str(source))
+        with (
+            closing(open_database(half, busy_timeout_seconds=busy_timeout_seconds)) as database,
+            database.write() as connection,
+        ):
+            # Who held a session was of the moment of the backup.
+            connection.execute(update(lease_table).values(owner="", expires_at=None))
         with set_up_lock(target, wait_seconds=busy_timeout_seconds), alone(target):
             kept = _set_aside(target, now)
             half.rename(target)

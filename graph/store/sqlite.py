@@ -130,6 +130,19 @@ def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: f
         raise NotADatabaseError(str(path))
 
 
+def is_new(path: Path) -> bool:
+    """Whether nothing was ever kept in the database.
+
+    Raises:
+        DatabaseError: Or one of its kinds, for what SQLite refused.
+    """
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,))
+    except sqlite3.Error as error:
+        raise to_database_error(error, path) from error
+
+
 def to_database_error(error: BaseException | None, path: Path) -> DatabaseError:
     """Turns what the driver raised into our error; only the driver's name of the fault is kept, never a value."""
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK

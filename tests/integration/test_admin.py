@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph.admin import main
+from graph.event import TurnFinished
+from graph.service import open_service
+from tests.fake.body import shape
+from tests.fake.chat import Chat, question
+from tests.fake.logs import kept_logging
+from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+Admin = Callable[..., int]
+
+
+@pytest.fixture
+def admin(make_settings: MakeSettings, monkeypatch: pytest.MonkeyPatch) -> Admin:
+    """Runs a command as `python -m graph.admin` would, over the tests' folder or another one."""
+
+    def run(*words: object, folder: Path | None = None) -> int:
+        monkeypatch.setenv("TURNFOLD_DATA_DIR", str(folder or make_settings().turnfold_data_dir))
+        with kept_logging():
+            return main([str(word) for word in words])
+
+    return run
+
+
+def content(file: Path) -> dict[str, list[Any]]:
+    """Every row of every table that belongs to sessions."""
+    with closing(sqlite3.connect(file)) as connection:
+        names = ("session", "turn", "message", "record", "model_call")
+        return {name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2, 3").fetchall() for name in names}  # noqa: S608  # names of our own
+
+
+def chat_of_all_kinds(chat: Chat, server: FakeOpenAI) -> None:
+    """Folds, tools, a failed, a stopped and a regenerated turn, odd letters, a rejected summary."""
+    server.script(text(""), text(""), kind="summary")
+    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text("낮입니다."))
+    chat.say("앞\x00뒤 🏳\ufe0f\u200d🌈 \u202e")
+    chat.ask(2, 6)
+    server.script(failure(500))
+    chat.say(question(7))
+    chat.ask(8, 8)
+    chat.regenerate()
+    server.script(hang("여기까지"))
+    chat.start(question(9))
+    chat.stop_when(lambda live: live.text == "여기까지")
+    chat.wait_for_folds()
+
+
+def test_a_backup_made_while_a_turn_runs_is_whole_and_can_be_put_back(
+    make_settings: MakeSettings, server: FakeOpenAI, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup = tmp_path / "copy" / "kept.db"
+    with open_service(make_settings()) as service:
+        chat = Chat(service)
+        chat.ask(1, 4)
+        server.script(hang("여기까지"))
+        chat.start(question(5))
+        server.wait_until(lambda fake: fake.open_count == 1)
+        assert admin("backup", backup) == 0
+        chat.stop_when(lambda live: live.text == "여기까지")
+        chat.ask(6, 7)
+        assert admin("restore", backup) == 1
+        assert "in use by a server" in capsys.readouterr().err
+    assert backup.stat().st_mode & 0o077 == 0
+    assert [file.name for file in backup.parent.iterdir()] == ["kept.db"]
+    before = content(make_settings().database_path)
+    assert admin("restore", backup) == 0
+    (aside,) = make_settings().turnfold_data_dir.glob("turnfold.db.before-*Z")
+    assert content(aside) == before
+    with open_service(make_settings()) as service:
+        chat = Chat(service, chat.session_id)
+        assert [turn.status for turn in chat.turns] == ["finished"] * 4 + ["failed"]
+        chat.ask(6, 6)
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6]
+
+
+def test_backups_go_into_the_data_folder_by_themselves_and_overwrite_nothing(
+    chat: Chat, admin: Admin, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    chat.ask(1, 1)
+    assert admin("backup") == 0
+    made = Path(capsys.readouterr().out.strip())
+    assert made.parent == chat.service.settings.turnfold_data_dir / "backup"
+    assert content(made)["message"]
+    assert admin("backup", made) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert admin("backup", folder=tmp_path / "nothing") == 1
+
+
+def test_backups_during_heavy_writing_are_all_sound(make_settings: MakeSettings, admin: Admin, tmp_path: Path) -> None:
+    with open_service(make_settings()) as service:
+        chats = [Chat(service) for _ in range(3)]
+        talking = [threading.Thread(target=chat.ask, args=(1, 5)) for chat in chats]
+        for thread in talking:
+            thread.start()
+        assert [admin("backup", tmp_path / f"{number}.db") for number in range(6)] == [0] * 6
+        for thread in talking:
+            thread.join()
+    for number in range(6):
+        with closing(sqlite3.connect(tmp_path / f"{number}.db")) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            lost = "SELECT count(*) FROM turn WHERE user_message_id NOT IN (SELECT message_id FROM message)"
+            assert connection.execute(lost).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("bad", [b"my diary", b"", None], ids=["text", "empty", "no-file"])
+def test_what_is_no_backup_changes_nothing(chat: Chat, admin: Admin, tmp_path: Path, bad: bytes | None) -> None:
+    chat.ask(1, 1)
+    folder = tmp_path / "other"
+    shutil.copytree(chat.service.settings.turnfold_data_dir, folder)
+    if bad is not None:
+        (tmp_path / "bad").write_bytes(bad)
+    before = content(folder / "turnfold.db")
+    assert admin("restore", tmp_path / "bad", folder=folder) == 1
+    assert content(folder / "turnfold.db") == before
+    assert not list(folder.glob("*.before-*"))
+
+
+def test_an_export_is_imported_again_without_loss(
+    make_settings: MakeSettings, server: FakeOpenAI, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_service(make_settings()) as service:
+        first, second = Chat(service), Chat(service)
+        chat_of_all_kinds(first, server)
+        second.ask(1, 4)
+        assert admin("export", tmp_path / "all.jsonl") == 0
+    other = make_settings(turnfold_data_dir=tmp_path / "other")
+    assert admin("import", tmp_path / "all.jsonl", folder=tmp_path / "other") == 0
+    assert "2 sessions imported, 0 were there already" in capsys.readouterr().out
+    kept, read = content(make_settings().database_path), content(other.database_path)
+    assert without_sequence(read) == without_sequence(kept)
+    with open_service(other) as service:
+        chat = Chat(service, first.session_id)
+        assert [turn.status for turn in chat.turns][6:] == ["failed", "finished", "stopped"]
+        assert isinstance(chat.say(question(10))[-1], TurnFinished)
+    assert admin("export", tmp_path / "again.jsonl") == 0
+    assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "all.jsonl").read_text()
+    assert (tmp_path / "all.jsonl").stat().st_mode & 0o077 == 0
+
+
+def without_sequence(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Records are counted by each database for itself; their order is what counts."""
+    return {**rows, "record": [row[1:] for row in sorted(rows["record"], key=lambda row: (row[2], row[0]))]}
+
+
+def test_sessions_that_are_there_stay_as_they_are(chat: Chat, admin: Admin, tmp_path: Path) -> None:
+    chat.ask(1, 2)
+    assert admin("export", tmp_path / "all.jsonl") == 0
+    chat.ask(3, 3)
+    before = content(chat.service.settings.database_path)
+    assert admin("import", tmp_path / "all.jsonl") == 0
+    assert content(chat.service.settings.database_path) == before
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda lines: ["no json", *lines[1:]],
+        lambda lines: [*lines[:-1], lines[-1][:-10]],
+        lambda lines: [lines[0], *lines[2:]],
+        lambda lines: [*lines, json.dumps({"table": "lease", "row": {"session_id": "s"}})],
+        lambda lines: [*lines, json.dumps({"table": "message", "row": {"session_id": "s", "evil": 1}})],
+        lambda lines: [json.dumps({**json.loads(lines[0]), "revision": "9999"}), *lines[1:]],
+        lambda _: [],
+    ],
+)
+def test_a_spoilt_export_is_refused_whole(
+    chat: Chat, admin: Admin, tmp_path: Path, spoil: Callable[[list[str]], list[str]]
+) -> None:
+    chat.ask(1, 2)
+    assert admin("export", tmp_path / "all.jsonl") == 0
+    lines = (tmp_path / "all.jsonl").read_text().splitlines()
+    (tmp_path / "bad.jsonl").write_text("\n".join(spoil(lines)))
+    assert admin("import", tmp_path / "bad.jsonl", folder=tmp_path / "other") == 1
+    assert content(tmp_path / "other" / "turnfold.db")["session"] == []

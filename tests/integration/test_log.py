@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+from graph.log import in_turn, set_up_logging
+from tests.fake.chat import Chat, question
+from tests.fake.logs import kept_logging
+from tests.fake.openai_reply import failure, text
+from tests.fake.openai_server import FakeOpenAI
+
+KEY = "sk-scripted-key-of-the-tests"
+
+
+@pytest.fixture
+def lines() -> Iterator[io.StringIO]:
+    """The server's logging, into a text; whatever was set up before comes back."""
+    stream = io.StringIO()
+    with kept_logging():
+        set_up_logging("INFO", stream)
+        yield stream
+
+
+def test_every_line_of_a_turn_names_it_and_none_says_what_was_said(
+    chat: Chat, server: FakeOpenAI, lines: io.StringIO
+) -> None:
+    server.script(failure(401, f"wrong key {KEY}"), text("비밀스러운 답입니다."))
+    chat.say(question(1))
+    chat.say(question(2))
+    chat.ask(3, 4)
+    written = lines.getvalue()
+    place = f"[session={chat.session_id} turn=1]"
+    assert any(place in line and "authentication" in line for line in written.splitlines())
+    assert f"turn=4] turn 4 session={chat.session_id} attempt=1: TurnFinished" in written
+    for secret in (KEY, "김민수", "비밀스러운", "질문하신"):
+        assert secret not in written
+
+
+def test_other_libraries_speak_from_warning_on_and_within_a_turn_name_it(lines: io.StringIO) -> None:
+    with in_turn("s1", 7):
+        logging.getLogger("some.library").info("chatter")
+        logging.getLogger("some.library").warning("trouble")
+    logging.getLogger("graph.x").info("ours")
+    logging.getLogger("graph.x").debug("too fine")
+    warnings.warn("may quote a user", stacklevel=1)
+    first, second = lines.getvalue().splitlines()
+    assert first.endswith("WARNING some.library [session=s1 turn=7] trouble")
+    assert second.endswith("INFO graph.x [-] ours")
+    assert first[:4].isdigit()
+    assert "Z " in first
+
+
+def test_of_an_exception_its_kind_and_place_are_logged_but_not_its_words(lines: io.StringIO) -> None:
+    try:
+        int("what the user said")
+    except ValueError:
+        logging.getLogger("graph.x").exception("it broke")
+    written = lines.getvalue()
+    assert "ValueError" in written
+    assert "test_log.py" in written
+    assert "what the user said" not in written
+
+
+def test_setting_up_twice_says_everything_once(lines: io.StringIO) -> None:
+    again = io.StringIO()
+    set_up_logging("ERROR", again)
+    logging.getLogger("graph.x").warning("hidden")
+    logging.getLogger("graph.x").error("shown")
+    assert lines.getvalue() == ""
+    assert again.getvalue().count("shown") == 1
+    assert "hidden" not in again.getvalue()
