@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from graph.error import BusyError, LeaseLostError, NotFoundError
+from graph.error import BusyError, DatabaseError, LeaseLostError, NotFoundError
 from graph.store.database import utc_now
 from graph.store.lease import LeaseStore
 from graph.store.process import is_gone, this_process
@@ -120,6 +120,22 @@ def test_lease_that_ran_out_is_free_and_its_holder_writes_no_more(stores: StoreS
         stores.turns.finish(old, turn.number, "finished")
     assert stores.turns.get(SESSION, 1).status == "running"
     assert stores.turns.finish(new, turn.number, "failed", error_code="closed")
+
+
+def test_lease_whose_release_could_not_be_written_is_free_for_its_own_server(stores: StoreSet) -> None:
+    old = stores.leases.acquire(SESSION)
+    refuse = "CREATE TRIGGER no_room BEFORE UPDATE ON lease BEGIN SELECT RAISE(ABORT, 'x'); END"
+    with stores.database.write() as connection:
+        connection.exec_driver_sql(refuse)
+    with pytest.raises(DatabaseError):
+        stores.leases.release(old)
+    with stores.database.write() as connection:
+        connection.exec_driver_sql("DROP TRIGGER no_room")
+    with pytest.raises(BusyError):
+        other_server(stores).acquire(SESSION)
+    assert stores.leases.acquire(SESSION).fence == old.fence + 1
+    with pytest.raises(BusyError):
+        stores.leases.acquire(SESSION)
 
 
 def test_release_of_a_lost_lease_leaves_the_new_holder_alone(stores: StoreSet) -> None:

@@ -91,6 +91,16 @@ def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> Non
     assert (dead.status, dead.outcome, dead.error_code) == ("FAILED", "failed", "expired")
 
 
+def test_maker_of_before_the_clock_was_set_back_makes_room_at_once(stores: StoreSet) -> None:
+    stores.make_session()
+    stores.clock.move(3_600)
+    assert start(stores, stores.make_record("ahead"))
+    stores.clock.move(-3_600)
+    assert start(stores, stores.make_record("next"))
+    assert not start(stores, stores.make_record("third"))
+    assert stores.records.get(SESSION, "ahead").error_code == "expired"
+
+
 def test_text_that_came_too_late_is_dropped_but_what_it_cost_counts(stores: StoreSet) -> None:
     stores.make_session()
     late = stores.make_record("late")

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.script import ScriptDirectory
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, message_to_dict
+from sqlalchemy import Connection, MetaData, create_engine, insert
+
+from graph.service import open_service
+from graph.store.upgrade import make_config
+from tests.fake.body import content_of, faults, shape
+from tests.fake.chat import Chat, question
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001  # as SQLite keeps it
+PLACE = {"session_id": "old", "owner": "local"}
+TURNS = 5
+
+
+def revisions() -> list[str]:
+    return [script.revision for script in ScriptDirectory.from_config(make_config()).walk_revisions()][::-1]
+
+
+def values(table: str, turn: int) -> list[dict[str, Any]]:
+    """The rows of one turn, in the columns of the first version."""
+    spoken: list[AnyMessage] = [
+        HumanMessage(question(turn), id=f"user-{turn}"),
+        AIMessage(f"{turn}번 질문의 답입니다. " * 5, id=f"ai-{turn}"),
+    ]
+    rows: dict[str, list[dict[str, Any]]] = {
+        "turn": [
+            {**PLACE, "number": turn, "attempt": 1, "status": "finished", "user_message_id": f"user-{turn}",
+             "model": "", "is_casual": False, "stop_requested": False, "error_code": "", "error_detail": "",
+             "started_at": NOW, "finished_at": NOW, "history_tokens": 100 * turn, "partial_text": ""}
+        ],
+        "message": [
+            {**PLACE, "position": 2 * turn - 1 + index, "message_id": message.id, "turn": turn, "attempt": 1,
+             "role": message.type, "chars": len(message.text), "tokens": 50, "created_at": NOW,
+             "content": json.dumps(message_to_dict(message))}
+            for index, message in enumerate(spoken)
+        ],
+        "model_call": [
+            {**PLACE, "id": f"call-{turn}", "turn": turn, "attempt": 1, "ordinal": 1, "kind": "answer", "model": "m",
+             "input_hash": "", "sent_tokens": 90, "full_tokens": 100, "usage_input_tokens": None,
+             "usage_output_tokens": None, "usage_cached_tokens": None, "seconds": 1.0, "error_code": "",
+             "created_at": NOW, "manifest": "[]"}
+        ],
+    }  # fmt: skip
+    return rows[table]
+
+
+RECORD = {
+    **PLACE, "id": "rec-old", "kind": "interval", "level": 0, "from_position": 1, "to_position": 6, "turn_length": 3,
+    "status": "COMPLETED", "outcome": "compressed", "adopted_at": NOW, "superseded_by": None, "expires_at": NOW,
+    "created_at": NOW, "model": "m", "compression_rate": 0.3, "original_chars": 700, "summary_chars": 14,
+    "target_chars": 210, "source_key": "k", "source_tokens": 300, "summary_tokens": 12, "input_tokens": 1,
+    "output_tokens": 1, "is_usage": False, "version": 1, "replaces": None, "edited": False, "error_code": "",
+    "seconds": 1.0, "turns": "[1, 2, 3]", "sources": "[]", "summary": "옛 버전이 쓴 요약입니다.",
+}  # fmt: skip
+SESSION = {
+    **PLACE, "created_at": NOW, "updated_at": NOW, "compression_rate": 0.3, "strategy": "", "model": "",
+    "turn_count": TURNS, "title": "옛 대화", "title_folded": "옛 대화",
+}  # fmt: skip
+
+
+def fill(connection: Connection) -> None:
+    tables = MetaData()
+    tables.reflect(connection)
+    connection.execute(insert(tables.tables["session"]).values(SESSION))
+    connection.execute(insert(tables.tables["record"]).values(RECORD))
+    for name in ("turn", "message", "model_call"):
+        for turn in range(1, TURNS + 1):
+            for row in values(name, turn):
+                connection.execute(insert(tables.tables[name]).values(row))
+
+
+@pytest.mark.parametrize("revision", revisions())
+def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
+    make_settings: MakeSettings, server: FakeOpenAI, revision: str
+) -> None:
+    path: Path = make_settings().database_path
+    path.parent.mkdir(parents=True)
+    config = make_config()
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+        fill(connection)
+    engine.dispose()
+    with open_service(make_settings()) as service:
+        chat = Chat(service, "old")
+        assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
+        assert chat.turns[0].started_at == NOW.replace(tzinfo=UTC)
+        assert [record.summary for record in service.records("old")] == ["옛 버전이 쓴 요약입니다."]
+        assert [point.sent_tokens for point in service.chart("old")] == [90] * TURNS
+        chat.ask(6, 8)
+    first = server.bodies("chat")[0]
+    assert shape(first) == [(1, 3), 4, 5, 6]
+    assert "옛 버전이 쓴 요약입니다." in content_of(first["messages"][0])
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
