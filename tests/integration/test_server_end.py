@@ -15,6 +15,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
 from tests.fake.chat import question
 from tests.fake.openai_reply import hang
@@ -71,7 +73,7 @@ def rows(folder: Path, query: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_is_told_to_end_keeps_its_running_turn_as_stopped(
+def test_a_server_that_is_told_to_end_under_an_open_page_keeps_its_turn_as_stopped(
     server: FakeOpenAI, tmp_path: Path, number: signal.Signals
 ) -> None:
     server.script(hang("여기까지는 들었습니다."))
@@ -79,9 +81,13 @@ def test_a_server_that_is_told_to_end_keeps_its_running_turn_as_stopped(
     with served("tests/fake/served_turn.py", folder, server.url, log) as (process, port):
         assert ask_health(port, process) == (200, "ok")
         server.wait_until(lambda fake: fake.open_count == 1)
-        time.sleep(0.3)
-        process.send_signal(number)
-        process.wait(15)
+        page = f"127.0.0.1:{port}"
+        with connect(
+            f"ws://{page}/_stcore/stream", origin=Origin(f"http://{page}"), subprotocols=[Subprotocol("streamlit")]
+        ):
+            time.sleep(0.3)  # the first words are on their way
+            process.send_signal(number)
+            process.wait(15)
     assert rows(folder, "SELECT status, partial_text FROM turn") == [("stopped", "여기까지는 들었습니다.")]
     assert rows(folder, "SELECT expires_at FROM lease") == [(None,)]
     written = log.read_text()
