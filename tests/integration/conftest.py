@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from graph.model.factory import ChatModels, open_models
 from graph.service import ChatService, open_service
 from graph.settings import Settings
 from tests.fake.chat import Chat
+from tests.fake.model_caller import Caller
+from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.openai_server import FakeOpenAI
 
 MakeSettings = Callable[..., Settings]
@@ -46,3 +49,21 @@ def service(make_settings: MakeSettings) -> Iterator[ChatService]:
 @pytest.fixture
 def chat(service: ChatService) -> Chat:
     return Chat(service)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def endpoint_models(endpoint: FakeOpenAI) -> Iterator[ChatModels]:
+    with open_models(caller_settings(endpoint)) as models:
+        yield models
+
+
+@pytest.fixture
+def call(endpoint: FakeOpenAI, endpoint_models: ChatModels) -> Caller:
+    endpoint.exchanges.clear()
+    return Caller(endpoint, endpoint_models)

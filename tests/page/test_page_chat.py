@@ -7,7 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from graph.error import BusyError, DatabaseBusyError, InputError
 from graph.view import LiveTurn, ToolStep
-from tests.fake.scripted_service import ScriptedService, make_record
+from tests.fake.scripted_service import ScriptedService
+from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, popovers, raw_html, say, store_session, told
 
 

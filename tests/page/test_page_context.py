@@ -7,7 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from graph.error import InputError
 from graph.view import RecordView
-from tests.fake.scripted_service import ScriptedService, make_record
+from tests.fake.scripted_service import ScriptedService
+from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, say, store_session, told
 
 

@@ -6,7 +6,8 @@ from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
 from graph.view import Gauge
-from tests.fake.scripted_service import ScriptedService, make_record
+from tests.fake.scripted_service import ScriptedService
+from tests.fake.scripted_session import make_record
 from tests.page.reading import open_page, raw_html, store_session, told
 
 

@@ -1,0 +1,52 @@
+"""Calls the scripted server through the real client, and keeps what was heard; knows no service."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from pydantic import SecretStr
+
+from graph.model.call import ChatRunnable
+from graph.model.chunk import Answer
+from graph.model.factory import ChatModels
+from graph.settings import Settings
+from tests.fake.openai_server import FakeOpenAI
+
+INPUT: list[AnyMessage] = [SystemMessage("system"), HumanMessage("question")]
+KEY = "sk-test-0123456789abcdef"
+
+
+@dataclass
+class Caller:
+    """Calls the scripted server through the real client and keeps what was heard."""
+
+    server: FakeOpenAI
+    models: ChatModels
+    heard: list[str] = field(default_factory=list)
+    restarts: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(
+        self, *, deadline_seconds: float = 10.0, attempts: int = 1, model: ChatRunnable | None = None
+    ) -> Answer:
+        return self.models.caller.call(
+            model or self.models.chat("scripted-model"),
+            INPUT,
+            stop=self.stop,
+            deadline_seconds=deadline_seconds,
+            attempts=attempts,
+            on_text=self.heard.append,
+            on_restart=self._restart,
+        )
+
+    def _restart(self) -> None:
+        self.restarts += 1
+        self.heard.clear()
+
+
+def settings_of(server: FakeOpenAI) -> Settings:
+    return Settings(  # type: ignore[call-arg]  # _env_file is the base class's own argument
+        _env_file=None, openai_api_key=SecretStr(KEY), openai_base_url=server.url, chat_model=None
+    )

@@ -1,0 +1,68 @@
+"""What a scripted service holds: sessions and records to be set as a test likes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from graph.view import (
+    ContextNotice,
+    LiveTurn,
+    ModelOption,
+    RecordView,
+    TurnView,
+)
+
+START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
+
+
+def echo(text: str) -> str:
+    return f"들었습니다: {text}"
+
+
+OFFLINE = ModelOption("offline-mini", is_offline=True)
+
+
+def make_record(
+    turns: tuple[int, ...], *, original_chars: int = 1500, rate: float = 0.3, summary: str = ""
+) -> RecordView:
+    text = summary or "가" * int(original_chars * rate)
+    return RecordView(
+        record_id=f"record-{turns[0]}",
+        kind="interval",
+        turns=turns,
+        compression_rate=rate,
+        original_chars=original_chars,
+        summary_chars=int(original_chars * rate),
+        target_chars=int(original_chars * rate),
+        summary=text,
+        outcome="compressed",
+        source_tokens=900,
+        summary_tokens=270,
+        input_tokens=1024,
+        output_tokens=260,
+        is_usage=True,
+        model="offline-mini",
+        seconds=1.2,
+        created_at=START,
+        version=1,
+    )
+
+
+@dataclass
+class ScriptedSession:
+    """One session, open to whoever scripts it."""
+
+    title: str
+    updated_at: datetime
+    compression_rate: float = 0.3
+    strategy: str = "interval"
+    model: str = "offline-mini"
+    turns: list[TurnView] = field(default_factory=list)
+    records: list[RecordView] = field(default_factory=list)
+    live: LiveTurn | None = None
+    fold_failures: int = 0
+    fold_error_code: str = ""
+    unsent_messages: int = 0
+    context_notice: ContextNotice = ""
+    was_rebuilt: bool = False
