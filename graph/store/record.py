@@ -86,7 +86,8 @@ class RecordStore:
             # One that would outlast this new claim was dated by a clock that has been set back since.
             is_late = or_(_record.expires_at <= self._clock(), _record.expires_at > expires_at + _CLOCK_SLACK)
             expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
-            connection.execute(update(record_table).where(same, _IN_PROGRESS, is_late).values(expired))
+            of_session = _record.session_id == record.thread_id
+            connection.execute(update(record_table).where(of_session, _IN_PROGRESS, is_late).values(expired))
             if connection.execute(select(_record.id).where(same, or_(_IN_PROGRESS, _PREPARED))).first() is not None:
                 return False
             connection.execute(insert(record_table).values(**_to_values(record), owner=owner, expires_at=expires_at))

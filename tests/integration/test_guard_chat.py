@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from langchain_core.tools import BaseTool, StructuredTool
+
+from graph.core.token import estimate_tokens
+from graph.error import InputError
+from graph.event import Folded, TurnFailed, TurnFinished
+from graph.service import open_service
+from tests.fake.body import content_of, faults, roles, system_prompt, tokens_of
+from tests.fake.chat import Chat, question
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_responder import answer_body
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+Start = Callable[..., Chat]
+STRATEGIES = ["interval", "rolling", "compaction", "window"]
+FOLDING = ["interval", "rolling", "compaction"]
+LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. "
+# Interval folds as it goes: only a small window is ever nearly full of its records.
+WINDOWS = {"interval": 2_400, "rolling": 4_000, "compaction": 4_000, "window": 4_000}
+TOO_LONG = failure(400, "maximum context length exceeded", code="context_length_exceeded")
+
+
+@pytest.fixture
+def start(make_settings: MakeSettings) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def begin(*, result: str = "", **changes: object) -> Chat:
+            values = {"app_context_recent_messages": 100, "app_context_threshold": 1_000_000, **changes}
+            given = {"tools": lambda _: [look_up(result)]} if result else {}
+            return Chat(stack.enter_context(open_service(make_settings(**values), **given)))  # type: ignore[arg-type]  # a subset of its arguments
+
+        yield begin
+
+
+def look_up(result: str) -> BaseTool:
+    return StructuredTool.from_function(lambda: result, name="look_up", description="Looks it up.")
+
+
+def without_usage(body: Body) -> Reply:
+    return text(f"{question_of(body)[:60]} 에 대한 답입니다. {LONG * 4}", usage=None)
+
+
+def question_of(body: Body) -> str:
+    return content_of(body["messages"][-1])
+
+
+def fill(chat: Chat, server: FakeOpenAI, turns: int) -> None:
+    server.respond_with(lambda body: answer_body(body) if "<source>" in str(body) else without_usage(body))
+    for number in range(1, turns + 1):
+        ending = chat.say(question(number))[-1]
+        assert isinstance(ending, TurnFinished), ending
+        chat.wait_for_folds()
+
+
+def told(body: Body) -> str:
+    return "\n".join(content_of(message) for message in body["messages"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_input_stays_below_75_percent_of_the_window_under_every_strategy(
+    start: Start, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = start(context_strategy=strategy, model_window_tokens=WINDOWS[strategy], window_turns=100)
+    fill(chat, server, 24)
+    sizes = [tokens_of(body) for body in server.bodies("chat")]
+    assert 0.6 * WINDOWS[strategy] < max(sizes) < 0.75 * WINDOWS[strategy]
+    assert all(faults(body["messages"]) == [] for body in server.bodies("chat"))
+
+
+@pytest.mark.parametrize("strategy", FOLDING)
+def test_what_the_guard_folds_is_a_record_that_covers_all_of_it(
+    start: Start, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = start(context_strategy=strategy, model_window_tokens=WINDOWS[strategy])
+    fill(chat, server, 24)
+    rows = chat.rows("SELECT kind, from_position, context_tokens FROM record WHERE kind = 'compaction'")
+    assert rows
+    assert all(first == 1 for _, first, _ in rows)
+    ends = [record.turns for record in chat.service.records(chat.session_id)]
+    assert [turn for turns in ends for turn in turns] == list(range(1, len([t for x in ends for t in x]) + 1))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_providers_context_length_error_folds_and_retries_once(
+    start: Start, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = start(context_strategy=strategy, window_turns=100)
+    fill(chat, server, 8)
+    server.script(TOO_LONG)
+    events = chat.say(question(9))
+    assert isinstance(events[-1], TurnFinished)
+    refused, taken = server.bodies("chat")[-2:]
+    assert tokens_of(taken) < tokens_of(refused)
+    assert question(9) in told(taken)
+    assert any(isinstance(event, Folded) for event in events) is (strategy != "window")
+
+
+def test_a_second_context_length_error_fails_the_turn_and_the_next_one_goes_on(
+    start: Start, server: FakeOpenAI
+) -> None:
+    chat = start()
+    fill(chat, server, 8)
+    server.script(TOO_LONG, TOO_LONG)
+    ending = chat.say(question(9))[-1]
+    assert isinstance(ending, TurnFailed)
+    assert ending.code == "context_length"
+    assert len(server.bodies("chat")) == 10
+    assert isinstance(chat.retry()[-1], TurnFinished)
+    assert isinstance(chat.say(question(10))[-1], TurnFinished)
+
+
+def test_a_window_smaller_than_it_was_thought_is_survived(start: Start, server: FakeOpenAI) -> None:
+    chat = start(model_window_tokens=8_000)
+    fill(chat, server, 20)
+    server.respond_with(
+        lambda body: (
+            answer_body(body)
+            if "<source>" in str(body)
+            else (TOO_LONG if tokens_of(body) > 1_800 else without_usage(body))
+        )
+    )
+    endings = [type(chat.say(question(number))[-1]) for number in range(21, 27)]
+    assert endings[-3:] == [TurnFinished] * 3
+
+
+def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so(
+    start: Start, server: FakeOpenAI
+) -> None:
+    chat = start(model_window_tokens=1_600)
+    server.script(text("하나.", usage=None), text("둘.", usage=None), text("셋.", usage=None))
+    server.script(text(LONG * 9), text(LONG * 9), kind="summary")
+    for words in (
+        "주소는 서울시 마포구 월드컵북로 396이고 일은 뭐지?",
+        "전화는 02-1234-5678이고 이는 뭐지?",
+        "삼은 뭐지?",
+    ):
+        chat.say(words)
+        chat.wait_for_folds()
+    server.script(text("네.", usage=None))
+    chat.say("사는 뭐지?")
+    assert chat.service.records(chat.session_id)[0].kind == "verbatim"
+    assert '"record"' in manifest(chat)
+    server.script(text("네.", usage=None))
+    chat.say("오는 뭐지? " + padding_to(server, 1_210))
+    assert '"shortened"' in manifest(chat)
+    assert "(이번 호출에만 줄임)" in system_prompt(server.bodies("chat")[-1])
+    assert chat.service.records(chat.session_id)[0].kind == "verbatim"
+
+
+def padding_to(server: FakeOpenAI, limit: int) -> str:
+    """Words that bring the next input just over the limit."""
+    now = tokens_of(server.bodies("chat")[-1])
+    words = ""
+    while now + estimate_tokens(words) < limit:
+        words += "가 "
+    return words
+
+
+def manifest(chat: Chat) -> str:
+    return str(chat.rows("SELECT manifest FROM model_call ORDER BY turn DESC, ordinal DESC LIMIT 1")[0][0])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
+    start: Start, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = start(context_strategy=strategy, model_window_tokens=4_000, result=LONG * 150)
+    server.script(tools(ScriptedCall("look_up", "{}", "call-1"), usage=None), text("네, 찾았습니다.", usage=None))
+    assert isinstance(chat.say("자료를 찾아 줘, 어떤 내용이지?")[-1], TurnFinished)
+    body = server.bodies("chat")[-1]
+    assert "characters fit the window / 일부만 표시됨]" in content_of(body["messages"][-1])
+    assert tokens_of(body) < 3_000
+    assert '"cut"' in manifest(chat)
+    assert roles(body) == ["system", "user", "assistant", "tool"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_one_message_larger_than_the_window_is_refused_with_the_reason(start: Start, strategy: str) -> None:
+    chat = start(context_strategy=strategy, model_window_tokens=2_000)
+    with pytest.raises(InputError) as caught:
+        chat.say("가" * 4_000)
+    assert caught.value.reason == "over_window"
+    assert chat.service.sessions() == ()
+
+
+@pytest.mark.parametrize("strategy", FOLDING)
+def test_a_summary_model_that_hangs_holds_the_guard_no_longer_than_a_fold(
+    start: Start, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = start(context_strategy=strategy, fold_wait_seconds=0.3, fold_deadline_seconds=30)
+    fill(chat, server, 8)
+    silent: list[Reply] = [hang(is_silent=True)] * 4
+    server.script(TOO_LONG)
+    server.script(*silent, kind="summary")
+    assert isinstance(chat.say(question(9))[-1], TurnFinished)
+    newest = chat.rows("SELECT model FROM record WHERE adopted_at IS NOT NULL ORDER BY sequence DESC LIMIT 1")
+    assert newest == [("extractive",)]
+
+
+def test_a_source_larger_than_the_summary_models_window_is_summarised_in_parts_and_whole(
+    start: Start, server: FakeOpenAI
+) -> None:
+    chat = start(model_window_tokens=2_400, guard_share=0.95)
+    server.respond_with(lambda body: answer_body(body) if "<source>" in str(body) else without_usage(body))
+    marks = [f"표지-{number}" for number in range(40)]
+    chat.say(" ".join(f"{mark} {LONG}" for mark in marks)[:2_400])
+    chat.say(question(2))
+    chat.say(question(3))
+    chat.wait_for_folds()
+    asked = "\n".join(content_of(body["messages"][-1]) for body in server.bodies("summary"))
+    assert len(server.bodies("summary")) >= 2
+    said = [mark for mark in marks if mark + " " in " ".join(f"{m} {LONG}" for m in marks)[:2_400]]
+    assert len(said) > 30
+    assert all(mark in asked for mark in said)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from graph.service import open_service
+from tests.fake.body import content_of, summaries, system_prompt
+from tests.fake.chat import Chat, names, question
+from tests.fake.openai_reply import Reply, failure, hang
+from tests.fake.openai_responder import answer_body, kind_of
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+MERGE_PROMPT = "Below are consecutive summaries of one conversation"
+
+
+@pytest.fixture
+def merging(make_settings: MakeSettings) -> Iterator[Chat]:
+    early = {"records_budget_tokens": 500, "merged_together": 4, "newest_records": 2, "merged_tokens": 300}
+    with open_service(make_settings(**early, fold_wait_seconds=0.3, fold_deadline_seconds=30)) as service:
+        yield Chat(service)
+
+
+def merge_prompts(server: FakeOpenAI) -> list[str]:
+    prompts = [content_of(body["messages"][-1]) for body in server.bodies("summary")]
+    return [prompt for prompt in prompts if prompt.startswith(MERGE_PROMPT)]
+
+
+def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readable(
+    merging: Chat, server: FakeOpenAI
+) -> None:
+    events = []
+    for number in range(1, 30):
+        events += merging.say(question(number))
+        merging.wait_for_folds()
+    assert "FoldWaiting" not in names(events)
+    first, *rest = merging.service.records(merging.session_id)
+    assert (first.kind, first.turns) == ("merge", tuple(range(1, 13)))
+    assert {record.kind for record in rest} >= {"interval"}
+    sources = merging.rows(
+        "SELECT turns, summary, original_chars FROM record WHERE superseded_by = ? ORDER BY from_position",
+        first.record_id,
+    )
+    assert [turns for turns, *_ in sources] == [f"[{k}, {k + 1}, {k + 2}]" for k in (1, 4, 7, 10)]
+    assert first.original_chars == sum(chars for *_, chars in sources)
+    assert all(summary in merge_prompts(server)[0] for _, summary, _ in sources)
+    assert summaries(server.bodies("chat")[-1])[0] == (1, 12)
+    until = merging.rows("SELECT covered_until_message_id, to_position FROM record WHERE id = ?", first.record_id)
+    assert merging.rows("SELECT message_id FROM message WHERE position = ?", until[0][1]) == [(until[0][0],)]
+
+
+@pytest.mark.parametrize("broken", [failure(500), hang(is_silent=True)])
+def test_a_merge_that_fails_or_hangs_leaves_the_summaries_as_they_are(
+    merging: Chat, server: FakeOpenAI, broken: Reply
+) -> None:
+    def respond(body: dict[str, object]) -> Reply:
+        is_merge = kind_of(body) == "summary" and content_of(body["messages"][-1]).startswith(MERGE_PROMPT)  # type: ignore[index]  # the shape of a request
+        return broken if is_merge else answer_body(body)
+
+    server.respond_with(respond)  # type: ignore[arg-type]  # a request's body is a dict
+    for number in range(1, 24):
+        merging.say(question(number))
+    assert merge_prompts(server)
+    assert merging.covered == [(k, k + 1, k + 2) for k in range(1, 22, 3)]
+    assert all(f"질문 {number}번" in system_prompt(server.bodies("chat")[-1]) for number in (1, 4, 7))

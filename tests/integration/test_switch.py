@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from graph.error import InputError
+from graph.event import TurnFinished
+from graph.service import open_service
+from graph.settings import Settings
+from graph.view import TurnOptions
+from tests.fake.body import content_of, faults
+from tests.fake.chat import Chat, question
+from tests.fake.openai_reply import Body, Reply, failure, hang
+from tests.fake.openai_responder import answer_body, kind_of
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+STRATEGIES = ["interval", "rolling", "compaction", "window"]
+# Each folds early, and what isn't folded is always sent: so every turn must be in each input.
+EARLY = {
+    "app_context_threshold": 500,
+    "rolling_sends_unsummarised": True,
+    "max_context_tokens": 1_000,
+    "compaction_threshold": 0.4,
+    "records_budget_tokens": 500,
+    "merged_together": 2,
+    "newest_records": 1,
+    "merged_tokens": 200,
+    "window_turns": 2,
+}
+Start = Callable[..., Chat]
+
+
+@pytest.fixture
+def start(make_settings: MakeSettings) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def begin(session_id: str = "", **changes: object) -> Chat:
+            stack.close()
+            return Chat(stack.enter_context(open_service(make_settings(**{**EARLY, **changes}))), session_id)
+
+        yield begin
+
+
+def switch(chat: Chat, strategy: str) -> None:
+    chat.service.configure(chat.session_id, strategy=strategy)
+    chat.wait_for_folds()
+
+
+def turns_sent(chat: Chat, body: Body) -> list[int]:
+    """The turns that an input stands for, before the open one: by a record's text or by their own question."""
+    told = "\n".join(content_of(message) for message in body["messages"])
+    by_record = {turn for r in chat.service.records(chat.session_id) if r.summary in told for turn in r.turns}
+    raw = {turn.number for turn in chat.turns[:-1] if turn.user_text in told}
+    return sorted(by_record | raw)
+
+
+def all_records(chat: Chat) -> set[tuple[str, str]]:
+    rows = chat.rows("SELECT id, summary FROM record WHERE status = 'COMPLETED'")
+    return {(str(record_id), str(summary)) for record_id, summary in rows}
+
+
+@pytest.mark.parametrize("first", STRATEGIES)
+@pytest.mark.parametrize("second", STRATEGIES)
+def test_switching_keeps_every_record_and_loses_nothing(
+    start: Start, server: FakeOpenAI, first: str, second: str
+) -> None:
+    chat = start(context_strategy=first)
+    chat.ask(1, 8)
+    before = all_records(chat)
+    switch(chat, second)
+    chat.ask(9, 12)
+    assert before <= all_records(chat)
+    for body in server.bodies("chat")[8:]:
+        assert faults(body["messages"]) == []
+    wanted = [10, 11] if second == "window" else list(range(1, 12))
+    assert turns_sent(chat, server.bodies("chat")[-1]) == wanted
+
+
+def test_a_window_is_read_whole_though_its_turns_were_folded(start: Start, server: FakeOpenAI) -> None:
+    chat = start(window_turns=5)
+    chat.ask(1, 7)
+    switch(chat, "window")
+    chat.ask(8, 8)
+    said = [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
+    assert [words for words in said if words.startswith("질문 ")] == [question(number) for number in range(3, 9)]
+    switch(chat, "interval")
+    chat.ask(9, 9)
+    assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, 9))
+
+
+def test_a_window_does_not_reach_behind_a_reset(start: Start, server: FakeOpenAI) -> None:
+    chat = start(context_strategy="window", window_turns=5)
+    chat.ask(1, 4)
+    chat.service.reset(chat.session_id)
+    chat.ask(5, 6)
+    assert turns_sent(chat, server.bodies("chat")[-1]) == [5]
+
+
+def test_a_window_of_none_is_the_current_message_alone(start: Start, server: FakeOpenAI) -> None:
+    chat = start(context_strategy="window", window_turns=0)
+    chat.ask(1, 4)
+    assert [len(body["messages"]) for body in server.bodies("chat")] == [2, 2, 2, 2]
+
+
+def test_a_choice_is_the_sessions_own(start: Start) -> None:
+    chat = start()
+    chat.ask(1, 1)
+    other = Chat(chat.service)
+    other.say(question(1), options=TurnOptions(strategy="rolling"))
+    assert (chat.view.strategy, other.view.strategy) == ("interval", "rolling")
+    with pytest.raises(InputError, match="interval, rolling, compaction, window"):
+        chat.service.configure(chat.session_id, strategy="elastic")
+
+
+def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(start: Start, server: FakeOpenAI) -> None:
+    chat = start(context_strategy="compaction", max_context_tokens=100_000, preserve_recent_messages=3)
+    chat.ask(1, 6)
+    chat.service.compact(chat.session_id)
+    half = chat.turns[4].answer_text
+    for strategy in ("compaction", "interval", "rolling"):
+        switch(chat, strategy)
+        number = len(chat.turns) + 1
+        chat.ask(number, number)
+        body = server.bodies("chat")[-1]
+        told = "\n".join(content_of(message) for message in body["messages"])
+        covered = {turn for r in chat.service.records(chat.session_id) if r.summary in told for turn in r.turns}
+        assert 5 in covered or half in told
+        assert turns_sent(chat, body)[-1] == number - 1
+        assert faults(body["messages"]) == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("fault", ["fails", "hangs"])
+def test_a_fold_that_fails_or_hangs_leaves_no_gap(start: Start, server: FakeOpenAI, strategy: str, fault: str) -> None:
+    chat = start(context_strategy=strategy, fold_wait_seconds=0.2, fold_deadline_seconds=30, window_turns=100)
+    broken: Reply = failure(500) if fault == "fails" else hang(is_silent=True)
+    server.respond_with(lambda body: broken if kind_of(body) == "summary" else answer_body(body))
+    for number in range(1, 10):
+        assert isinstance(chat.say(question(number))[-1], TurnFinished)
+        assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, number))
+
+
+@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction"])
+def test_a_fold_that_was_killed_leaves_no_gap_and_is_made_anew(start: Start, server: FakeOpenAI, strategy: str) -> None:
+    chat = start(context_strategy=strategy, fold_wait_seconds=0.2)
+    chat.ask(1, 7)
+    assert chat.covered
+    chat.change(
+        "UPDATE record SET status = 'IN_PROGRESS', outcome = NULL, summary = '', summary_chars = 0, adopted_at = NULL,"
+        " expires_at = '2020-01-01 00:00:00.000000'"
+    )
+    chat = start(chat.session_id, context_strategy=strategy, fold_wait_seconds=0.2)
+    chat.ask(8, 10)
+    assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, 10))
+    assert chat.covered
+    assert chat.rows("SELECT count(*) FROM record WHERE status = 'IN_PROGRESS'") == [(0,)]
+
+
+@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction"])
+def test_regenerating_takes_back_what_covers_the_last_turn(start: Start, server: FakeOpenAI, strategy: str) -> None:
+    chat = start(context_strategy=strategy, max_context_tokens=100_000)
+    chat.ask(1, 6)
+    if strategy == "compaction":
+        chat.service.compact(chat.session_id)
+    chat.regenerate()
+    chat.wait_for_folds()
+    chat.ask(7, 8)
+    assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, 8))
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+STEPS = st.lists(
+    st.sampled_from(["ask", "ask", "ask", *STRATEGIES, "compact", "reset", "regenerate"]), min_size=6, max_size=14
+)
+
+
+@settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(STEPS)
+def test_whatever_is_switched_and_folded_each_turn_is_sent_once(steps: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder, FakeOpenAI() as server:
+        values: dict[str, object] = {
+            "openai_base_url": server.url,
+            "openai_api_key": "sk-scripted-key-of-the-tests",
+            "chat_model": "scripted-model",
+            "turnfold_data_dir": Path(folder),
+            "model_attempts": 1,
+            "model_window_tokens": 100_000,
+            **EARLY,
+        }
+        made = Settings(_env_file=None, **values)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+        with open_service(made) as service:
+            play(Chat(service), server, steps)
+
+
+def play(chat: Chat, server: FakeOpenAI, steps: list[str]) -> None:
+    strategy, begun = "interval", 0
+    chat.ask(1, 1)
+    for step in steps:
+        if step in STRATEGIES:
+            strategy = step
+            switch(chat, step)
+        elif step == "compact":
+            with suppress(InputError):  # there may be too few messages
+                chat.service.compact(chat.session_id)
+        elif step == "reset":
+            chat.service.reset(chat.session_id)
+            begun = len(chat.turns)
+        elif step == "regenerate":
+            chat.regenerate()
+            chat.wait_for_folds()
+            begun = min(begun, len(chat.turns) - 1)
+        else:
+            number = len(chat.turns) + 1
+            chat.ask(number, number)
+            body = server.bodies("chat")[-1]
+            first = max(begun + 1, number - 2 if strategy == "window" else 1)
+            assert turns_sent(chat, body) == list(range(first, number))
+            assert faults(body["messages"]) == []
