@@ -11,6 +11,7 @@ import matplotlib as mpl
 from bench.context.run import Run
 
 SHOWN_CHARS: Final = 1_200
+_ROOM_FOR_LEGEND: Final = 6_000_000
 _STYLES: Final = {
     "interval": ("#0b6e4f", "-", 2.4),
     "rolling": ("#d1495b", "-", 1.4),
@@ -36,7 +37,8 @@ def draw(path: Path, runs: Sequence[Run]) -> None:
         left.plot(range(1, len(tokens) + 1), tokens, color=colour, linestyle=line, linewidth=width, label=run.name)
     _name(left, "Largest input of each turn (answers of 1,200 characters)", "turn", "tokens (o200k)")
     left.set_yscale("log")
-    left.legend(fontsize=8)
+    left.set_ylim(top=_ROOM_FOR_LEGEND)
+    left.legend(fontsize=8, ncol=3, loc="upper center")
     for run in shown:
         last = run.at[max(run.at)]
         right.scatter(last.costs[0], 100 * last.kept, color=_STYLES[run.name][0], s=60)

@@ -19,7 +19,7 @@ Written by `make bench-context`; don't edit by hand.
 | strategy | choose it for | it costs you |
 |---|---|---|
 | `interval` (default) | long working conversations: every earlier turn stays in the input as a summary of its three turns, old ones merged | a larger input than the others that fold; it grows to a bound and stays there |
-| `rolling` | the smallest input: cheap or local models without a cache, chats where only the gist of the past counts | details go first: one summary of about 1,000 tokens stands for everything, and the oldest of the newest messages may wait unsent until it's renewed |
+| `rolling` | the smallest input: cheap or local models without a cache, chats where only the gist of the past counts | details go first: one summary of about 1,000 tokens stands for everything, and what is neither in it nor among the newest six messages waits unsent until it's renewed (the page counts them, `ROLLING_SENDS_UNSUMMARISED` sends them) |
 | `compaction` | models with a large window and a cache, work that needs the recent past word for word for long | the input grows to 75 % of `MAX_CONTEXT_TOKENS` before it's folded, then nearly all of the past is one summary |
 | `window` | questions that have nothing to do with one another; no summary model at all | what is older than the last N turns isn't sent |
 
@@ -32,8 +32,8 @@ exactly (o200k). Ours are the product's own strategies with its rules of adoptio
 process (`graph/core`), with the archive in memory and folds made between two turns; so "own time" is without database
 and checkpoints (`make bench-store` measures those), as the peers' is without a checkpointer.
 
-Peers: {peers}. Each gets the exact token counter and a budget of 8,000 or 16,000 tokens, the middleware keeps the newest
-half of it and reads its source whole (`trim_tokens_to_summarize=None`), summaries aim at 1,024 tokens.
+Peers: {peers}.
+Each gets the exact token counter and a budget of 8,000 or 16,000 tokens, the middleware keeps the newest half of it and reads its source whole (`trim_tokens_to_summarize=None`), summaries aim at 1,024 tokens.
 
 - **unchanged**: share of the tokens sent that is an unchanged prefix of the call before.
 - **costs**, in thousands of input tokens at full price, output at 4 x: **A** unchanged prefix at 0.1 and one model for chat
