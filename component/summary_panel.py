@@ -62,6 +62,8 @@ def _draw_history(now: Visit, place: str) -> None:
         _draw_older(now, identifier, place, older_count)
     for record in records:
         card.draw(now, record, place)
+    if any(record.kind == "compaction" for record in records):
+        _draw_compactions(now, identifier, place)
 
 
 def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
@@ -75,6 +77,24 @@ def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
     if box.open:
         with box:
             for record in now.service.records(identifier)[:-CARDS_AT_ONCE]:
+                card.draw(now, record, place)
+
+
+def _draw_compactions(now: Visit, identifier: str, place: str) -> None:
+    """Lists the compactions that the newest one took the place of; restoring one undoes those after it."""
+    earlier = now.service.compactions(identifier)[1:]
+    if not earlier:
+        return
+    box = st.expander(
+        now.words.earlier_compactions.format(count=len(earlier)),
+        key=f"compactions_{place}",
+        icon=":material/compress:",
+        type="compact",
+        on_change="rerun",
+    )
+    if box.open:
+        with box:
+            for record in earlier:
                 card.draw(now, record, place)
 
 

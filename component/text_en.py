@@ -131,6 +131,7 @@ ENGLISH = Words(
     card_free="No tokens: no model was called · {seconds} s · {model}",
     kept_verbatim="Too short to shrink: kept word for word.",
     was_shortened="Over its target: cut at the end of a sentence.",
+    earlier_compactions="Earlier compactions: {count}",
     older_records="Older summaries: {count}",
     statistics="📊 Summary statistics",
     stat_count="Summaries: {count} ({turns} turns folded)",

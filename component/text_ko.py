@@ -128,6 +128,7 @@ KOREAN = Words(
     card_free="모델을 부르지 않아 토큰이 들지 않음 · {seconds}초 · {model}",
     kept_verbatim="짧아서 줄이지 않고 원문 그대로 두었습니다.",
     was_shortened="목표보다 길어 문장 끝에서 줄였습니다.",
+    earlier_compactions="앞선 압축 {count}개",
     older_records="이전 요약 {count}개",
     statistics="📊 요약 통계",
     stat_count="총 요약: {count}개 ({turns}턴 압축)",

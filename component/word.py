@@ -134,6 +134,7 @@ class Words:
     kept_verbatim: str
     was_shortened: str
     older_records: str
+    earlier_compactions: str
     statistics: str
     stat_count: str
     stat_chars: str

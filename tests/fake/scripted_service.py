@@ -211,7 +211,7 @@ class ScriptedService:
         self._act(f"reset {session_id}")
 
     def compactions(self, session_id: str) -> tuple[RecordView, ...]:
-        return tuple(record for record in self.records(session_id) if record.kind == "compaction")
+        return tuple(self._get(session_id).compactions)
 
     def strategies(self) -> tuple[str, ...]:
         return ("interval", "rolling", "compaction", "window")

@@ -60,6 +60,7 @@ class ScriptedSession:
     model: str = "offline-mini"
     turns: list[TurnView] = field(default_factory=list)
     records: list[RecordView] = field(default_factory=list)
+    compactions: list[RecordView] = field(default_factory=list)
     live: LiveTurn | None = None
     fold_failures: int = 0
     fold_error_code: str = ""

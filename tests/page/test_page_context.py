@@ -61,6 +61,19 @@ def test_a_compaction_is_told_with_before_and_after_and_can_be_restored(
     assert f"restore {identifier} {compaction().record_id}" in service.calls
 
 
+def test_earlier_compactions_are_listed_and_each_can_be_restored(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    newest = compaction()
+    earlier = [replace(newest, record_id=f"earlier-{number}") for number in (2, 1)]
+    service.stored[identifier].records = [newest]
+    service.stored[identifier].compactions = [newest, *earlier]
+    page.session_state["compactions_rail"] = True
+    open_page(page, identifier)
+    assert {"restore_rail_earlier-2", "restore_rail_earlier-1"} <= keys(page)
+    page.button(key="restore_rail_earlier-1").click().run()
+    assert f"restore {identifier} earlier-1" in service.calls
+
+
 def test_compact_now_is_offered_where_it_is_the_strategy(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 4)
     assert "compact" not in keys(open_page(page, identifier))
