@@ -43,7 +43,7 @@ class Scale:
     long_turns: int
 
 
-SHORT: Final = Scale(1, 0, 60, (0.5, 2.5), 1.2, 32, 4, 40, 60)
+SHORT: Final = Scale(1, 0, 80, (0.5, 2.5), 1.2, 16, 4, 20, 60)
 LONG: Final = Scale(100, 1_000, 1, (8, 60), 30, 128, 100, 5_000, 1_000)
 
 
