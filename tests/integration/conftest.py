@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from graph.model.factory import ChatModels, open_models
 from graph.service import ChatService, open_service
 from graph.settings import Settings
 from tests.fake.chat import Chat
+from tests.fake.compacting import read_file, with_true_usage
 from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.openai_server import FakeOpenAI
@@ -67,3 +69,20 @@ def endpoint_models(endpoint: FakeOpenAI) -> Iterator[ChatModels]:
 def call(endpoint: FakeOpenAI, endpoint_models: ChatModels) -> Caller:
     endpoint.exchanges.clear()
     return Caller(endpoint, endpoint_models)
+
+
+Start = Callable[..., Chat]
+
+
+@pytest.fixture
+def start(make_settings: MakeSettings, server: FakeOpenAI) -> Iterator[Start]:
+    """Opens a service with these settings and begins a session; the server reports the true numbers of tokens."""
+    server.respond_with(with_true_usage)
+    with ExitStack() as stack:
+
+        def begin(*, file_tool: bool = False, **changes: object) -> Chat:
+            values = {"context_strategy": "compaction", "max_context_tokens": 2_000, **changes}
+            given = {"tools": lambda _: [read_file()]} if file_tool else {}
+            return Chat(stack.enter_context(open_service(make_settings(**values), **given)))  # type: ignore[arg-type]  # a subset of its arguments
+
+        yield begin
