@@ -52,7 +52,10 @@ ENGLISH = Words(
     reset_done="The context begins anew. The transcript stays.",
     command_needs_chat="Begin a chat first.",
     restore="Restore",
-    restore_help="Undoes this compaction: what it replaced is sent again from the next turn on.",
+    restore_help=(
+        "Undoes this compaction: what it replaced is sent again from the next turn on. "
+        "It isn't compacted again by itself until the chat has grown."
+    ),
     command_note="`/compact` compacts now; `/reset` begins the context anew and keeps the transcript.",
     model="Model",
     model_offline="{name} · built in",
@@ -189,6 +192,7 @@ ENGLISH = Words(
     input_reasons={
         "over_window": "This one message is longer than the model's context window. Please send it in parts.",
         "nothing_to_compact": "The chat isn't long enough to compact.",
+        "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
         "compact_failed": "No shorter summary could be made. Please try again in a moment.",
         "not_a_compaction": "That isn't a compaction that could be restored.",
         "empty": "There is no text.",

@@ -52,7 +52,10 @@ KOREAN = Words(
     reset_done="컨텍스트를 새로 시작합니다. 대화 기록은 그대로 있습니다.",
     command_needs_chat="먼저 대화를 시작하세요.",
     restore="되돌리기",
-    restore_help="이 압축을 취소하고, 바꾸기 전의 내용을 다음 턴부터 다시 보냅니다.",
+    restore_help=(
+        "이 압축을 취소하고, 바꾸기 전의 내용을 다음 턴부터 다시 보냅니다. "
+        "대화가 더 길어지기 전에는 저절로 다시 압축하지 않습니다."
+    ),
     command_note="`/compact`는 지금 압축, `/reset`은 기록을 남긴 채 컨텍스트를 새로 시작합니다.",
     model="모델",
     model_offline="{name} · 내장",
@@ -186,6 +189,7 @@ KOREAN = Words(
     input_reasons={
         "over_window": "이 메시지 하나가 모델의 컨텍스트 창보다 깁니다. 나누어 보내 주세요.",
         "nothing_to_compact": "압축할 만큼 대화가 길지 않습니다.",
+        "no_effect": "지금 전략은 최근 턴만 보내므로 압축해도 달라지는 것이 없습니다.",
         "compact_failed": "더 짧은 요약을 만들지 못했습니다. 잠시 뒤에 다시 해 보세요.",
         "not_a_compaction": "되돌릴 수 있는 압축이 아닙니다.",
         "empty": "내용이 없습니다.",

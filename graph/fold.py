@@ -19,7 +19,7 @@ from graph.core.language import user_language
 from graph.core.record import Record
 from graph.core.schedule import source_key
 from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import Strategy
+from graph.core.strategy.base import Strategy, first_turn
 from graph.core.token import estimate_tokens
 from graph.error import InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
@@ -77,12 +77,12 @@ class Folder:
         self._waited_for: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="fold")
 
-    def standing(self, session_id: str, *, complete_turns: int, rate: float) -> Standing:
-        """Reads how a session stands: its records in force and the messages that none of them covers."""
-        in_force = self._stores.records.in_force(session_id)
-        covered_to = self._stores.records.covered_to(session_id)
-        raw = self._stores.archive.live(session_id, from_position=covered_to + 1)
-        return Standing(complete_turns, in_force, raw, rate, self._stores.calls.correction(session_id))
+    def standing(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> Standing:
+        """Reads how a session stands: its active records and, from that turn on, the messages that none covers."""
+        in_force, raw = self._stores.context(session_id, from_turn=from_turn)
+        restored_tokens = self._stores.sessions.restored_tokens(session_id)
+        correction = self._stores.calls.correction(session_id)
+        return Standing(complete_turns, in_force, raw, rate, correction, restored_tokens)
 
     def plan(self, session_id: str, order: FoldOrder, *, owner: str, model: str) -> FoldPlan:
         """Says who makes a fold, and by which key it's found again.
@@ -172,7 +172,12 @@ class Folder:
         if last is None:
             return
         complete_turns = last.number - 1 if last.status == "running" else last.number
-        standing = self.standing(session_id, complete_turns=complete_turns, rate=session.compression_rate)
+        standing = self.standing(
+            session_id,
+            complete_turns=complete_turns,
+            rate=session.compression_rate,
+            from_turn=first_turn(strategy, last.number),
+        )
         for order in strategy.orders(standing):
             self.start(self.plan(session_id, order, owner=owner, model=session.model))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from graph.core.message import check_text, title_of
@@ -98,24 +99,32 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        session = self._stores.sessions.get(session_id, self._owner)
         hold = self._stores.leases.acquire(session_id)
         try:
-            self._settler.rebuild(session_id, owner=self._owner)
+            self._settler.rebuild(session)
         finally:
             self._stores.leases.release(hold)
 
     def _configured(self, session_id: str, options: TurnOptions) -> SessionRow:
         """Writes the settings that the options change and returns the session as it then is."""
-        changes = self._changes(options)
         session = self._stores.sessions.get(session_id, self._owner)
+        changes = self._changes_of(session, options)
+        if changes:
+            self._stores.sessions.update(session_id, self._owner, **changes)
+        return replace(session, **changes)
+
+    def _changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:
+        """Returns what the options change of a session's settings.
+
+        Raises:
+            InputError: A value can't be taken.
+        """
+        changes = self._changes(options)
         if not session.strategy and changes.get("strategy") == self._strategies.default.name:
             # Choosing what holds anyway is no choice: the session goes on following the server's default.
             del changes["strategy"]
-        if all(getattr(session, name) == value for name, value in changes.items()):
-            return session
-        self._stores.sessions.update(session_id, self._owner, **changes)
-        return self._stores.sessions.get(session_id, self._owner)
+        return {name: value for name, value in changes.items() if getattr(session, name) != value}
 
     def _changes(self, options: TurnOptions) -> dict[str, Any]:
         """Returns the settings that the options give a value.

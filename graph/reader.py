@@ -6,6 +6,7 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
+from graph.core.language import session_language
 from graph.core.standing import Standing
 from graph.core.strategy.compaction import CompactionStrategy, context_tokens
 from graph.core.strategy.registry import Strategies
@@ -98,8 +99,7 @@ class SessionReader:
         is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
         if not is_rolling or self.settings.rolling_sends_unsummarised:
             return 0
-        covered_to = self._stores.records.covered_to(row.session_id)
-        raw = self._stores.archive.live(row.session_id, from_position=covered_to + 1)
+        _, raw = self._stores.context(row.session_id)
         prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_running]
         return unsent_count(prior, self.settings.app_context_recent_messages)
 
@@ -107,9 +107,7 @@ class SessionReader:
         """Returns how full the context is if nothing compacts it by itself (seed 004's warnings)."""
         if self._strategies.of(row.strategy).name != CompactionStrategy.name or self.settings.enable_auto_compaction:
             return ""
-        in_force = self._stores.records.in_force(row.session_id)
-        covered_to = self._stores.records.covered_to(row.session_id)
-        raw = self._stores.archive.live(row.session_id, from_position=covered_to + 1)
+        in_force, raw = self._stores.context(row.session_id)
         tokens = context_tokens(Standing(row.turn_count, in_force, raw, row.compression_rate))
         tokens = round(tokens * self._stores.calls.correction(row.session_id))
         if tokens > self.settings.max_context_tokens:
@@ -118,12 +116,8 @@ class SessionReader:
 
     def _fold_failures(self, row: SessionRow) -> tuple[int, str]:
         """Returns how often the oldest due block failed in a row, and why it did last."""
-        covered_to = self._stores.records.covered_to(row.session_id)
-        next_ids = self._stores.archive.live_ids(row.session_id, after_position=covered_to)[:1]
-        if not next_ids:
-            return 0, ""
-        oldest_raw = self._stores.archive.get(row.session_id, next_ids[0])
-        return self._stores.records.failures_in_a_row(row.session_id, oldest_raw.position)
+        position = self._stores.oldest_raw_position(row.session_id)
+        return (0, "") if position is None else self._stores.records.failures_in_a_row(row.session_id, position)
 
     def live(self, session_id: str) -> LiveTurn | None:
         """Returns how the running turn looks now, wherever it runs; None when nothing runs."""
@@ -159,7 +153,8 @@ class SessionReader:
         for entry in self._stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
             said.setdefault(entry.turn, []).append(entry.message)
         if is_abandoned:
-            last_row, said[last_row.number] = as_closed(last_row, said.get(last_row.number, []))
+            language = session_language(self._stores.archive.opening(session_id))
+            last_row, said[last_row.number] = as_closed(last_row, said.get(last_row.number, []), language)
         turns = tuple(
             turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
             for row in (*rows[:-1], last_row)

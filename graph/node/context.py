@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
@@ -41,7 +41,6 @@ class TurnContext:
     strategy: Strategy
     stop: threading.Event
     time_zone: str
-    language: Literal["ko", "en"]
     history_tokens: int
 
 

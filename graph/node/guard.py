@@ -94,9 +94,8 @@ def _fold_further(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatStat
         stop=turn.stop,
         wait_seconds=deps.settings.fold_wait_seconds,
     )
-    if record is None:
+    if record is None or not deps.stores.records.adopt(turn.hold, record.id):
         return {}
-    deps.stores.records.adopt(turn.hold, record.id)
     runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
     _LOG.info("guard folded session=%s turns 1-%d", session_id, record.turns[-1])
     return state_update(deps.summariser.standing(session_id, complete_turns=complete_turns, rate=rate), state)

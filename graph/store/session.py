@@ -131,13 +131,29 @@ class SessionStore:
         """
         change = update(session_table).where(_session.session_id == hold.session_id)
         with self._database.write(hold) as connection:
-            connection.execute(change.values(context_from_position=position))
+            connection.execute(change.values(context_from_position=position, restored_tokens=0))
 
     def context_begin(self, session_id: str) -> int:
         """Returns the archive position up to which everything was left out of the context, 0 if nothing was."""
         with self._database.read() as connection:
             query = select(_session.context_from_position).where(_session.session_id == session_id)
             return int(connection.execute(query).scalar() or 0)
+
+    def restored_tokens(self, session_id: str) -> int:
+        """Returns our estimate for the context when a compaction was last undone, 0 if none was since the last one."""
+        with self._database.read() as connection:
+            query = select(_session.restored_tokens).where(_session.session_id == session_id)
+            return int(connection.execute(query).scalar() or 0)
+
+    def discard_empty(self, hold: Hold) -> None:
+        """Deletes the session if nothing was ever said in it: its first message was refused.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+        """
+        is_empty = and_(_session.session_id == hold.session_id, _session.turn_count == 0)
+        with self._database.write(hold) as connection:
+            connection.execute(delete(session_table).where(is_empty))
 
     def delete(self, session_id: str, owner: str) -> None:
         """Deletes the session with everything of it; a worker still in it can write no more, as its lease goes too.
