@@ -128,15 +128,13 @@ class ContextKeeper(SessionKeeper):
 
     @contextmanager
     def _between_turns(self, session_id: str) -> Iterator[Hold]:
-        """Holds a settled session, and rebuilds its state from what was changed in the tables."""
+        """Holds a settled session; the next turn finds that its state differs from the tables, and rebuilds it."""
         if self.live(session_id) is not None:
             raise BusyError
         hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            session = self._stores.sessions.get(session_id, self._owner)
-            self._settler.settle(hold, session)
+            self._settler.settle(hold, self._stores.sessions.get(session_id, self._owner))
             yield hold
-            self._settler.rebuild(session)
         finally:
             self._stores.leases.release(hold)
 

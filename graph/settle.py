@@ -58,18 +58,16 @@ class Settler:
         self._close_holes(hold)
         last = self._stores.turns.last(session_id)
         finding = self._compare(session)
+        is_damaged = finding == "damaged"
         if last is not None and last.status == "running":
-            is_damaged = finding == "damaged"
             self._end_interrupted(hold, last, owner=session.owner)
             finding = self._compare(session)
-        else:
-            is_damaged = finding in ("damaged", "missing")
         if finding != "same":
             self.rebuild(session)
         (self._rebuilt.add if is_damaged else self._rebuilt.discard)(session_id)
 
     def was_rebuilt(self, session_id: str) -> bool:
-        """Whether the newest settling found the session's checkpoint damaged, or gone."""
+        """Whether the newest settling found the session's checkpoint damaged; one that is gone was deleted."""
         return session_id in self._rebuilt
 
     def close(

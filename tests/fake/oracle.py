@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
 from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
+from graph.settings import Settings
+from graph.store.checkpoint import open_checkpointer
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat
 
@@ -86,3 +89,10 @@ def check_sent(truth: Truth, sent: Sequence[AnyMessage], *, turn: int, begun: in
     if window_turns is None:
         for _, _, summary in truth.active:
             assert summary.splitlines()[0][:_LABEL_CHARS] in told, f"a record isn't sent: {summary[:60]}"
+
+
+def state_ids(settings: Settings, session_id: str) -> list[str]:
+    """The ids of the messages that graph state holds."""
+    with closing(open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=30)) as checkpointer:
+        kept = checkpointer.get_tuple({"configurable": {"thread_id": session_id}})
+    return [] if kept is None else [str(message.id) for message in kept.checkpoint["channel_values"]["messages"]]

@@ -13,14 +13,13 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.error import BusyError, InputError
 from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
-from graph.service import open_service
+from graph.service import ChatService, open_service
 from graph.settings import Settings
-from graph.store.checkpoint import open_checkpointer
 from graph.tool.registry import ToolContext, build_tools
 from graph.view import TurnOptions
 from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
-from tests.fake.oracle import check_cover, check_request, check_sent, read_truth
+from tests.fake.oracle import check_cover, check_request, check_sent, read_truth, state_ids
 from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
 
 SESSION = "session-1"
@@ -35,6 +34,7 @@ class Plot:
         self._changes = settings
         self._stack = ExitStack()
         self._opened = 0
+        self.chat: Chat
         self.model = ScriptedChat()
         self.summariser = ScriptedSummariser()
         self.turn_count = 0
@@ -196,7 +196,7 @@ class Plot:
             for position, message_id, turn, *_ in truth.live
             if turn > self._begun and turn >= first and not truth.is_covered(position)
         ]
-        assert _state_ids(self.settings) == raw
+        assert state_ids(self.settings, SESSION) == raw
 
     def _check_blocks(self, covered: list[int], *, is_new: bool) -> None:
         """Under "interval" alone: blocks are covered from the first on, in time, and sent under their labels."""
@@ -281,7 +281,7 @@ class Plot:
         values: dict[str, Any] = {"turnfold_data_dir": folder, "model_attempts": 1, "fold_wait_seconds": 5}
         self.settings = Settings(_env_file=None, **{**values, **self._changes})  # type: ignore[call-arg]  # the base class's own argument
         self._stack = ExitStack()
-        service = self._stack.enter_context(
+        service: ChatService = self._stack.enter_context(
             open_service(self.settings, models=scripted_models(self.model, self.summariser), tools=_tools)
         )
         self.chat = Chat(service, SESSION)
@@ -295,10 +295,3 @@ def _tools(context: ToolContext) -> list[BaseTool]:
         return "끝"
 
     return [*build_tools(context), StructuredTool.from_function(wait, name="wait", description="Waits.")]
-
-
-def _state_ids(settings: Settings) -> list[str]:
-    checkpointer = open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=30)
-    with closing(checkpointer):
-        kept = checkpointer.get_tuple({"configurable": {"thread_id": SESSION}})
-    return [] if kept is None else [str(message.id) for message in kept.checkpoint["channel_values"]["messages"]]

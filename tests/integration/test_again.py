@@ -2,20 +2,19 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import closing
 
 import pytest
 
 from graph.error import BusyError, ServerBusyError
 from graph.event import TurnFinished, TurnStopped
-from graph.service import ChatService, open_service
-from graph.store.checkpoint import open_checkpointer
+from graph.service import open_service
 from graph.view import TurnOptions
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.oracle import state_ids
 from tests.integration.conftest import MakeSettings, Start
 
 STRATEGIES = ["interval", "rolling", "compaction", "window"]
@@ -156,17 +155,9 @@ def test_under_window_the_state_holds_the_last_turns_alone(make_settings: MakeSe
     with open_service(made) as service:
         chat = Chat(service)
         chat.ask(1, 9)
-        assert len(state_messages(service, chat.session_id)) == 2 * 3
+        assert len(state_ids(made, chat.session_id)) == 2 * 3
         service.configure(chat.session_id, strategy="interval")
         chat.ask(10, 10)
         told = "\n".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
         assert question(1)[:12] in told
-        assert len(state_messages(service, chat.session_id)) == 20 - 2 * sum(len(turns) for turns in chat.covered)
-
-
-def state_messages(service: ChatService, session_id: str) -> list[object]:
-    with closing(open_checkpointer(service.settings.checkpoint_path, busy_timeout_seconds=30)) as checkpointer:
-        kept = checkpointer.get_tuple({"configurable": {"thread_id": session_id}})
-    assert kept is not None
-    messages: list[object] = kept.checkpoint["channel_values"]["messages"]
-    return messages
+        assert len(state_ids(made, chat.session_id)) == 20 - 2 * sum(len(turns) for turns in chat.covered)

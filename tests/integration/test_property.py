@@ -104,7 +104,7 @@ CONTEXT_STEPS = st.one_of(
 )
 ASKS = [("ask",)] * 4
 # Each strategy folds early, and what isn't folded is always sent.
-EARLY = {
+EARLY: dict[str, Any] = {
     "app_context_threshold": 500,
     "rolling_sends_unsummarised": True,
     "max_context_tokens": 1_000,
