@@ -107,15 +107,22 @@ class SessionKeeper(SessionReader):
 
     def _configured(self, session_id: str, options: TurnOptions) -> SessionRow:
         """Writes the settings that the options change and returns the session as it then is."""
-        changes = self._changes(options)
+        given = self._changes(options)
         session = self._stores.sessions.get(session_id, self._owner)
-        if not session.strategy and changes.get("strategy") == self._strategies.default.name:
-            # Choosing what holds anyway is no choice: the session goes on following the server's default.
-            del changes["strategy"]
-        if all(getattr(session, name) == value for name, value in changes.items()):
+        changes = {name: value for name, value in given.items() if self._is_choice(session, name, value)}
+        if not changes:
             return session
         self._stores.sessions.update(session_id, self._owner, **changes)
         return self._stores.sessions.get(session_id, self._owner)
+
+    def _is_choice(self, session: SessionRow, name: str, value: object) -> bool:
+        """Whether a setting's value changes something; a session that chose nothing goes on following the server's."""
+        held = getattr(session, name)
+        if name == "strategy":
+            held = held or self._strategies.default.name
+        elif name == "model":
+            held = held or self.default_model()
+        return bool(value != held)
 
     def _changes(self, options: TurnOptions) -> dict[str, Any]:
         """Returns the settings that the options give a value.
