@@ -38,7 +38,12 @@ class SessionKeeper(SessionReader):
         self._folder = folder
 
     def stop(self, session_id: str) -> None:
-        """Asks the running turn to end, keeping what it has said; does nothing if none runs."""
+        """Asks the running turn to end, keeping what it has said; does nothing if none runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
         last = self._stores.turns.last(session_id)
@@ -82,7 +87,6 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
             BusyError: Its turn could not be ended in time.
         """
-        self._stores.sessions.get(session_id, self._owner)
         self.stop(session_id)
         hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
@@ -98,7 +102,7 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        self._own(session_id)
         hold = self._stores.leases.acquire(session_id)
         try:
             self._settler.rebuild(session_id, owner=self._owner)
@@ -108,12 +112,12 @@ class SessionKeeper(SessionReader):
     def _configured(self, session_id: str, options: TurnOptions) -> SessionRow:
         """Writes the settings that the options change and returns the session as it then is."""
         given = self._changes(options)
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         changes = {name: value for name, value in given.items() if self._is_choice(session, name, value)}
         if not changes:
             return session
         self._stores.sessions.update(session_id, self._owner, **changes)
-        return self._stores.sessions.get(session_id, self._owner)
+        return self._own(session_id)
 
     def _is_choice(self, session: SessionRow, name: str, value: object) -> bool:
         """Whether a setting's value changes something; a session that chose nothing goes on following the server's."""

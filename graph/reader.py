@@ -64,7 +64,7 @@ class SessionReader:
                 row.title,
                 row.updated_at,
                 row.turn_count,
-                row.is_running and self.live(row.session_id) is not None,
+                row.is_running and self._live(row.session_id) is not None,
             )
             for row in self._stores.sessions.list(self._owner, search=search)
             if row.turn_count  # a session whose first message couldn't be committed holds nothing to open
@@ -76,7 +76,7 @@ class SessionReader:
         Raises:
             NotFoundError: There is no such session.
         """
-        row = self._stores.sessions.get(session_id, self._owner)
+        row = self._own(session_id)
         failures, code = self._fold_failures(row)
         return SessionView(
             session_id=row.session_id,
@@ -85,7 +85,7 @@ class SessionReader:
             strategy=self._strategies.of(row.strategy).name,
             model=row.model or self.default_model(),
             turn_count=row.turn_count,
-            is_running=self.live(session_id) is not None,
+            is_running=self._live(session_id) is not None,
             fold_failures=failures,
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),
@@ -126,7 +126,15 @@ class SessionReader:
         return self._stores.records.failures_in_a_row(row.session_id, oldest_raw.position)
 
     def live(self, session_id: str) -> LiveTurn | None:
-        """Returns how the running turn looks now, wherever it runs; None when nothing runs."""
+        """Returns how the running turn looks now, wherever it runs; None when nothing runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
+        return self._live(session_id)
+
+    def _live(self, session_id: str) -> LiveTurn | None:
         if (log := self._runner.running(session_id)) is not None:
             return log.view()
         last = self._stores.turns.last(session_id)
@@ -150,7 +158,7 @@ class SessionReader:
         Raises:
             NotFoundError: There is no such session.
         """
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         rows = self._stores.turns.list(session_id, last=last)
         if not rows:
             return Transcript((), 0)
@@ -168,21 +176,31 @@ class SessionReader:
 
     def _as_it_stands(self, row: TurnRow) -> tuple[TurnRow, bool]:
         """Returns the newest turn's row, and whether its worker is gone without ending it."""
-        if row.status != "running" or self.live(row.session_id) is not None:
+        if row.status != "running" or self._live(row.session_id) is not None:
             return row, False
         # Read once more: it may have ended between the two questions.
         row = self._stores.turns.get(row.session_id, row.number)
         return row, row.status == "running"
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
-        """Returns the records in force, oldest first; with `last` only that many of the newest."""
+        """Returns the records in force, oldest first; with `last` only that many of the newest.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         store = self._stores.records
         return tuple(
             record_view(r) for r in (store.in_force(session_id) if last is None else store.newest(session_id, last))
         )
 
     def statistics(self, session_id: str) -> Statistics:
-        """Returns the sums of the panel."""
+        """Returns the sums of the panel.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         sums = self._stores.records.sums(session_id)
         saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
         return Statistics(
@@ -196,7 +214,12 @@ class SessionReader:
         )
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
-        """Returns for each turn what its last call sent and what the full history would have been (estimates)."""
+        """Returns for each turn what its last call sent and what the full history would have been (estimates).
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         folds = {record.turns[-1] + 1 for record in self._stores.records.in_force(session_id)}
         return tuple(
             ChartPoint(turn, sent, full, has_fold=turn in folds)
@@ -206,8 +229,13 @@ class SessionReader:
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
         """Returns how much of the context window the last model call took.
 
-        Before the first call it's the system prompt alone.
+        Before the first call, and without a session, it's the system prompt alone.
+
+        Raises:
+            NotFoundError: There is no such session.
         """
+        if session_id is not None:
+            self._own(session_id)
         window = self._models.window_tokens(model or self.default_model())
         call = self._stores.calls.last_answered(session_id) if session_id else None
         if call is None:
@@ -240,3 +268,11 @@ class SessionReader:
             DatabaseError: It doesn't.
         """
         self._stores.database.check()
+
+    def _own(self, session_id: str) -> SessionRow:
+        """Returns the session; whatever takes a session's id asks here first, so that each owner sees his own alone.
+
+        Raises:
+            NotFoundError: There is none by that id, or it's another owner's, which looks the same.
+        """
+        return self._stores.sessions.get(session_id, self._owner)

@@ -141,8 +141,9 @@ class ChatService(ContextKeeper):
         """Yields the events of the session's newest turn in this process, from its first on, until its last.
 
         Raises:
-            NotFoundError: No turn of the session ran in this process.
+            NotFoundError: There is no such session, or no turn of it ran in this process.
         """
+        self._own(session_id)
         log = self._runner.log(session_id)
         if log is None:
             raise NotFoundError(session_id)
@@ -192,7 +193,7 @@ class ChatService(ContextKeeper):
         Raises:
             BusyError: A turn is in progress.
         """
-        if wait_seconds == 0 and self.live(session_id) is not None:
+        if wait_seconds == 0 and self._live(session_id) is not None:
             raise BusyError
         return self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
 

@@ -125,3 +125,34 @@ def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
     list(real_service.follow(identifier))
     assert chosen(real_service.session(identifier)) == (0.5, "compaction", "offline-mini")
     assert tabs[1].run().slider(key="compression_rate").value == 0.5
+
+
+def test_chat_deleted_elsewhere_while_it_answers_leads_to_the_empty_page(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 1)
+    service.status = "running"
+    say(open_page(page, identifier), "길게 설명해 줘")
+    service.deleted_when_asked_for = "live"
+    page.run()
+    assert not page.exception
+    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert "대화를 찾을 수 없습니다" in page.error[0].value
+    say(page, "새로 시작")
+    assert not page.error
+
+
+@pytest.mark.parametrize("name", ["records", "statistics", "gauge"])
+def test_chat_deleted_between_two_questions_of_the_page_leaves_a_page_to_use(
+    page: AppTest, service: ScriptedService, name: str
+) -> None:
+    identifier = store_session(service, 1)
+    service.deleted_when_asked_for = name
+    open_page(page, identifier)
+    assert not page.exception
+    assert "대화를 찾을 수 없습니다" in page.error[0].value
+    assert page.chat_input(key="ask")
+    page.run()
+    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    say(page, "새로 시작")
+    assert not page.error
