@@ -56,8 +56,8 @@ class SessionReader:
         self._settler = settler
         self._owner = settings.turnfold_owner
 
-    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
-        """Returns the sessions, newest first; with `search` those whose title contains it."""
+    def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+        """Returns the sessions, newest first; with `search` those whose title contains it, with `last` only so many."""
         return tuple(
             SessionItem(
                 row.session_id,
@@ -66,9 +66,12 @@ class SessionReader:
                 row.turn_count,
                 row.is_running and self._live(row.session_id) is not None,
             )
-            for row in self._stores.sessions.list(self._owner, search=search)
-            if row.turn_count  # a session whose first message couldn't be committed holds nothing to open
+            for row in self._stores.sessions.list(self._owner, search=search, limit=last)
         )
+
+    def session_count(self, *, search: str = "") -> int:
+        """Returns how many sessions there are; with `search` of those whose title contains it."""
+        return self._stores.sessions.count(self._owner, search=search)
 
     def session(self, session_id: str) -> SessionView:
         """Returns a session's settings and state.

@@ -111,14 +111,13 @@ class ScriptedService:
             was_rebuilt=session.was_rebuilt,
         )
 
-    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
+    def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
         self.calls.append("sessions")
-        items = [
-            SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None)
-            for key, item in self.stored.items()
-            if search.lower() in item.title.lower()
-        ]
-        return tuple(sorted(items, key=lambda item: item.updated_at, reverse=True))
+        return tuple(self._found(search)[:last])
+
+    def session_count(self, *, search: str = "") -> int:
+        self.calls.append("session_count")
+        return len(self._found(search))
 
     def rename(self, session_id: str, title: str) -> None:
         self._act("rename")
@@ -221,6 +220,14 @@ class ScriptedService:
         refusal, self.refusal = self.refusal, None
         if refusal is not None:
             raise refusal
+
+    def _found(self, search: str) -> list[SessionItem]:
+        items = (
+            SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None)
+            for key, item in self.stored.items()
+            if search.lower() in item.title.lower()
+        )
+        return sorted(items, key=lambda item: item.updated_at, reverse=True)
 
     def _look(self, name: str, session_id: str) -> ScriptedSession:
         self.calls.append(name)
