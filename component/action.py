@@ -82,15 +82,9 @@ def regenerate(identifier: str) -> None:
 
 def configure() -> None:
     """Keeps the changed settings with the open session; without one they wait for the first message."""
-    identifier = visit.session_id()
-    if identifier is None:
-        return
-    chosen = visit.options()
-    _try(
-        lambda: door.current().configure(
-            identifier, compression_rate=chosen.compression_rate, strategy=chosen.strategy, model=chosen.model
-        )
-    )
+    identifier, changed = visit.session_id(), visit.changed_settings()
+    if identifier is not None and changed:
+        _try(lambda: door.current().configure(identifier, **changed))
 
 
 def rename(identifier: str) -> None:

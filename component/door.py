@@ -68,8 +68,11 @@ class Service(Protocol):
     def session(self, session_id: str) -> SessionView:
         """Returns a session's own settings."""
 
-    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
-        """Lists the sessions, newest first."""
+    def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+        """Lists the newest sessions, newest first."""
+
+    def session_count(self, *, search: str = "") -> int:
+        """Counts the sessions."""
 
     def rename(self, session_id: str, title: str) -> None:
         """Gives a session another title."""

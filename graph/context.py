@@ -40,7 +40,7 @@ class ContextKeeper(SessionKeeper):
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         if not self._strategies.of(session.strategy).sends_records:
             raise InputError("no_effect")
         with self._between_turns(session_id) as hold:
@@ -65,7 +65,7 @@ class ContextKeeper(SessionKeeper):
             NotFoundError: There is no such session, or no active record is or stands on this one.
             BusyError: A turn is in progress.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        self._own(session_id)
         if self._stores.records.get(session_id, record_id).kind != COMPACTION:
             raise InputError("not_a_compaction")
         with self._between_turns(session_id) as hold:
@@ -93,7 +93,7 @@ class ContextKeeper(SessionKeeper):
         Raises:
             NotFoundError: There is no such session.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        self._own(session_id)
         lines = [self._line(record) for record in reversed(self._stores.records.in_force(session_id))]
         return tuple(record_view(record) for line in lines for record in line)
 
@@ -118,7 +118,7 @@ class ContextKeeper(SessionKeeper):
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        self._own(session_id)
         with self._between_turns(session_id) as hold:
             standing = self._standing(session_id)
             if standing.raw:
@@ -133,11 +133,11 @@ class ContextKeeper(SessionKeeper):
             raise BusyError
         hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            self._settler.settle(hold, self._stores.sessions.get(session_id, self._owner))
+            self._settler.settle(hold, self._own(session_id))
             yield hold
         finally:
             self._stores.leases.release(hold)
 
     def _standing(self, session_id: str) -> Standing:
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         return self._folder.standing(session_id, complete_turns=session.turn_count, rate=session.compression_rate)

@@ -39,7 +39,12 @@ class SessionKeeper(SessionReader):
         self._folder = folder
 
     def stop(self, session_id: str) -> None:
-        """Asks the running turn to end, keeping what it has said; does nothing if none runs."""
+        """Asks the running turn to end, keeping what it has said; does nothing if none runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
         last = self._stores.turns.last(session_id)
@@ -83,7 +88,6 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
             BusyError: Its turn could not be ended in time.
         """
-        self._stores.sessions.get(session_id, self._owner)
         self.stop(session_id)
         hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
@@ -99,7 +103,7 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         hold = self._stores.leases.acquire(session_id)
         try:
             self._settler.rebuild(session)
@@ -108,7 +112,7 @@ class SessionKeeper(SessionReader):
 
     def _configured(self, session_id: str, options: TurnOptions) -> SessionRow:
         """Writes the settings that the options change and returns the session as it then is."""
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         changes = self._changes_of(session, options)
         if changes:
             self._stores.sessions.update(session_id, self._owner, **changes)
@@ -120,11 +124,17 @@ class SessionKeeper(SessionReader):
         Raises:
             InputError: A value can't be taken.
         """
-        changes = self._changes(options)
-        if not session.strategy and changes.get("strategy") == self._strategies.default.name:
-            # Choosing what holds anyway is no choice: the session goes on following the server's default.
-            del changes["strategy"]
-        return {name: value for name, value in changes.items() if getattr(session, name) != value}
+        given = self._changes(options)
+        return {name: value for name, value in given.items() if self._is_choice(session, name, value)}
+
+    def _is_choice(self, session: SessionRow, name: str, value: object) -> bool:
+        """Whether a setting's value changes something; a session that chose nothing goes on following the server's."""
+        held = getattr(session, name)
+        if name == "strategy":
+            held = held or self._strategies.default.name
+        elif name == "model":
+            held = held or self.default_model()
+        return bool(value != held)
 
     def _changes(self, options: TurnOptions) -> dict[str, Any]:
         """Returns the settings that the options give a value.

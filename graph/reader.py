@@ -57,19 +57,22 @@ class SessionReader:
         self._settler = settler
         self._owner = settings.turnfold_owner
 
-    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
-        """Returns the sessions, newest first; with `search` those whose title contains it."""
+    def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+        """Returns the sessions, newest first; with `search` those whose title contains it, with `last` only so many."""
         return tuple(
             SessionItem(
                 row.session_id,
                 row.title,
                 row.updated_at,
                 row.turn_count,
-                row.is_running and self.live(row.session_id) is not None,
+                row.is_running and self._live(row.session_id) is not None,
             )
-            for row in self._stores.sessions.list(self._owner, search=search)
-            if row.turn_count  # a session whose first message couldn't be committed holds nothing to open
+            for row in self._stores.sessions.list(self._owner, search=search, limit=last)
         )
+
+    def session_count(self, *, search: str = "") -> int:
+        """Returns how many sessions there are; with `search` of those whose title contains it."""
+        return self._stores.sessions.count(self._owner, search=search)
 
     def session(self, session_id: str) -> SessionView:
         """Returns a session's settings and state.
@@ -77,7 +80,7 @@ class SessionReader:
         Raises:
             NotFoundError: There is no such session.
         """
-        row = self._stores.sessions.get(session_id, self._owner)
+        row = self._own(session_id)
         failures, code = self._fold_failures(row)
         return SessionView(
             session_id=row.session_id,
@@ -86,7 +89,7 @@ class SessionReader:
             strategy=self._strategies.of(row.strategy).name,
             model=row.model or self.default_model(),
             turn_count=row.turn_count,
-            is_running=self.live(session_id) is not None,
+            is_running=self._live(session_id) is not None,
             fold_failures=failures,
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),
@@ -120,7 +123,15 @@ class SessionReader:
         return (0, "") if position is None else self._stores.records.failures_in_a_row(row.session_id, position)
 
     def live(self, session_id: str) -> LiveTurn | None:
-        """Returns how the running turn looks now, wherever it runs; None when nothing runs."""
+        """Returns how the running turn looks now, wherever it runs; None when nothing runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
+        return self._live(session_id)
+
+    def _live(self, session_id: str) -> LiveTurn | None:
         if (log := self._runner.running(session_id)) is not None:
             return log.view()
         last = self._stores.turns.last(session_id)
@@ -144,7 +155,7 @@ class SessionReader:
         Raises:
             NotFoundError: There is no such session.
         """
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         rows = self._stores.turns.list(session_id, last=last)
         if not rows:
             return Transcript((), 0)
@@ -163,21 +174,31 @@ class SessionReader:
 
     def _as_it_stands(self, row: TurnRow) -> tuple[TurnRow, bool]:
         """Returns the newest turn's row, and whether its worker is gone without ending it."""
-        if row.status != "running" or self.live(row.session_id) is not None:
+        if row.status != "running" or self._live(row.session_id) is not None:
             return row, False
         # Read once more: it may have ended between the two questions.
         row = self._stores.turns.get(row.session_id, row.number)
         return row, row.status == "running"
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
-        """Returns the records in force, oldest first; with `last` only that many of the newest."""
+        """Returns the records in force, oldest first; with `last` only that many of the newest.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         store = self._stores.records
         return tuple(
             record_view(r) for r in (store.in_force(session_id) if last is None else store.newest(session_id, last))
         )
 
     def statistics(self, session_id: str) -> Statistics:
-        """Returns the sums of the panel."""
+        """Returns the sums of the panel.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         sums = self._stores.records.sums(session_id)
         saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
         return Statistics(
@@ -191,7 +212,12 @@ class SessionReader:
         )
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
-        """Returns for each turn what its last call sent and what the full history would have been (estimates)."""
+        """Returns for each turn what its last call sent and what the full history would have been (estimates).
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         folds = {record.turns[-1] + 1 for record in self._stores.records.in_force(session_id)}
         return tuple(
             ChartPoint(turn, sent, full, has_fold=turn in folds)
@@ -201,8 +227,13 @@ class SessionReader:
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
         """Returns how much of the context window the last model call took.
 
-        Before the first call it's the system prompt alone.
+        Before the first call, and without a session, it's the system prompt alone.
+
+        Raises:
+            NotFoundError: There is no such session.
         """
+        if session_id is not None:
+            self._own(session_id)
         window = self._models.window_tokens(model or self.default_model())
         call = self._stores.calls.last_answered(session_id) if session_id else None
         if call is None:
@@ -235,3 +266,11 @@ class SessionReader:
             DatabaseError: It doesn't.
         """
         self._stores.database.check()
+
+    def _own(self, session_id: str) -> SessionRow:
+        """Returns the session; whatever takes a session's id asks here first, so that each owner sees his own alone.
+
+        Raises:
+            NotFoundError: There is none by that id, or it's another owner's, which looks the same.
+        """
+        return self._stores.sessions.get(session_id, self._owner)

@@ -97,7 +97,7 @@ class ChatService(ContextKeeper):
 
     def _begin(self, hold: Hold, message: HumanMessage, options: TurnOptions) -> int:
         """Commits the message with its turn and the settings that change with it, and hands the turn to a worker."""
-        session = self._stores.sessions.get(hold.session_id, self._owner)
+        session = self._own(hold.session_id)
         changes = self._changes_of(session, options)
         session = replace(session, **changes)
         self._settler.settle(hold, session)
@@ -139,8 +139,9 @@ class ChatService(ContextKeeper):
         """Yields the events of the session's newest turn in this process, from its first on, until its last.
 
         Raises:
-            NotFoundError: No turn of the session ran in this process.
+            NotFoundError: There is no such session, or no turn of it ran in this process.
         """
+        self._own(session_id)
         log = self._runner.log(session_id)
         if log is None:
             raise NotFoundError(session_id)
@@ -157,7 +158,7 @@ class ChatService(ContextKeeper):
             return
         name = options.model or ""
         with contextlib.suppress(NotFoundError):
-            name = name or self._stores.sessions.get(session_id, self._owner).model
+            name = name or self._own(session_id).model
         window = self._models.window_tokens(name or self._models.default_name)
         if tokens >= window:
             raise InputError("over_window", f"≈{tokens} > {window}")
@@ -171,9 +172,9 @@ class ChatService(ContextKeeper):
     def _again(self, session_id: str, statuses: set[str], options: TurnOptions) -> int:
         """Starts a new attempt of the last turn if it ended in one of these ways."""
         self._changes(options)
-        self._stores.sessions.get(session_id, self._owner)
+        self._own(session_id)
         with self._place(session_id, 0.0) as hold:
-            session = self._stores.sessions.get(session_id, self._owner)
+            session = self._own(session_id)
             self._settler.settle(hold, session)
             last = self._stores.turns.last(session_id)
             if last is None or last.status not in statuses:
@@ -199,7 +200,7 @@ class ChatService(ContextKeeper):
             TurnRateError: Too many turns began within the last minute.
             BusyError: A turn is in progress.
         """
-        if wait_seconds == 0 and self.live(session_id) is not None:
+        if wait_seconds == 0 and self._live(session_id) is not None:
             raise BusyError
         with ExitStack() as undo:
             self._runner.caps.begin()

@@ -200,11 +200,3 @@ def test_sending_at_a_thousand_turns_asks_and_draws_no_more_than_at_forty(
     assert costs[0][0] == costs[1][0]
     assert costs[0][1] == costs[1][1]
     assert len(costs[1][0]) <= 20
-
-
-def test_session_with_settings_of_a_model_that_is_gone_still_opens(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    service.stored[identifier].model = "gone-model"
-    open_page(page, identifier)
-    assert not page.exception
-    assert page.selectbox(key="model").value == "offline-mini"
