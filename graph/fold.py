@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,15 +13,14 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.adopt import Source, feedback_on, judge, label_of
-from graph.core.language import user_language
+from graph.core.adopt import Source, SummaryDraft, feedback_on
+from graph.core.fold_record import begin_record, end_record, source_of
 from graph.core.record import Record
 from graph.core.schedule import source_key
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.base import Strategy
-from graph.core.token import estimate_tokens
 from graph.error import InternalError, StoreError, TurnfoldError
-from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
+from graph.model.summariser import ExtractiveSummariser, Summariser
 from graph.store.opening import Stores
 
 _LOG = logging.getLogger(__name__)
@@ -159,7 +157,13 @@ class Folder:
 
     def start(self, plan: FoldPlan) -> bool:
         """Begins the making in the background, unless it's under way or done; returns whether it began."""
-        record = self._draft_record(plan)
+        record = begin_record(
+            plan.session_id,
+            plan.order,
+            model=plan.summariser.name,
+            source_key=plan.key,
+            created_at=self._clock(),
+        )
         expires_at = self._clock() + timedelta(seconds=self._deadline_seconds * _TRIES + _EXPIRY_MARGIN_SECONDS)
         if self._closing.is_set() or not self._stores.records.start(record, owner=plan.owner, expires_at=expires_at):
             return False
@@ -181,39 +185,6 @@ class Folder:
         self._closing.set()
         self._pool.shutdown(wait=True)
 
-    def _draft_record(self, plan: FoldPlan) -> Record:
-        order = plan.order
-        return Record(
-            id=f"rec-{uuid.uuid4().hex}",
-            thread_id=plan.session_id,
-            turns=order.turns,
-            turn_length=len(order.turns),
-            original_chars=order.original_chars,
-            summary_chars=0,
-            compression_rate=order.rate,
-            summary="",
-            kind=order.kind,
-            level=order.level,
-            from_position=order.from_position,
-            to_position=order.to_position,
-            status="IN_PROGRESS",
-            outcome=None,
-            created_at=self._clock(),
-            model=plan.summariser.name,
-            target_chars=order.target_chars,
-            source_key=plan.key,
-            source_tokens=order.source_tokens,
-            summary_tokens=0,
-            sources=order.sources,
-            version=order.version,
-            covered_until_message_id=order.until_message_id or order.source_ids[-1],
-            covered_message_count=order.covered_message_count,
-            covered_token_count=order.covered_token_count,
-            context_messages=order.context_messages,
-            context_messages_after=order.context_messages_after,
-            context_tokens=order.context_tokens,
-        )
-
     def _make(self, plan: FoldPlan, record: Record) -> None:
         """Runs in a worker: writes the summary, judges it, and keeps what came of it."""
         try:
@@ -230,21 +201,11 @@ class Folder:
         _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
 
     def _made(self, plan: FoldPlan, record: Record) -> Record:
-        began, order = time.monotonic(), plan.order
-        source = Source(
-            order.messages,
-            order.source_chars,
-            order.source_tokens,
-            order.target_chars,
-            label_of(order.turns),
-            # Picked sentences are the source's own words, in whichever languages these are.
-            None if isinstance(plan.summariser, ExtractiveSummariser) else user_language(order.messages),
-            is_bound=order.is_bound,
-            max_tokens=order.max_tokens,
-        )
+        began = time.monotonic()
+        source = source_of(plan.order, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
         drafts: list[SummaryDraft] = []
         error_code = self._draft(plan, source, drafts)
-        return _concluded(record, source, drafts, error_code, seconds=time.monotonic() - began)
+        return end_record(record, source, drafts, error_code, seconds=time.monotonic() - began)
 
     def _draft(self, plan: FoldPlan, source: Source, drafts: list[SummaryDraft]) -> str:
         """Writes one draft, and a second if the first asks for it; returns the code of what went wrong, or ""."""
@@ -267,29 +228,3 @@ class Folder:
             if not feedback:
                 break
         return ""
-
-
-def _concluded(
-    record: Record, source: Source, drafts: Sequence[SummaryDraft], error_code: str, *, seconds: float
-) -> Record:
-    """Returns the record as it ends: COMPLETED with a text that stands for its source, or FAILED with the reason."""
-    cost = {
-        "input_tokens": sum(draft.input_tokens for draft in drafts),
-        "output_tokens": sum(draft.output_tokens for draft in drafts),
-        "is_usage": bool(drafts) and all(draft.is_usage for draft in drafts),
-        "seconds": seconds,
-    }
-    if not drafts:
-        return record.with_changes(status="FAILED", outcome="failed", error_code=error_code, **cost)
-    verdict = judge([draft.text for draft in drafts], source)
-    if not verdict.text:
-        return record.with_changes(status="FAILED", outcome=verdict.outcome, error_code=verdict.error_code, **cost)
-    return record.with_changes(
-        status="COMPLETED",
-        kind="verbatim" if verdict.is_verbatim else record.kind,
-        outcome=verdict.outcome,
-        summary=verdict.text,
-        summary_chars=len(verdict.text),
-        summary_tokens=estimate_tokens(source.label + verdict.text),
-        **cost,
-    )
