@@ -93,6 +93,7 @@ class SessionKeeper(SessionReader):
         try:
             self._stores.checkpointer.delete_thread(session_id)
             self._stores.sessions.delete(session_id, self._owner)
+            self._folder.forget(session_id)
         finally:
             self._stores.leases.release(hold)
 

@@ -6,11 +6,11 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
+from graph.core.adopt import SummaryDraft
 from graph.core.extract import extract_summary
 from graph.core.language import user_language
 from graph.core.standing import PromptStyle
@@ -18,6 +18,8 @@ from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of
 from graph.model.call import ChatRunnable, ModelCaller
 from prompt.summary import compaction_generator, merge_generator, rolling_generator, summary_generator
+
+__all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
 
 _SOURCE_SHARE: Final = 0.75
 _PROMPT_TOKENS: Final = 1_000
@@ -29,22 +31,6 @@ PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, st
     "rolling": rolling_generator.get_prompt,
     "structured": compaction_generator.get_prompt,
 }
-
-
-@dataclass(frozen=True)
-class SummaryDraft:
-    """A summary as it was made, not yet adopted.
-
-    Attributes:
-        input_tokens: Tokens read to make it, over all calls.
-        output_tokens: Tokens written.
-        is_usage: Whether the provider reported both (else they're our estimate).
-    """
-
-    text: str
-    input_tokens: int
-    output_tokens: int
-    is_usage: bool
 
 
 class Summariser(Protocol):

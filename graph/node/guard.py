@@ -85,15 +85,14 @@ def _fold_further(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatStat
     order = guard_order(standing, limit_tokens)
     if order is None:
         return {}
-    runtime.stream_writer(FoldWaiting(order.turns))
-    record = deps.summariser.make_now(
-        session_id,
-        order,
-        owner=turn.owner,
-        model=turn.model,
-        stop=turn.stop,
-        wait_seconds=deps.settings.fold_wait_seconds,
-    )
+    may_wait = deps.summariser.may_wait(session_id)
+    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds) if may_wait else 0.0
+    if seconds:
+        runtime.stream_writer(FoldWaiting(order.turns))
+    with turn.fold_wait.spend():
+        record = deps.summariser.make_now(
+            session_id, order, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
+        )
     if record is None or not deps.stores.records.adopt(turn.hold, record.id):
         return {}
     runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))

@@ -65,9 +65,11 @@ def _take(
     """Returns the finished record of an order if it's there, or comes while the turn may wait."""
     plan = deps.summariser.plan(turn.hold.session_id, order, owner=turn.owner, model=turn.model)
     record = deps.summariser.prepared(plan)
-    if record is None and may_wait and not deps.summariser.was_waited_for(plan):
+    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds)
+    if record is None and may_wait and seconds and deps.summariser.may_wait(plan.session_id):
         runtime.stream_writer(FoldWaiting(order.turns))
-        record = deps.summariser.wait(plan, deps.settings.fold_wait_seconds, turn.stop)
+        with turn.fold_wait.spend():
+            record = deps.summariser.wait(plan, seconds, turn.stop)
     return record
 
 
