@@ -28,6 +28,7 @@
     + EmptyAnswerError
     + RefusedError
     + BadResponseError
+      - ToolChoiceError
     + ProviderError
     + ToolRoundsError
   x InternalError
@@ -237,6 +238,10 @@ class BadResponseError(ModelError):
     """What came back isn't what the protocol promises."""
 
     code = "bad_response"
+
+
+class ToolChoiceError(BadResponseError):
+    """400 that names `tool_choice`: the endpoint takes none. The call is made without it; the user never sees this."""
 
 
 class ProviderError(ModelError):
