@@ -157,7 +157,6 @@ def _call_row(
         session_id=state["session_id"],
         turn=turn.turn,
         attempt=turn.attempt,
-        ordinal=state["tool_rounds"] + 1,
         kind="answer",
         model=turn.model,
         manifest=tuple((item.kind, item.id, item.version, item.tokens) for item in model_input.items),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Select, and_, func, insert, select
+from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
 
+from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_manifest, encode_manifest
+from graph.error import DatabaseError
 from graph.store.database import Database
 from graph.store.hold import Hold
 from graph.store.schema import call_table, turn_table
@@ -17,6 +18,7 @@ _CORRECTION_CALLS = 20
 _LOWEST_CORRECTION = 0.5
 _HIGHEST_CORRECTION = 2.0
 _call = call_table.c
+_PLACE = (_call.turn, _call.attempt, _call.ordinal)
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class ModelCall:
     """One call of a model within a turn.
 
     Attributes:
-        ordinal: Counts the calls of one attempt.
+        kind: "answer" for a call of the chat itself, "reasoning" for one that the tool of that name made.
         manifest: What was sent, block by block: (kind, id, version, tokens).
         input_hash: Of the bytes sent.
         sent_tokens: Our estimate for what was sent.
@@ -32,16 +34,16 @@ class ModelCall:
         usage_input_tokens: As the provider reported it, None if it didn't; so too the two below.
         usage_cached_tokens: The part of the input that its cache held.
         error_code: Why it failed, "" if it didn't.
+        ordinal: Counts the calls of one attempt, of both kinds, from 1 on; given when the call is kept.
     """
 
     id: str
     session_id: str
     turn: int
     attempt: int
-    ordinal: int
     kind: Literal["answer", "reasoning"]
     model: str
-    manifest: tuple[tuple[str, str, int, int], ...]
+    manifest: Manifest
     input_hash: str
     sent_tokens: int
     full_tokens: int
@@ -51,6 +53,23 @@ class ModelCall:
     seconds: float
     error_code: str
     created_at: datetime
+    ordinal: int = 0
+
+
+_NEWEST = (
+    select(*_PLACE, _call.kind, _call.manifest)
+    .where(_call.session_id == bindparam("session_id"))
+    .order_by(*(column.desc() for column in _PLACE))
+    .limit(LONGEST_CHAIN)
+)
+
+
+class AnsweredCall(NamedTuple):
+    """What the newest answer call that didn't fail was sent: our estimate, and what the provider reported of it."""
+
+    session_id: str
+    sent_tokens: int
+    usage_input_tokens: int | None
 
 
 class CallPoint(NamedTuple):
@@ -67,25 +86,39 @@ class CallStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, hold: Hold, call: ModelCall, owner: str) -> None:
-        """Keeps a call that has ended, well or not.
+    def add(self, hold: Hold, call: ModelCall, owner: str) -> ModelCall:
+        """Keeps a call that has ended, well or not, behind all calls of its session; returns it with its ordinal.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        values = {**asdict(call), "owner": owner, "manifest": json.dumps(call.manifest, separators=(",", ":"))}
         with self._database.write(hold) as connection:
+            newest = connection.execute(_NEWEST, {"session_id": call.session_id}).all()
+            is_first = not newest or newest[0][:2] != (call.turn, call.attempt)
+            kept = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
+            before = [row.manifest for row in reversed(newest) if row.kind == call.kind == "answer"]
+            values = {**vars(kept), "owner": owner, "manifest": encode_manifest(kept.manifest, before)}
             connection.execute(insert(call_table).values(values))
+        return kept
 
-    def last_answered(self, session_id: str) -> ModelCall | None:
+    def last_answered(self, session_id: str) -> AnsweredCall | None:
         """Returns the newest answer call that didn't fail, None if there is none."""
-        columns = (_call[field.name] for field in fields(ModelCall))
-        query = _newest_first(select(*columns).where(*_answers(session_id), _call.error_code == "")).limit(1)
+        query = select(_call.session_id, _call.sent_tokens, _call.usage_input_tokens)
+        query = _newest_first(query.where(*_answers(session_id), _call.error_code == ""))
         with self._database.read() as connection:
-            row = connection.execute(query).mappings().one_or_none()
-        if row is None:
-            return None
-        return ModelCall(**{**row, "manifest": tuple(tuple(block) for block in json.loads(row["manifest"]))})
+            row = connection.execute(query.limit(1)).one_or_none()
+        return None if row is None else AnsweredCall(*row)
+
+    def of_turn(self, session_id: str, turn: int) -> list[ModelCall]:
+        """Returns all calls of a turn, in order, with what each was sent; earlier attempts and the tools' own included.
+
+        Raises:
+            DatabaseError: What one was sent can't be read.
+        """
+        query = select(*(_call[field.name] for field in fields(ModelCall)))
+        query = query.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE)
+        with self._database.read() as connection:
+            return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
 
     def series(self, session_id: str) -> list[CallPoint]:
         """Returns a point for each turn whose present attempt called the model for an answer, in order."""
@@ -128,4 +161,21 @@ def _answers(session_id: str) -> tuple[Any, ...]:
 
 
 def _newest_first(query: Select[Any]) -> Select[Any]:
-    return query.order_by(_call.turn.desc(), _call.attempt.desc(), _call.ordinal.desc())
+    return query.order_by(*(column.desc() for column in _PLACE))
+
+
+def _written_before(connection: Connection, call: ModelCall) -> list[str]:
+    """Returns the written lists of the answer calls before this one, oldest first, as many as any may need."""
+    is_before = tuple_(*_PLACE) < (call.turn, call.attempt, call.ordinal)
+    query = select(_call.manifest).where(*_answers(call.session_id), is_before)
+    return list(connection.execute(_newest_first(query).limit(LONGEST_CHAIN)).scalars())[::-1]
+
+
+def _to_call(connection: Connection, row: RowMapping) -> ModelCall:
+    call = ModelCall(**{**row, "manifest": ()})
+    before = _written_before(connection, call) if call.kind == "answer" else []
+    try:
+        return replace(call, manifest=decode_manifest([*before, row["manifest"]]))
+    except ValueError as error:
+        detail = f"the list of {call.id} can't be read"
+        raise DatabaseError(detail) from error

@@ -16,6 +16,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.sent import last_kinds
 from tests.integration.conftest import MakeSettings
 
 Start = Callable[..., Chat]
@@ -146,10 +147,10 @@ def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so
     server.script(text("네.", usage=None))
     chat.say("사는 뭐지?")
     assert chat.service.records(chat.session_id)[0].kind == "verbatim"
-    assert '"record"' in manifest(chat)
+    assert "record" in last_kinds(chat)
     server.script(text("네.", usage=None))
     chat.say("오는 뭐지? " + padding_to(server, 1_210))
-    assert '"shortened"' in manifest(chat)
+    assert "shortened" in last_kinds(chat)
     assert "(이번 호출에만 줄임)" in system_prompt(server.bodies("chat")[-1])
     assert chat.service.records(chat.session_id)[0].kind == "verbatim"
 
@@ -163,10 +164,6 @@ def padding_to(server: FakeOpenAI, limit: int) -> str:
     return words
 
 
-def manifest(chat: Chat) -> str:
-    return str(chat.rows("SELECT manifest FROM model_call ORDER BY turn DESC, ordinal DESC LIMIT 1")[0][0])
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
     start: Start, server: FakeOpenAI, strategy: str
@@ -177,7 +174,7 @@ def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
     body = server.bodies("chat")[-1]
     assert "characters fit the window / 일부만 표시됨]" in content_of(body["messages"][-1])
     assert tokens_of(body) < 3_000
-    assert '"cut"' in manifest(chat)
+    assert "cut" in last_kinds(chat)
     assert roles(body) == ["system", "user", "assistant", "tool"]
 
 

@@ -13,6 +13,7 @@ from tests.fake.chat import Chat, names, question
 from tests.fake.openai_reply import failure, hang, slowed, text
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.sent import last_kinds, last_manifest
 from tests.integration.conftest import MakeSettings
 
 Start = Callable[..., Chat]
@@ -278,6 +279,6 @@ def test_a_regenerated_answer_takes_its_summary_along(start: Start, server: Fake
 def test_the_manifest_lists_what_was_sent(start: Start) -> None:
     chat = start()
     chat.ask(1, 6)
-    (manifest,) = chat.rows("SELECT manifest FROM model_call ORDER BY turn DESC LIMIT 1")[0]
-    assert '["system","chat"' in manifest
-    assert '"record"' in manifest
+    manifest = last_manifest(chat)
+    assert manifest[0][:2] == ("system", "chat")
+    assert "record" in last_kinds(chat)
