@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import action, summary_panel, visit
+from component import action, compacting, summary_panel, visit
 from component.format import format_percent, format_tokens
 from component.guard import guard, tell
 from component.visit import Visit
@@ -16,11 +16,13 @@ def draw(now: Visit) -> None:
         error = visit.notice()
         if error is not None:
             tell(now.words, error)
+        if compacting.is_pending():
+            compacting.draw(now)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar"):
             # Whatever can't be read just now, the field below must be there.
             with guard(now.words):
                 _draw_gauge(now)
-            if now.session is not None and now.session.is_running:
+            if now.session is not None and (now.session.is_running or compacting.is_pending()):
                 st.button(
                     now.words.stop,
                     key="stop",

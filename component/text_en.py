@@ -193,6 +193,7 @@ ENGLISH = Words(
         "over_window": "This one message is longer than the model's context window. Please send it in parts.",
         "nothing_to_compact": "The chat isn't long enough to compact.",
         "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
+        "compact_stopped": "Compacting was stopped. Nothing has changed.",
         "compact_failed": "No shorter summary could be made. Please try again in a moment.",
         "not_a_compaction": "That isn't a compaction that could be restored.",
         "empty": "There is no text.",

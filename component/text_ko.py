@@ -190,6 +190,7 @@ KOREAN = Words(
         "over_window": "이 메시지 하나가 모델의 컨텍스트 창보다 깁니다. 나누어 보내 주세요.",
         "nothing_to_compact": "압축할 만큼 대화가 길지 않습니다.",
         "no_effect": "지금 전략은 최근 턴만 보내므로 압축해도 달라지는 것이 없습니다.",
+        "compact_stopped": "압축을 중지했습니다. 바뀐 것은 없습니다.",
         "compact_failed": "더 짧은 요약을 만들지 못했습니다. 잠시 뒤에 다시 해 보세요.",
         "not_a_compaction": "되돌릴 수 있는 압축이 아닙니다.",
         "empty": "내용이 없습니다.",

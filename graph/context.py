@@ -36,7 +36,7 @@ class ContextKeeper(SessionKeeper):
 
         Raises:
             InputError: `no_effect` (the strategy sends no summaries), `nothing_to_compact` (too few messages), or
-                `compact_failed` (nothing shorter came of it).
+                `compact_failed` (nothing shorter came of it), or `compact_stopped`.
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
@@ -47,11 +47,13 @@ class ContextKeeper(SessionKeeper):
             order = compaction_order(self._standing(session_id), self.settings.preserve_recent_messages)
             if order is None:
                 raise InputError("nothing_to_compact")
-            record = self._folder.make_now(
-                session_id, order, owner=self._owner, model=session.model, stop=threading.Event()
-            )
+            stop = self._compacting[session_id] = threading.Event()
+            try:
+                record = self._folder.make_now(session_id, order, owner=self._owner, model=session.model, stop=stop)
+            finally:
+                del self._compacting[session_id]
             if record is None or not self._stores.records.adopt(hold, record.id):
-                raise InputError("compact_failed")
+                raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
         return next(view for view in self.records(session_id) if view.record_id == record.id)
 
     def restore(self, session_id: str, record_id: str) -> None:
@@ -129,7 +131,7 @@ class ContextKeeper(SessionKeeper):
     @contextmanager
     def _between_turns(self, session_id: str) -> Iterator[Hold]:
         """Holds a settled session; the next turn finds that its state differs from the tables, and rebuilds it."""
-        if self.live(session_id) is not None:
+        if self._is_busy(session_id):
             raise BusyError
         hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:

@@ -39,7 +39,7 @@ class SessionKeeper(SessionReader):
         self._folder = folder
 
     def stop(self, session_id: str) -> None:
-        """Asks the running turn to end, keeping what it has said; does nothing if none runs.
+        """Asks the running turn or compaction to end, keeping what was said; does nothing if none runs.
 
         Raises:
             NotFoundError: There is no such session.
@@ -47,6 +47,8 @@ class SessionKeeper(SessionReader):
         self._own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
+        if (compaction := self._compacting.get(session_id)) is not None:
+            compaction.set()
         last = self._stores.turns.last(session_id)
         if last is not None and last.status == "running":
             self._stores.turns.request_stop(session_id, last.number)

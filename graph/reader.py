@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 from langchain_core.messages import AnyMessage
@@ -56,6 +57,8 @@ class SessionReader:
         self._runner = runner
         self._settler = settler
         self._owner = settings.turnfold_owner
+        # What ends the compactions by hand that are being made, by session.
+        self._compacting: dict[str, threading.Event] = {}
 
     def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
         """Returns the sessions, newest first; with `search` those whose title contains it, with `last` only so many."""
@@ -89,7 +92,7 @@ class SessionReader:
             strategy=self._strategies.of(row.strategy).name,
             model=row.model or self.default_model(),
             turn_count=row.turn_count,
-            is_running=self._live(session_id) is not None,
+            is_running=self._is_busy(session_id),
             fold_failures=failures,
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),
@@ -130,6 +133,10 @@ class SessionReader:
         """
         self._own(session_id)
         return self._live(session_id)
+
+    def _is_busy(self, session_id: str) -> bool:
+        """Whether a turn of the session runs anywhere, or this server compacts it by hand."""
+        return session_id in self._compacting or self._live(session_id) is not None
 
     def _live(self, session_id: str) -> LiveTurn | None:
         if (log := self._runner.running(session_id)) is not None:

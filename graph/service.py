@@ -200,7 +200,7 @@ class ChatService(ContextKeeper):
             TurnRateError: Too many turns began within the last minute.
             BusyError: A turn is in progress.
         """
-        if wait_seconds == 0 and self._live(session_id) is not None:
+        if wait_seconds == 0 and self._is_busy(session_id):
             raise BusyError
         with ExitStack() as undo:
             self._runner.caps.begin()
