@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from graph.service import open_service
 from graph.view import TurnOptions
 from tests.fake.body import raw_turns
@@ -40,3 +42,19 @@ def test_window_means_the_same_however_a_session_came_to_it(make_settings: MakeS
         detoured.ask(3, 3)
         assert [raw_turns(body) for body in server.bodies("chat")] == [[1], [2], [3], [1], [2], [3], [1], [1, 2], [3]]
         assert {service.session(chat.session_id).strategy for chat in (untouched, chosen, detoured)} == {"window"}
+
+
+def test_settings_are_kept_while_no_model_can_be_reached(
+    make_settings: MakeSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_service(make_settings(context_strategy="window")) as service:
+        chat = Chat(service)
+        chat.ask(1, 3)
+    with FakeOpenAI() as ended:
+        nowhere = {"openai_base_url": ended.url, "openai_api_key": None, "chat_model": None}
+    with open_service(make_settings(context_strategy="interval", **nowhere)) as service:
+        view = service.configure(chat.session_id, compression_rate=0.5)
+        assert (view.compression_rate, service.session(chat.session_id).compression_rate) == (0.5, 0.5)
+    assert [record.getMessage() for record in caplog.records if "not begun" in record.getMessage()] == [
+        f"folds of session={chat.session_id} not begun: unreachable"
+    ]
