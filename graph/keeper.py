@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Any, Final
 
 from graph.core.message import check_text, title_of
 from graph.core.schedule import round_rate
 from graph.core.strategy.registry import Strategies
-from graph.error import InputError
+from graph.error import InputError, ModelError
 from graph.fold import Folder
 from graph.model.factory import ChatModels
 from graph.reader import SessionReader
@@ -20,6 +21,7 @@ from graph.store.session import SessionRow
 from graph.view import SessionView, TurnOptions
 
 AFTERMATH_SECONDS: Final = 5.0
+_LOG = logging.getLogger(__name__)
 
 
 class SessionKeeper(SessionReader):
@@ -63,6 +65,8 @@ class SessionKeeper(SessionReader):
     ) -> SessionView:
         """Changes a session's settings, from the next fold and the next turn on.
 
+        Folds that are due begin anew by them; if no model can be reached for that, the settings are kept all the same.
+
         Raises:
             InputError: A value can't be taken.
             NotFoundError: There is no such session.
@@ -70,7 +74,11 @@ class SessionKeeper(SessionReader):
         options = TurnOptions(compression_rate=compression_rate, strategy=strategy, model=model)
         session = self._configured(session_id, options)
         # What was prepared at another rate no longer fits: begin anew now, so that the next turn needn't wait.
-        self._folder.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
+        try:
+            self._folder.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
+        except ModelError as error:
+            # The settings hold all the same, and the next answer makes up for what couldn't begin.
+            _LOG.warning("folds of session=%s not begun: %s", session_id, error.code)
         return self.session(session_id)
 
     def rename(self, session_id: str, title: str) -> None:

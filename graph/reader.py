@@ -18,6 +18,7 @@ from graph.rendering import as_closed, record_view, turn_view
 from graph.runner import TurnRunner
 from graph.settings import Settings
 from graph.settle import Settler
+from graph.store.adoption import find_adoption_turns
 from graph.store.opening import Stores
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
@@ -219,17 +220,18 @@ class SessionReader:
         )
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
-        """Returns for each turn what its last call sent and what the full history would have been (estimates).
+        """Returns for each turn since a reset what its last call sent and what the full history would have been.
 
         Raises:
             NotFoundError: There is no such session.
         """
         self._own(session_id)
-        folds = {record.turns[-1] + 1 for record in self._stores.records.in_force(session_id)}
-        return tuple(
-            ChartPoint(turn, sent, full, has_fold=turn in folds)
-            for turn, sent, full in self._stores.calls.series(session_id)
-        )
+        points = self._stores.calls.series(session_id)
+        in_force = [record.id for record in self._stores.records.in_force(session_id)]
+        held = find_adoption_turns(self._stores.database, session_id, in_force)
+        # A turn that was not answered has no point: the next one's was the first to hold the record.
+        folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in held}
+        return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)
 
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
         """Returns how much of the context window the last model call took.

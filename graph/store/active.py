@@ -26,12 +26,8 @@ _CONTEXT_FROM = (
     .correlate(record_table)
     .scalar_subquery()
 )
-IS_ACTIVE = and_(
-    IS_COMPLETED,
-    _record.adopted_at.is_not(None),
-    _record.superseded_by.is_(None),
-    _record.from_position > _CONTEXT_FROM,
-)
+IS_IN_CONTEXT = _record.from_position > _CONTEXT_FROM
+IS_ACTIVE = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None), IS_IN_CONTEXT)
 _ADOPTION = (
     _record.kind,
     _record.from_position,

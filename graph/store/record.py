@@ -16,6 +16,7 @@ from graph.store.active import (
     DISCARDED_CODE,
     IS_ACTIVE,
     IS_COMPLETED,
+    IS_IN_CONTEXT,
     IS_IN_PROGRESS,
     IS_PREPARED,
     adopt_record,
@@ -42,7 +43,7 @@ class RecordSums:
 
     Attributes:
         record_count: Records in force; so too the three below.
-        input_tokens: Read by the summary model over every record ever made, thrown-away and failed ones included.
+        input_tokens: Read by the summary model over every record made since a reset, failed and thrown-away ones too.
         output_tokens: Written by it, over the same.
     """
 
@@ -195,15 +196,20 @@ class RecordStore:
         return len(codes), codes[0] if codes else ""
 
     def sums(self, session_id: str) -> RecordSums:
-        """Returns the sums that the panel shows."""
-        in_force = (_record.turn_length, _record.original_chars, _record.summary_chars)
+        """Returns the sums that the panel shows; a turn that two records share counts once."""
+        of_session = _record.session_id == session_id
+        sizes = (_record.original_chars, _record.summary_chars)
         query = select(
-            func.count().filter(IS_ACTIVE),
-            *(func.coalesce(func.sum(column).filter(IS_ACTIVE), 0) for column in in_force),
-            *(func.coalesce(func.sum(column), 0) for column in (_record.input_tokens, _record.output_tokens)),
+            *(func.coalesce(func.sum(column).filter(IS_ACTIVE), 0) for column in sizes),
+            *(
+                func.coalesce(func.sum(c).filter(IS_IN_CONTEXT), 0)
+                for c in (_record.input_tokens, _record.output_tokens)
+            ),
         )
         with self._database.read() as connection:
-            return RecordSums(*connection.execute(query.where(_record.session_id == session_id)).one())
+            turns = connection.execute(select(_record.turns).where(of_session, IS_ACTIVE)).scalars().all()
+            folded = {turn for listed in turns for turn in json.loads(listed)}
+            return RecordSums(len(turns), len(folded), *connection.execute(query.where(of_session)).one())
 
     def _end(self, record: Record) -> bool:
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)

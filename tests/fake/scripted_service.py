@@ -41,6 +41,7 @@ class ScriptedService:
         stopped: The sessions that Stop was asked for.
         sent: The options of each send, retry and regenerate.
         calls: The names of all methods called, for query budgets.
+        reset_after: The chart begins behind this turn.
         deleted_when_asked_for: When this is read of a session next, another tab has just deleted it.
     """
 
@@ -57,6 +58,7 @@ class ScriptedService:
         self.sent: list[TurnOptions] = []
         self.calls: list[str] = []
         self.deleted_when_asked_for = ""
+        self.reset_after = 0
         self.now = START
         self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192, source="estimate")
         self._numbers = count(1)
@@ -173,7 +175,7 @@ class ScriptedService:
                 full_tokens=300 + 250 * turn.number,
                 has_fold=turn.number > 1 and turn.number % 3 == 1,
             )
-            for turn in turns
+            for turn in turns[self.reset_after :]
         )
 
     def gauge(self, session_id: str | None, *, model: str) -> Gauge:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
+import pytest
 from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
@@ -93,6 +95,18 @@ def test_chart_draws_the_figures_of_the_service(page: AppTest, service: Scripted
     assert [row["turn"] for table in tables for row in table if "kind" not in row] == [4, 7]
     assert "7턴: 보낸 토큰 730, 전체 기록 2050" in chart.alt
     assert "≈ 추정한 토큰 수입니다." in told(page)
+
+
+@pytest.mark.parametrize(("reset_after", "turns"), [(0, [1, 7]), (4, [5, 7]), (6, [7, 8])])
+def test_chart_begins_with_the_first_turn_since_a_reset(
+    page: AppTest, service: ScriptedService, reset_after: int, turns: list[int]
+) -> None:
+    service.reset_after = reset_after
+    page.session_state["tabs_rail"] = "통계"
+    open_page(page, store_session(service, 7))
+    spec = json.loads(page.get("vega_lite_chart")[0].proto.spec)
+    layers = [layer["encoding"]["x"]["scale"]["domain"] for layer in spec.get("layer", [spec])]
+    assert {tuple(domain) for domain in layers} == {tuple(turns)}
 
 
 def test_chart_is_asked_for_only_where_it_is_shown(page: AppTest, service: ScriptedService) -> None:
