@@ -198,7 +198,7 @@ class RecordStore:
     def sums(self, session_id: str) -> RecordSums:
         """Returns the sums that the panel shows; a turn that two records share counts once."""
         of_session = _record.session_id == session_id
-        sizes = (_record.original_chars, _record.summary_chars)
+        sizes, costs = (_record.original_chars, _record.summary_chars), (_record.input_tokens, _record.output_tokens)
         query = select(
             *(func.coalesce(func.sum(column).filter(IS_ACTIVE), 0) for column in sizes),
             *(

@@ -44,7 +44,7 @@ def test_with_too_few_messages_there_is_nothing_to_compact(start: Start) -> None
 def test_compacting_with_a_broken_summary_model_picks_sentences(start: Start, server: FakeOpenAI) -> None:
     chat = start(max_context_tokens=100_000)
     chat.ask(1, 6)
-    server.script(failure(500), failure(500), kind="summary")
+    server.script(failure(500), kind="summary")
     assert chat.service.compact(chat.session_id).model == "extractive"
 
 
