@@ -109,9 +109,15 @@ ENGLISH = Words(
     unsent="{count} messages are neither summarised yet nor sent to the model. They stay in the chat.",
     rebuilt="This chat's working state was damaged and was made anew from the archive. Nothing is lost.",
     fold_warning=(
-        "Summarising failed {count} times in a row. The chat goes on with the full text; "
-        "it is tried again after each answer."
+        "Summarising failed {count} times in a row. From the next turn on, sentences picked from the original "
+        "stand in for the summary."
     ),
+    fold_reasons={
+        "summary_empty": "The summary model's answer was empty.",
+        "summary_short": "The summary was too short to hold anything.",
+        "summary_language": "The summary wasn't in the language of the user's words.",
+        "summary_inflated": "The summary wasn't shorter than the original.",
+    },
     failed_title="No answer came",
     failed_kept="Your message is saved, so you can retry.",
     stopped_partial="Stopped. What had arrived so far is kept.",
@@ -134,6 +140,7 @@ ENGLISH = Words(
     card_free="No tokens: no model was called · {seconds} s · {model}",
     kept_verbatim="Too short to shrink: kept word for word.",
     was_shortened="Over its target: cut at the end of a sentence.",
+    was_picked="The summary model gave nothing usable in time: sentences were picked from the original.",
     earlier_compactions="Earlier compactions: {count}",
     older_records="Older summaries: {count}",
     statistics="📊 Summary statistics",

@@ -22,6 +22,7 @@ from graph.model.summariser import ExtractiveSummariser, Summariser
 from graph.store.opening import Stores
 
 _POLL_SECONDS: Final = 0.05
+_MAX_FAILURES: Final = 3
 _KEPT_SESSIONS: Final = 1_000
 
 
@@ -88,6 +89,17 @@ class Folder:
         """Returns the finished summary of exactly this plan, if there is one."""
         return self._stores.records.prepared(plan.session_id, plan.key)
 
+    def ready(self, plan: FoldPlan) -> Record | None:
+        """Returns the finished summary of this plan, if there is one; after three failures sentences are picked now."""
+        record = self.prepared(plan)
+        if record is None and self._failures(plan) >= _MAX_FAILURES:
+            record = self._pick(plan)
+        return record
+
+    def should_wait(self, plan: FoldPlan) -> bool:
+        """Whether a turn should wait for this fold: not for one that failed and will be tried after the answer."""
+        return self.may_wait(plan.session_id) and (self._is_under_way(plan) or not self._failures(plan))
+
     def may_wait(self, session_id: str) -> bool:
         """Whether a turn may wait for a fold of this session.
 
@@ -137,7 +149,7 @@ class Folder:
         Returns:
             The finished record; None if `stop` was set, or nothing smaller than the source came of it.
         """
-        plan = self.plan(session_id, order, owner=owner, model=model)
+        plan = replace(self.plan(session_id, order, owner=owner, model=model), may_retry=True)
         seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
         record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
         if record is None and not stop.is_set():
@@ -154,7 +166,11 @@ class Folder:
         return self._queue.is_idle(session_id)
 
     def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
-        """Begins all folds of a session that are due, in the background; for when its answer is out."""
+        """Begins all folds of a session that are due, in the background; for when its answer is out.
+
+        They are made oldest first, and the first that fails ends it: so a summariser that fails is asked for one block
+        a turn. A block that has failed three times isn't tried again; the next turn has sentences picked for it.
+        """
         session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
         if last is None:
             return
@@ -166,7 +182,9 @@ class Folder:
             from_turn=first_turn(strategy, last.number),
         )
         for order in strategy.orders(standing):
-            self.start(self.plan(session_id, order, owner=owner, model=session.model))
+            plan = self.plan(session_id, order, owner=owner, model=session.model)
+            if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES:
+                self.start(plan)
 
     def forget(self, session_id: str) -> None:
         """Ends what is being made of a session that is deleted; what hadn't begun is dropped."""
@@ -176,6 +194,10 @@ class Folder:
     def close(self) -> None:
         """Ends what is being made and waits for the workers; what hadn't begun is dropped."""
         self._queue.close()
+
+    def _failures(self, plan: FoldPlan) -> int:
+        """Returns how often the fold has failed in a row, whatever server, rate or model it was tried with."""
+        return self._stores.records.failures_in_a_row(plan.session_id, plan.order.from_position)[0]
 
     def _is_under_way(self, plan: FoldPlan) -> bool:
         """Whether the fold is queued or in the making here, or in the making by another server."""

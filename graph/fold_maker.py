@@ -31,6 +31,8 @@ class FoldPlan:
 
     Attributes:
         is_fallback: Whether sentences are picked because the summary model gave nothing.
+        may_retry: Whether a draft whose call fails in passing is asked for again at once. A fold that somebody can't do
+            without is; the others have their next chance after the next answer, at no more than one call a draft.
     """
 
     session_id: str
@@ -39,6 +41,7 @@ class FoldPlan:
     summariser: Summariser
     key: str
     is_fallback: bool = False
+    may_retry: bool = False
 
     @property
     def lane(self) -> Lane:
@@ -97,7 +100,8 @@ class FoldMaker:
         drafts: list[SummaryDraft] = []
         try:
             error_code = self._draft(plan, source, drafts, stop)
-            return end_record(record, source, drafts, error_code, seconds=time.monotonic() - began)
+            seconds = time.monotonic() - began
+            return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
         except Exception:  # noqa: BLE001 - the edge of a worker: logged, and kept as a failure that is tried again
             _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
             return record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
@@ -113,6 +117,7 @@ class FoldMaker:
                     feedback=feedback,
                     style=plan.order.style,
                     answer_tokens=plan.order.answer_tokens,
+                    may_retry=plan.may_retry,
                     stop=stop,
                     deadline_seconds=self._deadline_seconds,
                 )

@@ -67,9 +67,24 @@ def source_of(order: FoldOrder, *, is_quoted: bool) -> Source:
 
 
 def end_record(
-    record: Record, source: Source, drafts: Sequence[SummaryDraft], error_code: str, *, seconds: float
+    record: Record,
+    source: Source,
+    drafts: Sequence[SummaryDraft],
+    error_code: str,
+    *,
+    seconds: float,
+    is_fallback: bool = False,
 ) -> Record:
-    """Returns the record as it ends: COMPLETED with a text that stands for its source, or FAILED with the reason."""
+    """Returns the record as it ends: COMPLETED with a text that stands for its source, or FAILED with the reason.
+
+    Args:
+        record: As it began.
+        source: What the drafts are judged against.
+        drafts: All that were written, in order.
+        error_code: Why there is none, "" if there is one.
+        seconds: How long the making took.
+        is_fallback: Whether sentences were picked because the summary model gave nothing.
+    """
     cost = {
         "input_tokens": sum(draft.input_tokens for draft in drafts),
         "output_tokens": sum(draft.output_tokens for draft in drafts),
@@ -84,7 +99,7 @@ def end_record(
     return record.with_changes(
         status="COMPLETED",
         kind="verbatim" if verdict.is_verbatim else record.kind,
-        outcome=verdict.outcome,
+        outcome="picked" if is_fallback and not verdict.is_verbatim else verdict.outcome,
         summary=verdict.text,
         summary_chars=len(verdict.text),
         summary_tokens=estimate_tokens(source.label + verdict.text),

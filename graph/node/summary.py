@@ -64,9 +64,9 @@ def _take(
 ) -> Record | None:
     """Returns the finished record of an order if it's there, or comes while the turn may wait."""
     plan = deps.summariser.plan(turn.hold.session_id, order, owner=turn.owner, model=turn.model)
-    record = deps.summariser.prepared(plan)
+    record = deps.summariser.ready(plan)
     seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds)
-    if record is None and may_wait and seconds and deps.summariser.may_wait(plan.session_id):
+    if record is None and may_wait and seconds and deps.summariser.should_wait(plan):
         runtime.stream_writer(FoldWaiting(order.turns))
         with turn.fold_wait.spend():
             record = deps.summariser.wait(plan, seconds, turn.stop)

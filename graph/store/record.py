@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, insert, or_, select, update
 
 from graph.core.record import Record
-from graph.error import NotFoundError
+from graph.error import NotFoundError, TurnStoppedSignal
 from graph.store.active import (
     DISCARDED_CODE,
     IS_ACTIVE,
@@ -28,6 +28,8 @@ from graph.store.hold import Hold
 from graph.store.schema import record_table
 
 EXPIRED_CODE = "expired"
+# How folds end that the summariser isn't to blame for: their server died or ended, or they were thrown away.
+_BLAMELESS_CODES = (DISCARDED_CODE, EXPIRED_CODE, TurnStoppedSignal.code)
 
 _record = record_table.c
 _FAILED = _record.status == "FAILED"
@@ -185,11 +187,14 @@ class RecordStore:
                 raise NotFoundError(chain[0])
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
-        """Returns how often folds that reach over this position failed since one last worked, and the newest code."""
+        """Returns how often folds that reach over this position failed since one last worked, and the newest code.
+
+        What was thrown away, and what ended with its server, counts as neither.
+        """
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
         worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, IS_COMPLETED).scalar_subquery()
-        failed = and_(block, _FAILED, _record.error_code != DISCARDED_CODE)
+        failed = and_(block, _FAILED, _record.error_code.not_in(_BLAMELESS_CODES))
         query = select(_record.error_code).where(failed, _record.sequence > worked)
         with self._database.read() as connection:
             codes = connection.execute(query.order_by(_record.sequence.desc())).scalars().all()

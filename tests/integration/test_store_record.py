@@ -235,6 +235,16 @@ def test_failures_count_since_the_block_last_worked_whatever_the_clock_says(stor
     assert stores.records.failures_in_a_row(SESSION, 7) == (1, "quota")
 
 
+def test_what_was_thrown_away_or_ended_with_its_server_is_no_failure(stores: StoreSet) -> None:
+    stores.make_session()
+    for number, code in enumerate(("discarded", "expired", "stopped")):
+        fail(stores, f"r{number}", code)
+    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
+    fail(stores, "failed", "deadline")
+    fail(stores, "later", "expired")
+    assert stores.records.failures_in_a_row(SESSION, 1) == (1, "deadline")
+
+
 def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> None:
     hold = stores.make_session()
     assert stores.records.sums(SESSION) == RecordSums(0, 0, 0, 0, 0, 0)

@@ -176,6 +176,9 @@ def test_fold_failures_are_told_from_the_third_on(page: AppTest, service: Script
     page.run()
     assert "요약이 3번 이어서 실패했습니다" in page.warning[0].value
     assert "정해진 시간 안에 답이 오지 않았습니다" in page.warning[0].value
+    service.stored[identifier].fold_error_code = "summary_language"
+    page.run()
+    assert "요약이 사용자의 말과 다른 언어로 쓰였습니다" in page.warning[0].value
 
 
 def test_thousand_turns_show_the_last_thirty_and_thirty_more(page: AppTest, service: ScriptedService) -> None:

@@ -69,6 +69,15 @@ def test_fold_without_a_model_says_that_it_cost_nothing(page: AppTest, service: 
     assert "모델을 부르지 않아 토큰이 들지 않음 · 1.2초 · 문장 추출" in told(open_page(page, identifier))
 
 
+def test_picked_sentences_are_told_from_a_summary_of_the_model(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    records = service.stored[identifier].records
+    assert "문장을 골랐습니다" not in told(open_page(page, identifier))
+    records[0] = replace(records[0], outcome="picked", model="extractive")
+    said = told(page.run())
+    assert "요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다." in said
+
+
 def test_only_the_newest_cards_are_sent_until_the_older_are_opened(page: AppTest, service: ScriptedService) -> None:
     open_page(page, store_session(service, 31))
     assert [said for said in told(page).splitlines() if "턴 요약" in said] == [
