@@ -206,10 +206,7 @@ class RecordStore:
         sizes, costs = (_record.original_chars, _record.summary_chars), (_record.input_tokens, _record.output_tokens)
         query = select(
             *(func.coalesce(func.sum(column).filter(IS_ACTIVE), 0) for column in sizes),
-            *(
-                func.coalesce(func.sum(c).filter(IS_IN_CONTEXT), 0)
-                for c in (_record.input_tokens, _record.output_tokens)
-            ),
+            *(func.coalesce(func.sum(column).filter(IS_IN_CONTEXT), 0) for column in costs),
         )
         with self._database.read() as connection:
             turns = connection.execute(select(_record.turns).where(of_session, IS_ACTIVE)).scalars().all()
