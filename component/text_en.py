@@ -166,6 +166,7 @@ ENGLISH = Words(
     gauge_help_usage="What the model provider reported for the last input.",
     errors={
         "internal": "Something unexpected went wrong. The server's log has the details.",
+        "closing": "The server is shutting down. Reload the page once it's back.",
         "settings": "A setting has a value it can't take.",
         "input": "This input can't be taken.",
         "not_found": "This chat isn't there. It was deleted, or the address is wrong.",
