@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -184,7 +184,7 @@ class Folder:
     def _draft_record(self, plan: FoldPlan) -> Record:
         order = plan.order
         return Record(
-            id=f"rec-{uuid.uuid4().hex}",
+            id=f"rec-{secrets.token_urlsafe(9)}",
             thread_id=plan.session_id,
             turns=order.turns,
             turn_length=len(order.turns),
