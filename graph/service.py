@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -49,7 +50,7 @@ class ChatService(ContextKeeper):
 
     def new_session_id(self) -> str:
         """Returns an id for a new session; nothing is stored until its first message."""
-        return uuid.uuid4().hex
+        return secrets.token_urlsafe(12)
 
     def send(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from graph.core.token import estimate_tokens
 def begin_record(session_id: str, order: FoldOrder, *, model: str, source_key: str, created_at: datetime) -> Record:
     """Returns the record of a fold that is about to be made."""
     return Record(
-        id=f"rec-{uuid.uuid4().hex}",
+        id=f"rec-{secrets.token_urlsafe(9)}",
         thread_id=session_id,
         turns=order.turns,
         turn_length=len(order.turns),

@@ -18,7 +18,7 @@ from typing import Any, Final
 Block = tuple[str, str, int, int]
 Manifest = tuple[Block, ...]
 
-LONGEST_CHAIN: Final = 32
+LONGEST_CHAIN: Final = 64
 _USUAL_KIND: Final = "message"
 _USUAL_VERSION: Final = 1
 _BLOCK_TYPES: Final = ([str, int], [str, str, int], [str, str, int, int])

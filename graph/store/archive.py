@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langchain_core.messages import AnyMessage, messages_from_dict
-from sqlalchemy import Connection, Select, and_, func, insert, or_, select
+from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
 
 from graph.core.record import ArchivedMessage
 from graph.error import InternalError, NotFoundError
@@ -21,12 +20,16 @@ _COLUMNS = (
     _message.position,
     _message.turn,
     _message.attempt,
+    _message.role,
+    _message.message_id,
     _message.content,
     _message.chars,
     _message.tokens,
     _message.created_at,
 )
 _USER_ROLE = "human"
+# What nearly every message of a role has beside its text: it's written only where it's otherwise.
+_USUAL: Final[Mapping[str, Mapping[str, Any]]] = {"ai": {"response_metadata": {"finish_reason": "stop"}}}
 _OF_TURN = and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
 _WITH_TURN = message_table.join(turn_table, _OF_TURN)
 _IS_LIVE = or_(_message.attempt == turn_table.c.attempt, _message.role == _USER_ROLE)
@@ -134,7 +137,7 @@ class Archive:
     def _fetch(self, query: Select[Any], *, limit: int | None = None) -> list[ArchivedMessage]:
         with self._database.read() as connection:
             rows = connection.execute(query.order_by(_message.position).limit(limit)).all()
-        return [_to_archived(*row) for row in rows]
+        return [_to_archived(row) for row in rows]
 
 
 def find_turn(connection: Connection, session_id: str, message_id: str | None) -> int | None:
@@ -180,14 +183,27 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 
 def _encode(message: AnyMessage) -> str:
-    """Writes the message as JSON without what a new one has anyway; Hangul as it is, as escapes take twice the room."""
-    plain = {"type": message.type, "data": message.model_dump(exclude_defaults=True)}
+    """Writes as JSON what the other columns don't have: of a message that is usual for its role the text alone."""
+    said = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
+    is_usual = isinstance(message.content, str) and said == _usual(message.type, message.content)
+    plain = message.content if is_usual else said
     content = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     try:
         content.encode()
     except UnicodeEncodeError:  # half a character, which no file takes, stands as an escape and comes back as it was
         return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
     return content
+
+
+def _decode(role: str, message_id: str, content: str) -> AnyMessage:
+    """Reads what `_encode` wrote, and rows of older databases, whose JSON has the role and the id too."""
+    said = json.loads(content)
+    said = _usual(role, said) if isinstance(said, str) else said.get("data", said)
+    return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**said, "id": message_id}}])[0])
+
+
+def _usual(role: str, text: str) -> dict[str, Any]:
+    return {**_USUAL.get(role, {}), "content": text}
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
@@ -205,11 +221,9 @@ def _read(connection: Connection, session_id: str, message_id: str | None) -> Ar
     row = connection.execute(query).one_or_none()
     if row is None:
         raise NotFoundError(message_id or "")
-    return _to_archived(*row)
+    return _to_archived(row)
 
 
-def _to_archived(
-    position: int, turn: int, attempt: int, content: str, chars: int, tokens: int, created_at: datetime
-) -> ArchivedMessage:
-    message = cast("AnyMessage", messages_from_dict([json.loads(content)])[0])
-    return ArchivedMessage(position, turn, attempt, message, chars, tokens, created_at)
+def _to_archived(row: Row[*tuple[Any, ...]]) -> ArchivedMessage:
+    message = _decode(row.role, row.message_id, row.content)
+    return ArchivedMessage(row.position, row.turn, row.attempt, message, row.chars, row.tokens, row.created_at)

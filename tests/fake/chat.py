@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 import uuid
@@ -112,6 +113,12 @@ class Chat:
 def text_of(events: Sequence[Event]) -> str:
     """The text streamed, all pieces joined."""
     return "".join(event.text for event in events if isinstance(event, TokenDelta))
+
+
+def text_in(content: str) -> str:
+    """The text of a message as its row has it."""
+    said = json.loads(content)
+    return str(said if isinstance(said, str) else said["content"])
 
 
 def names(events: Sequence[Event]) -> list[str]:

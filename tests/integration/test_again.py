@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import threading
 
 import pytest
@@ -10,7 +9,7 @@ from graph.event import TurnFinished, TurnStopped
 from graph.service import open_service
 from graph.view import TurnOptions
 from tests.fake.body import content_of, faults, roles
-from tests.fake.chat import Chat, question
+from tests.fake.chat import Chat, question, text_in
 from tests.fake.openai_reply import Body, Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
@@ -147,7 +146,7 @@ def test_the_sentence_of_a_closed_turn_is_in_the_language_of_the_session(
     chat.service.stop(chat.session_id)
     assert isinstance(chat.events()[-1], TurnStopped)
     (closed,) = chat.rows("SELECT content FROM message WHERE turn = 2 AND role = 'ai'")
-    assert json.loads(closed[0])["data"]["content"] == sentence
+    assert text_in(closed[0]) == sentence
 
 
 def test_under_window_the_state_holds_the_last_turns_alone(make_settings: MakeSettings, server: FakeOpenAI) -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,6 +60,50 @@ def test_message_comes_back_whole(stores: StoreSet, message: AnyMessage) -> None
 
 def live_ids(stores: StoreSet) -> list[str | None]:
     return [entry.message.id for entry in stores.archive.live(SESSION)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        HumanMessage("안녕하세요?", id="m"),
+        AIMessage("안녕하세요.", id="m", response_metadata={"finish_reason": "stop"}),
+        AIMessage("", id="m", response_metadata={"finish_reason": "stop"}),
+    ],
+    ids=["question", "answer", "blank"],
+)
+def test_a_usual_message_takes_the_room_of_its_text(stores: StoreSet, message: AnyMessage) -> None:
+    hold = stores.make_session()
+    stores.say(hold, stores.begin(hold, "q1"), message)
+    with closing(sqlite3.connect(stores.path)) as connection:
+        written = connection.execute("SELECT content FROM message WHERE message_id = 'm'").fetchone()
+    assert written == (f'"{message.text}"',)
+    assert stores.archive.get(SESSION, "m").message.model_dump() == message.model_dump()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        AIMessage("closed by us", id="m"),
+        AIMessage("cut", id="m", response_metadata={"finish_reason": "length"}),
+        AIMessage("said", id="m", response_metadata={"finish_reason": "stop", "model_name": "a-model"}),
+        HumanMessage("named", id="m", name="Kim"),
+    ],
+    ids=["no-reason", "cut", "model", "name"],
+)
+def test_what_is_unusual_of_a_message_comes_back(stores: StoreSet, message: AnyMessage) -> None:
+    hold = stores.make_session()
+    stores.say(hold, stores.begin(hold, "q1"), message)
+    assert stores.archive.get(SESSION, "m").message.model_dump() == message.model_dump()
+
+
+def test_a_row_of_an_older_database_is_read(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    old = AIMessage("12:00", id="m", response_metadata={"finish_reason": "stop", "model_name": "a-model"})
+    stores.say(hold, stores.begin(hold, "q1"), old)
+    as_it_was = {"type": "ai", "data": old.model_dump(exclude_defaults=True)}
+    with closing(sqlite3.connect(stores.path)) as connection, connection:
+        connection.execute("UPDATE message SET content = ? WHERE message_id = 'm'", (json.dumps(as_it_was),))
+    assert stores.archive.get(SESSION, "m").message.model_dump() == old.model_dump()
 
 
 def test_positions_count_on_over_turns_and_attempts(stores: StoreSet) -> None:
