@@ -131,6 +131,7 @@ def test_a_summary_in_the_wrong_language_is_not_adopted(chat: Chat, server: Fake
     chat.ask(1, 3)
     assert chat.view.fold_error_code == "summary_language"
     chat.say(question(4))
+    chat.wait_for_folds()
     assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4]
     assert "not in the language of the user" in str(server.bodies("summary")[1])
     assert chat.covered == []
