@@ -117,7 +117,7 @@ def visiting(chromium: Browser, address: str, **options: object) -> Iterator[Vis
     defaults: dict[str, object] = {"locale": "ko-KR", "timezone_id": "Asia/Seoul", "reduced_motion": "reduce"}
     size = {"width": 1280, "height": 800}
     context: BrowserContext = chromium.new_context(**{**defaults, "viewport": size, **options})  # type: ignore[arg-type]  # the names are checked by playwright
-    visitor = Visitor(context, address)
+    visitor = Visitor(context, address, "en" if options.get("locale") == "en-US" else "ko")
     yield visitor
     visitor.expect_no_complaint()
     context.close()

@@ -164,6 +164,17 @@ def test_copy_gives_the_answer_as_it_was_written(visitor: Visitor, fake_openai: 
     assert visitor.page.evaluate("navigator.clipboard.readText()") == answer
 
 
+def test_copy_has_its_own_name_again_in_whatever_language_the_page_is(english: Visitor) -> None:
+    english.open()
+    english.ask("A question in the one language before the page turns to the other.")
+    english.open_settings()
+    english.find("language").get_by_role("radio", name="한국어").press("Enter")
+    english.expect_language("ko")
+    english.turn(1).get_by_role("button", name="답변 복사").click()
+    expect(english.turn(1).get_by_role("button", name="복사했습니다")).to_be_visible()
+    expect(english.turn(1).get_by_role("button", name="답변 복사")).to_be_visible()
+
+
 def test_stranger_without_a_key_has_a_working_chat(newcomer: Visitor) -> None:
     newcomer.open()
     expect(newcomer.find("empty")).to_contain_text("내장 오프라인 모델")
