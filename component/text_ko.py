@@ -52,7 +52,10 @@ KOREAN = Words(
     reset_done="컨텍스트를 새로 시작합니다. 대화 기록은 그대로 있습니다.",
     command_needs_chat="먼저 대화를 시작하세요.",
     restore="되돌리기",
-    restore_help="이 압축을 취소하고, 바꾸기 전의 내용을 다음 턴부터 다시 보냅니다.",
+    restore_help=(
+        "이 압축을 취소하고, 바꾸기 전의 내용을 다음 턴부터 다시 보냅니다. "
+        "대화가 더 길어지기 전에는 저절로 다시 압축하지 않습니다."
+    ),
     command_note="`/compact`는 지금 압축, `/reset`은 기록을 남긴 채 컨텍스트를 새로 시작합니다.",
     model="모델",
     model_offline="{name} · 내장",
@@ -105,7 +108,13 @@ KOREAN = Words(
     full="컨텍스트가 한도를 넘었습니다. `/compact`로 압축하거나 `/reset`으로 새로 시작하세요.",
     unsent="메시지 {count}개는 아직 요약되지 않았고 모델에 보내지도 않습니다. 기록에는 남아 있습니다.",
     rebuilt="이 대화의 작업 상태가 손상되어 기록에서 다시 만들었습니다. 잃은 것은 없습니다.",
-    fold_warning="요약이 {count}번 이어서 실패했습니다. 대화는 원문 그대로 이어지고, 답변 뒤마다 다시 시도합니다.",
+    fold_warning="요약이 {count}번 이어서 실패했습니다. 다음 턴부터는 원문에서 고른 문장이 요약을 대신합니다.",
+    fold_reasons={
+        "summary_empty": "요약 모델의 답이 비어 있었습니다.",
+        "summary_short": "요약이 너무 짧아 담긴 내용이 거의 없었습니다.",
+        "summary_language": "요약이 사용자의 말과 다른 언어로 쓰였습니다.",
+        "summary_inflated": "요약이 원문보다 짧지 않았습니다.",
+    },
     failed_title="답변을 받지 못했습니다",
     failed_kept="보낸 메시지는 저장되어 있으니 다시 시도할 수 있습니다.",
     stopped_partial="중지했습니다. 여기까지 받은 답을 남겨 두었습니다.",
@@ -128,6 +137,7 @@ KOREAN = Words(
     card_free="모델을 부르지 않아 토큰이 들지 않음 · {seconds}초 · {model}",
     kept_verbatim="짧아서 줄이지 않고 원문 그대로 두었습니다.",
     was_shortened="목표보다 길어 문장 끝에서 줄였습니다.",
+    was_picked="요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다.",
     earlier_compactions="앞선 압축 {count}개",
     older_records="이전 요약 {count}개",
     statistics="📊 요약 통계",
@@ -153,6 +163,7 @@ KOREAN = Words(
     gauge_help_usage="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다.",
     errors={
         "internal": "예상하지 못한 문제가 생겼습니다. 기록은 서버 로그에 있습니다.",
+        "closing": "서버가 종료되는 중입니다. 다시 켜진 뒤에 새로 고쳐 주세요.",
         "settings": "설정값이 올바르지 않습니다.",
         "input": "이 입력은 받을 수 없습니다.",
         "not_found": "대화를 찾을 수 없습니다. 삭제되었거나 주소가 잘못되었습니다.",
@@ -186,6 +197,8 @@ KOREAN = Words(
     input_reasons={
         "over_window": "이 메시지 하나가 모델의 컨텍스트 창보다 깁니다. 나누어 보내 주세요.",
         "nothing_to_compact": "압축할 만큼 대화가 길지 않습니다.",
+        "no_effect": "지금 전략은 최근 턴만 보내므로 압축해도 달라지는 것이 없습니다.",
+        "compact_stopped": "압축을 중지했습니다. 바뀐 것은 없습니다.",
         "compact_failed": "더 짧은 요약을 만들지 못했습니다. 잠시 뒤에 다시 해 보세요.",
         "not_a_compaction": "되돌릴 수 있는 압축이 아닙니다.",
         "empty": "내용이 없습니다.",

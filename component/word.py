@@ -110,6 +110,7 @@ class Words:
     unsent: str
     rebuilt: str
     fold_warning: str
+    fold_reasons: Mapping[str, str]
     failed_title: str
     failed_kept: str
     stopped_partial: str
@@ -133,6 +134,7 @@ class Words:
     card_free: str
     kept_verbatim: str
     was_shortened: str
+    was_picked: str
     older_records: str
     earlier_compactions: str
     statistics: str

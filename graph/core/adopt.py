@@ -23,6 +23,22 @@ _SPEAKERS: Final = ((HumanMessage, "사용자"), (AIMessage, "AI"), (ToolMessage
 
 
 @dataclass(frozen=True)
+class SummaryDraft:
+    """A summary as it was made, not yet adopted.
+
+    Attributes:
+        input_tokens: Tokens read to make it, over all calls.
+        output_tokens: Tokens written.
+        is_usage: Whether the provider reported both (else they're our estimate).
+    """
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    is_usage: bool
+
+
+@dataclass(frozen=True)
 class Source:
     """What a draft is judged against.
 

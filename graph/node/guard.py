@@ -85,18 +85,16 @@ def _fold_further(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatStat
     order = guard_order(standing, limit_tokens)
     if order is None:
         return {}
-    runtime.stream_writer(FoldWaiting(order.turns))
-    record = deps.summariser.make_now(
-        session_id,
-        order,
-        owner=turn.owner,
-        model=turn.model,
-        stop=turn.stop,
-        wait_seconds=deps.settings.fold_wait_seconds,
-    )
-    if record is None:
+    may_wait = deps.summariser.may_wait(session_id)
+    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds) if may_wait else 0.0
+    if seconds:
+        runtime.stream_writer(FoldWaiting(order.turns))
+    with turn.fold_wait.spend():
+        record = deps.summariser.make_now(
+            session_id, order, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
+        )
+    if record is None or not deps.stores.records.adopt(turn.hold, record.id):
         return {}
-    deps.stores.records.adopt(turn.hold, record.id)
     runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
     _LOG.info("guard folded session=%s turns 1-%d", session_id, record.turns[-1])
     return state_update(deps.summariser.standing(session_id, complete_turns=complete_turns, rate=rate), state)

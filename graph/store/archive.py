@@ -89,22 +89,41 @@ class Archive:
                     insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
             return [_read(connection, hold.session_id, message.id) for message in messages]
 
-    def live(self, session_id: str, *, from_position: int = 1, to_position: int | None = None) -> list[ArchivedMessage]:
-        """Returns the live messages of a range of positions (both ends included), in order."""
-        query = _live(session_id).where(_message.position >= from_position)
-        if to_position is not None:
-            query = query.where(_message.position <= to_position)
-        return self._fetch(query)
+    def live(self, session_id: str, *, from_position: int = 1, from_turn: int = 1) -> list[ArchivedMessage]:
+        """Returns the live messages from this position and this turn on, in order."""
+        return self.live_within(session_id, [(from_position, None)], from_turn=from_turn)
+
+    def live_within(
+        self,
+        session_id: str,
+        places: Sequence[tuple[int, int | None]],
+        *,
+        from_turn: int = 1,
+        limit: int | None = None,
+    ) -> list[ArchivedMessage]:
+        """Returns the live messages of these turns whose position is in one of these ranges, in order.
+
+        Args:
+            session_id: The session.
+            places: First and last position of each range; a last one of None is the newest.
+            from_turn: The first turn to read.
+            limit: How many at most, the oldest; None for all.
+        """
+        ranges = [
+            _message.position >= first if last is None else _message.position.between(first, last)
+            for first, last in places
+        ]
+        query = _live(session_id).where(or_(*ranges))
+        return self._fetch(query.where(_message.turn >= from_turn) if from_turn > 1 else query, limit=limit)
 
     def live_turns(self, session_id: str, first_turn: int, last_turn: int) -> list[ArchivedMessage]:
         """Returns the live messages of these turns (both ends included), in order."""
         return self._fetch(_live(session_id).where(_message.turn.between(first_turn, last_turn)))
 
-    def live_ids(self, session_id: str, *, after_position: int) -> list[str]:
-        """Returns the ids of the live messages behind a position, in order."""
-        query = _LIVE_IDS.where(_message.session_id == session_id, _message.position > after_position)
-        with self._database.read() as connection:
-            return list(connection.execute(query.order_by(_message.position)).scalars())
+    def opening(self, session_id: str) -> AnyMessage | None:
+        """Returns the first message of a session, None if nothing was said yet."""
+        found = self._fetch(_live(session_id).where(_message.turn == 1), limit=1)
+        return found[0].message if found else None
 
     def get(self, session_id: str, message_id: str) -> ArchivedMessage:
         """Returns one message, live or not.
@@ -115,9 +134,9 @@ class Archive:
         with self._database.read() as connection:
             return _read(connection, session_id, message_id)
 
-    def _fetch(self, query: Select[Any]) -> list[ArchivedMessage]:
+    def _fetch(self, query: Select[Any], *, limit: int | None = None) -> list[ArchivedMessage]:
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(_message.position)).all()
+            rows = connection.execute(query.order_by(_message.position).limit(limit)).all()
         return [_to_archived(row) for row in rows]
 
 
@@ -132,6 +151,27 @@ def find_turn(connection: Connection, session_id: str, message_id: str | None) -
     query = select(_message.turn).where(_message.session_id == session_id, _message.message_id == message_id)
     turn: int | None = connection.execute(query).scalar()
     return turn
+
+
+def find_position(connection: Connection, session_id: str, message_id: str) -> int:
+    """Returns the archive position of a message.
+
+    Raises:
+        NotFoundError: It isn't in the archive of this session.
+    """
+    return _read(connection, session_id, message_id).position
+
+
+def is_live(connection: Connection, session_id: str, message_id: str) -> bool:
+    """Whether the message counts: it is of its turn's present attempt, or a user's."""
+    query = _LIVE_IDS.where(_message.session_id == session_id, _message.message_id == message_id)
+    return connection.execute(query).first() is not None
+
+
+def has_live_between(connection: Connection, session_id: str, first: int, last: int) -> bool:
+    """Whether any live message stands at one of these positions (both ends included)."""
+    query = _LIVE_IDS.where(_message.session_id == session_id, _message.position.between(first, last))
+    return first <= last and connection.execute(query.limit(1)).first() is not None
 
 
 def insert_message(connection: Connection, message: AnyMessage, values: Mapping[str, object]) -> None:

@@ -12,11 +12,12 @@ from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_manifest, encode
 from graph.error import DatabaseError
 from graph.store.database import Database
 from graph.store.hold import Hold
-from graph.store.schema import call_table, turn_table
+from graph.store.schema import call_table, message_table, session_table, turn_table
 
 _CORRECTION_CALLS = 20
 _LOWEST_CORRECTION = 0.5
 _HIGHEST_CORRECTION = 2.0
+_NO_TURN_YET = 2**31
 _call = call_table.c
 _PLACE = (_call.turn, _call.attempt, _call.ordinal)
 
@@ -121,7 +122,7 @@ class CallStore:
             return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
 
     def series(self, session_id: str) -> list[CallPoint]:
-        """Returns a point for each turn whose present attempt called the model for an answer, in order."""
+        """Returns the last answered call of each turn's present attempt, in order; a reset begins the history anew."""
         is_current = and_(
             turn_table.c.session_id == _call.session_id,
             turn_table.c.number == _call.turn,
@@ -129,15 +130,20 @@ class CallStore:
         )
         query = select(_call.turn, _call.sent_tokens, _call.full_tokens)
         query = query.select_from(call_table.join(turn_table, is_current)).where(*_answers(session_id))
+        query = query.order_by(_call.turn, _call.ordinal, _call.created_at)
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(_call.turn, _call.ordinal)).all()
-        return list({row.turn: CallPoint(*row) for row in rows}.values())
+            begin, left_tokens = _since_reset(connection, session_id)
+            rows = connection.execute(query.where(_call.error_code == "", _call.turn >= begin)).all()
+        points = {row.turn: CallPoint(row.turn, row.sent_tokens, row.full_tokens - left_tokens) for row in rows}
+        return list(points.values())
 
     def unsent_tokens(self, session_id: str) -> int:
-        """Returns how much less was sent than the whole history, over all answer calls that didn't fail."""
-        query = select(func.coalesce(func.sum(_call.full_tokens - _call.sent_tokens), 0))
+        """Returns how much less was sent than the whole history since a reset, over all answer calls that worked."""
         with self._database.read() as connection:
-            return int(connection.execute(query.where(*_answers(session_id), _call.error_code == "")).scalar_one())
+            begin, left_tokens = _since_reset(connection, session_id)
+            unsent = func.sum(_call.full_tokens - left_tokens - _call.sent_tokens)
+            worked = (*_answers(session_id), _call.error_code == "", _call.turn >= begin)
+            return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
     def correction(self, session_id: str) -> float:
         """Returns by what our estimate must be multiplied to meet the provider's usage, 0.5 to 2.
@@ -179,3 +185,14 @@ def _to_call(connection: Connection, row: RowMapping) -> ModelCall:
     except ValueError as error:
         detail = f"the list of {call.id} can't be read"
         raise DatabaseError(detail) from error
+
+
+def _since_reset(connection: Connection, session_id: str) -> tuple[int, int]:
+    """Returns the first turn that the last reset left in the context, and the tokens of all that was said before it."""
+    turn, message, session = turn_table.c, message_table.c, session_table.c
+    asked = and_(message.session_id == turn.session_id, message.message_id == turn.user_message_id)
+    reset = select(session.context_from_position).where(session.session_id == session_id).scalar_subquery()
+    query = select(turn.number, turn.history_tokens).select_from(turn_table.join(message_table, asked))
+    query = query.where(turn.session_id == session_id, message.position > reset).order_by(turn.number).limit(1)
+    row = connection.execute(query).one_or_none()
+    return (_NO_TURN_YET, 0) if row is None else (row.number, row.history_tokens)

@@ -98,9 +98,10 @@ class Chat:
             connection.execute(statement)
 
     def wait_for_folds(self) -> None:
-        """Waits until no summary is being made."""
+        """Waits until no summary is being made, nor queued to be."""
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
-        self.wait_until(lambda: self.rows(query, self.session_id) == [(0,)])
+        folder = self.service._folder  # noqa: SLF001  # nobody but a test has to know
+        self.wait_until(lambda: folder.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
 
     def wait_until(self, is_true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS

@@ -8,7 +8,7 @@ from graph.event import TurnFinished
 from graph.service import ChatService, open_service
 from tests.fake.body import raw_turns, roles, shape, tool_names
 from tests.fake.chat import Chat, names, question
-from tests.fake.openai_reply import failure, hang, text
+from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import MakeSettings
 
@@ -19,13 +19,12 @@ def hasty(make_settings: MakeSettings) -> Iterator[ChatService]:
         yield opened
 
 
-def test_small_talk_is_one_call_without_tools_over_the_same_input(chat: Chat, server: FakeOpenAI) -> None:
+def test_small_talk_is_one_call_over_the_same_input(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 1)
     chat.say("고마워요!")
     chat.ask(3, 3)
     asked, casual, after = server.bodies("chat")
     assert tool_names(asked)
-    assert "tools" not in casual
     assert casual["messages"][:2] == asked["messages"]
     assert after["tools"] == asked["tools"]
     assert roles(after) == ["system", "user", "assistant", "user", "assistant", "user"]
@@ -45,7 +44,7 @@ def test_small_talk_waits_for_no_fold(hasty: ChatService, server: FakeOpenAI) ->
     server.script(hang(is_silent=True), kind="summary")
     for number in (1, 2, 3):
         chat.say(question(number))
-    events = chat.say("네, 감사합니다!")
+    events = chat.say("정말 감사합니다!")
     assert names(events) == ["TurnStarted", "TokenDelta", "TurnFinished"]
     assert raw_turns(server.bodies("chat")[-1]) == [1, 2, 3]
 
@@ -67,6 +66,15 @@ def test_yes_after_a_question_of_the_assistant_is_no_small_talk(chat: Chat, serv
     chat.say(question(1))
     chat.say("네")
     assert tool_names(server.bodies("chat")[-1])
+    assert "tool_choice" not in server.bodies("chat")[-1]
+
+
+def test_yes_to_an_offered_search_can_search(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text("시간대를 알아보겠습니다. 괜찮으면 '네'라고 답해 주세요."))
+    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text("알아보았습니다."))
+    chat.say(question(1))
+    events = chat.say("네")
+    assert names(events) == ["TurnStarted", "ToolStarted", "ToolFinished", "TokenDelta", "TurnFinished"]
 
 
 def test_a_failed_small_talk_is_retried_as_small_talk(chat: Chat, server: FakeOpenAI) -> None:
@@ -75,4 +83,4 @@ def test_a_failed_small_talk_is_retried_as_small_talk(chat: Chat, server: FakeOp
     chat.say("고마워요!")
     assert chat.last_turn.status == "failed"
     assert isinstance(chat.retry()[-1], TurnFinished)
-    assert "tools" not in server.bodies("chat")[-1]
+    assert server.bodies("chat")[-1]["tool_choice"] == "none"

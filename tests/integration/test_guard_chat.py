@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -135,7 +136,7 @@ def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so
 ) -> None:
     chat = start(model_window_tokens=1_600)
     server.script(text("하나.", usage=None), text("둘.", usage=None), text("셋.", usage=None))
-    server.script(text(LONG * 9), text(LONG * 9), kind="summary")
+    server.script(text(LONG * 9), kind="summary")
     for words in (
         "주소는 서울시 마포구 월드컵북로 396이고 일은 뭐지?",
         "전화는 02-1234-5678이고 이는 뭐지?",
@@ -190,13 +191,23 @@ def test_one_message_larger_than_the_window_is_refused_with_the_reason(start: St
 def test_a_summary_model_that_hangs_holds_the_guard_no_longer_than_a_fold(
     start: Start, server: FakeOpenAI, strategy: str
 ) -> None:
-    chat = start(context_strategy=strategy, fold_wait_seconds=0.3, fold_deadline_seconds=30)
+    chat = start(context_strategy=strategy, fold_wait_seconds=0.3, fold_deadline_seconds=60)
+    others = [Chat(chat.service) for _ in range(4)]
+    for other in others:
+        fill(other, server, 2)
     fill(chat, server, 8)
-    silent: list[Reply] = [hang(is_silent=True)] * 4
-    server.script(TOO_LONG)
-    server.script(*silent, kind="summary")
-    assert isinstance(chat.say(question(9))[-1], TurnFinished)
-    newest = chat.rows("SELECT model FROM record WHERE adopted_at IS NOT NULL ORDER BY sequence DESC LIMIT 1")
+    silent: list[Reply] = [hang(is_silent=True)] * 8
+    server.script(*silent, kind="summary", may_stay=True)
+    for stuck in (*others, chat):
+        server.script(TOO_LONG)
+        began = time.monotonic()
+        assert isinstance(stuck.say(question(9))[-1], TurnFinished)
+        # The summaries before this one hang all the while, each for a minute.
+        assert time.monotonic() - began < 15
+    newest = chat.rows(
+        "SELECT model FROM record WHERE session_id = ? AND adopted_at IS NOT NULL ORDER BY sequence DESC LIMIT 1",
+        chat.session_id,
+    )
     assert newest == [("extractive",)]
 
 

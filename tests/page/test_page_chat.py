@@ -176,6 +176,9 @@ def test_fold_failures_are_told_from_the_third_on(page: AppTest, service: Script
     page.run()
     assert "요약이 3번 이어서 실패했습니다" in page.warning[0].value
     assert "정해진 시간 안에 답이 오지 않았습니다" in page.warning[0].value
+    service.stored[identifier].fold_error_code = "summary_language"
+    page.run()
+    assert "요약이 사용자의 말과 다른 언어로 쓰였습니다" in page.warning[0].value
 
 
 def test_thousand_turns_show_the_last_thirty_and_thirty_more(page: AppTest, service: ScriptedService) -> None:
@@ -200,11 +203,3 @@ def test_sending_at_a_thousand_turns_asks_and_draws_no_more_than_at_forty(
     assert costs[0][0] == costs[1][0]
     assert costs[0][1] == costs[1][1]
     assert len(costs[1][0]) <= 20
-
-
-def test_session_with_settings_of_a_model_that_is_gone_still_opens(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    service.stored[identifier].model = "gone-model"
-    open_page(page, identifier)
-    assert not page.exception
-    assert page.selectbox(key="model").value == "offline-mini"
