@@ -17,7 +17,7 @@ from graph.store.schema import record_table, session_table
 
 EXPIRED_CODE = "expired"
 DISCARDED_CODE = "discarded"
-# How folds end that the summariser isn't to blame for: their server died or ended, or they were thrown away.
+# How folds end that no summariser is to blame for: they were thrown away, or their server died or ended.
 _BLAMELESS_CODES = (DISCARDED_CODE, EXPIRED_CODE, TurnStoppedSignal.code)
 WITHDRAWN = "withdrawn"
 
@@ -227,10 +227,7 @@ class RecordStore:
             _withdraw(connection, hold.session_id, record_id)
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
-        """Returns how often folds that reach over this position failed since one last worked, and the newest code.
-
-        What was thrown away, and what ended with its server, counts as neither.
-        """
+        """Returns how often folds over this position failed in a row and the last code; ends of servers don't count."""
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
         worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, _COMPLETED).scalar_subquery()
