@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,11 +17,13 @@ from graph.core.record import Record
 from graph.core.schedule import source_key
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.base import Strategy, first_turn
+from graph.error import ModelError
 from graph.fold_maker import FoldMaker, FoldPlan
 from graph.fold_queue import FoldQueue
 from graph.model.summariser import ExtractiveSummariser, Summariser
 from graph.store.opening import Stores
 
+_LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 _MAX_FAILURES: Final = 3
 _KEPT_SESSIONS: Final = 1_000
@@ -181,8 +184,14 @@ class Folder:
             rate=session.compression_rate,
             from_turn=first_turn(strategy, last.number),
         )
-        for order in strategy.orders(standing):
-            plan = self.plan(session_id, order, owner=owner, model=session.model)
+        try:
+            plans = [
+                self.plan(session_id, order, owner=owner, model=session.model) for order in strategy.orders(standing)
+            ]
+        except ModelError as error:
+            _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn sees to them
+            return
+        for plan in plans:
             if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES:
                 self.start(plan)
 

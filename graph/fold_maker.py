@@ -17,7 +17,7 @@ from graph.core.standing import FoldOrder
 from graph.error import InternalError, StoreError, TurnfoldError
 from graph.fold_queue import Lane
 from graph.model.summariser import ExtractiveSummariser, Summariser
-from graph.store.record import RecordStore
+from graph.store.record import DISCARDED_CODE, RecordStore
 
 _LOG = logging.getLogger(__name__)
 _TRIES: Final = 2
@@ -99,18 +99,22 @@ class FoldMaker:
         source = source_of(plan.order, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
         drafts: list[SummaryDraft] = []
         try:
-            error_code = self._draft(plan, source, drafts, stop)
+            error_code = self._draft(plan, record, source, drafts, stop)
             seconds = time.monotonic() - began
             return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
         except Exception:  # noqa: BLE001 - the edge of a worker: logged, and kept as a failure that is tried again
             _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
             return record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
 
-    def _draft(self, plan: FoldPlan, source: Source, drafts: list[SummaryDraft], stop: threading.Event) -> str:
+    def _draft(
+        self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
+    ) -> str:
         """Writes one draft, and a second if the first asks for it; returns the code of what went wrong, or ""."""
         feedback = ""
         for _ in range(_TRIES):
             try:
+                if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
+                    return DISCARDED_CODE  # nobody wants it any more, so nothing more is paid for it
                 draft = plan.summariser.summarise(
                     source.messages,
                     source.target_chars,

@@ -28,7 +28,7 @@ from graph.store.hold import Hold
 from graph.store.schema import record_table
 
 EXPIRED_CODE = "expired"
-# How folds end that the summariser isn't to blame for: their server died or ended, or they were thrown away.
+# How folds end that no summariser is to blame for: they were thrown away, or their server died or ended.
 _BLAMELESS_CODES = (DISCARDED_CODE, EXPIRED_CODE, TurnStoppedSignal.code)
 
 _record = record_table.c
@@ -187,10 +187,7 @@ class RecordStore:
                 raise NotFoundError(chain[0])
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
-        """Returns how often folds that reach over this position failed since one last worked, and the newest code.
-
-        What was thrown away, and what ended with its server, counts as neither.
-        """
+        """Returns how often folds over this position failed in a row and the last code; ends of servers don't count."""
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
         worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, IS_COMPLETED).scalar_subquery()

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
-from graph.event import Folded, FoldWaiting, TurnFinished
+from graph.event import FoldWaiting, TurnFinished
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, names, question
 from tests.fake.compacting import (
@@ -12,7 +14,7 @@ from tests.fake.compacting import (
     history_tokens,
     with_true_usage,
 )
-from tests.fake.openai_reply import failure, hang, slowed, text
+from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import Start
 
@@ -81,11 +83,20 @@ def test_checklist_the_figures_of_a_compaction_are_told(start: Start) -> None:
 
 def test_the_user_is_told_before_and_after(start: Start, server: FakeOpenAI) -> None:
     chat = start()
-    server.script(lambda body: slowed(with_true_usage(body), 0.01), kind="summary")
+    is_waited = threading.Event()
+    server.script(lambda body: with_true_usage(body) if is_waited.wait(30) else failure(500), kind="summary")
+
+    def phase() -> str:
+        live = chat.service.live(chat.session_id)
+        return live.phase if live else "over"
+
     for number in range(1, 60):
-        events = chat.say(question(number))
-        if any(isinstance(event, Folded) for event in events):
+        chat.start(question(number))
+        chat.wait_until(lambda: phase() in {"over", "folding"})
+        if phase() == "folding":
             break
+    is_waited.set()
+    events = chat.events()
     assert names(events)[:3] == ["TurnStarted", "FoldWaiting", "Folded"]
 
 
