@@ -68,11 +68,13 @@ class Folder:
         summariser: Callable[[str], Summariser],
         clock: Callable[[], datetime],
         deadline_seconds: float,
+        input_tokens: Callable[[str], int],
     ) -> None:
         self._stores = stores
         self._summariser = summariser
         self._clock = clock
         self._deadline_seconds = deadline_seconds
+        self._input_tokens = input_tokens
         self._closing = threading.Event()
         self._waited_for: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="fold")
@@ -173,6 +175,7 @@ class Folder:
             return
         complete_turns = last.number - 1 if last.status == "running" else last.number
         standing = self.standing(session_id, complete_turns=complete_turns, rate=session.compression_rate)
+        standing = replace(standing, input_tokens=self._input_tokens(session.model))
         for order in strategy.orders(standing):
             self.start(self.plan(session_id, order, owner=owner, model=session.model))
 

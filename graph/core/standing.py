@@ -23,6 +23,7 @@ class Standing:
         raw: The live messages that no record covers, oldest first; those of an open turn included.
         rate: The compression rate in force now.
         correction: What our estimates are multiplied by to meet the provider's usage; 1.0 while it reports none.
+        input_tokens: How large a whole input of the session's model may be; None if nobody asks for a bound.
     """
 
     complete_turns: int
@@ -30,6 +31,7 @@ class Standing:
     raw: Sequence[ArchivedMessage]
     rate: float
     correction: float = 1.0
+    input_tokens: int | None = None
 
     @property
     def covered_turn(self) -> int:

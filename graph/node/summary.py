@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import RemoveMessage
@@ -21,6 +22,7 @@ def make_summary_node(deps: NodeDeps) -> Node:
     def summary_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         session_id, turn = state["session_id"], runtime.context
         standing = deps.summariser.standing(session_id, complete_turns=turn.turn - 1, rate=state["compression_rate"])
+        standing = replace(standing, input_tokens=deps.models.input_tokens(turn.model))
         orders = turn.strategy.orders(standing)
         adopted = False
         for order, may_wait in zip(orders, _waits(orders, is_casual=state["is_casual"]), strict=True):
