@@ -100,13 +100,19 @@ def test_the_limit_holds_in_the_providers_own_count(start: Start, server: FakeOp
     assert max(counted) > 0.5 * UNKNOWN_WINDOW
 
 
-def test_a_large_open_turn_leaves_the_memory_what_is_left_and_no_more(start: Start, server: FakeOpenAI) -> None:
+@pytest.mark.parametrize(("sentences", "has_memory"), [(40, True), (48, True), (54, False)])
+def test_a_large_open_turn_leaves_the_memory_what_is_left_and_no_more(
+    start: Start,
+    server: FakeOpenAI,
+    sentences: int,
+    has_memory: bool,  # noqa: FBT001 - from the parameters
+) -> None:
     server.respond_with(answers())
-    chat = start(model_window_tokens=UNKNOWN_WINDOW)
+    chat = start(model_window_tokens=3_000)
     talk(chat, 6)
-    chat.say(f"{SENTENCE * 110} 요약해 주세요.")
+    chat.say(SENTENCE * sentences)
     body = server.bodies("chat")[-1]
-    assert tokens_of(body) < 0.75 * UNKNOWN_WINDOW
-    assert summaries(body)[0][0] == 1
+    assert tokens_of(body) < 0.75 * 3_000
+    assert bool(summaries(body)) is has_memory
     (manifest,) = chat.rows("SELECT manifest FROM model_call ORDER BY turn DESC LIMIT 1")[0]
-    assert sum(tokens for *_, tokens in json.loads(manifest)) < 0.75 * UNKNOWN_WINDOW
+    assert sum(tokens for *_, tokens in json.loads(manifest)) < 0.75 * 3_000
