@@ -55,6 +55,7 @@ class Folder:
         summariser: Callable[[str], Summariser],
         clock: Callable[[], datetime],
         deadline_seconds: float,
+        input_tokens: Callable[[str], int],
     ) -> None:
         self._stores = stores
         self._summariser = summariser
@@ -64,6 +65,7 @@ class Folder:
         self._queue = FoldQueue()
         # Sessions in which a turn waited in vain, until a summary of theirs is made again.
         self._overdue = _NewestOnly(_KEPT_SESSIONS)
+        self._input_tokens = input_tokens
 
     def standing(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> Standing:
         """Reads how a session stands: its active records and, from that turn on, the messages that none covers."""
@@ -185,6 +187,7 @@ class Folder:
             from_turn=first_turn(strategy, last.number),
         )
         try:
+            standing = replace(standing, input_tokens=self._input_tokens(session.model))
             plans = [
                 self.plan(session_id, order, owner=owner, model=session.model) for order in strategy.orders(standing)
             ]

@@ -17,7 +17,8 @@ from graph.core.standing import FoldOrder
 from graph.error import InternalError, StoreError, TurnfoldError
 from graph.fold_queue import Lane
 from graph.model.summariser import ExtractiveSummariser, Summariser
-from graph.store.record import DISCARDED_CODE, RecordStore
+from graph.store.active import DISCARDED_CODE
+from graph.store.record import RecordStore
 
 _LOG = logging.getLogger(__name__)
 _TRIES: Final = 2

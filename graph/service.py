@@ -271,6 +271,7 @@ def open_service(
             summariser=lambda model: chat_models.summariser(chat_models.summary_name(model)),
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
+            input_tokens=chat_models.input_tokens,
         )
         stack.callback(folder.close)
         graph = build_graph(

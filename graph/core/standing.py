@@ -25,6 +25,7 @@ class Standing:
         correction: What our estimates are multiplied by to meet the provider's usage; 1.0 while it reports none.
         restored_tokens: Our estimate for the context when a compaction was last undone, 0 if none was since the last
             one: until the context has grown past it, no compaction is made by itself.
+        input_tokens: How large a whole input of the session's model may be; None if nobody asks for a bound.
     """
 
     complete_turns: int
@@ -33,6 +34,7 @@ class Standing:
     rate: float
     correction: float = 1.0
     restored_tokens: int = 0
+    input_tokens: int | None = None
 
     @property
     def covered_turn(self) -> int:

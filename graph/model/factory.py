@@ -123,6 +123,14 @@ class ChatModels:
         listed = next((entry.window_tokens for entry in entries if entry.name == name), None)
         return listed or guess_window_tokens(name)
 
+    def input_tokens(self, name: str) -> int:
+        """Returns how large a whole input for a session's model name may be: the guard's share of its window."""
+        try:
+            resolved = self.resolve(name)
+        except ModelError:
+            resolved = name
+        return int(self.window_tokens(resolved) * self._settings.guard_share)
+
     def is_offline(self, name: str) -> bool:  # noqa: ARG002  # asked for a model, answered alike for all of a server
         """Whether sessions of this model are answered by the embedded model."""
         return self._settings.is_offline

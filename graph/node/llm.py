@@ -19,6 +19,7 @@ from langgraph.runtime import Runtime
 
 from graph.core.assembly import ModelInput
 from graph.core.closing import MARK
+from graph.core.fit import Build
 from graph.core.record import HistoryEntry
 from graph.core.token import estimate_tokens, measure, sum_tokens
 from graph.core.turn import extract_current_turn
@@ -27,7 +28,7 @@ from graph.event import AnswerRestarted, TokenDelta
 from graph.model.call import ChatRunnable
 from graph.model.chunk import Answer, Usage
 from graph.node.context import Node, NodeDeps, TurnContext
-from graph.node.guard import Build, begin_fit, fit_input
+from graph.node.guard import begin_fit, fit_input
 from graph.node.tool_choice import ToolChoice
 from graph.state import ChatState
 from graph.store.call import ModelCall
@@ -80,8 +81,7 @@ def _answer(
     Raises:
         ModelError: The call failed.
     """
-    window = deps.models.window_tokens(deps.models.resolve(runtime.context.model))
-    limit = int(window * deps.settings.guard_share)
+    limit = deps.models.input_tokens(runtime.context.model)
     fit = fit_input(deps, runtime, state, build, begin_fit(deps, runtime, state, build), limit_tokens=limit)
     try:
         return ask(fit.model_input), fit.update

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import RemoveMessage
@@ -21,7 +22,7 @@ def make_summary_node(deps: NodeDeps) -> Node:
 
     def summary_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         turn = runtime.context
-        standing = _standing(deps, turn, state)
+        standing = replace(_standing(deps, turn, state), input_tokens=deps.models.input_tokens(turn.model))
         orders = turn.strategy.orders(standing)
         adopted = False
         for order, may_wait in zip(orders, _waits(orders, is_casual=state["is_casual"]), strict=True):

@@ -35,9 +35,10 @@ class CompactionStrategy:
 
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the compaction that is due, if one is."""
-        if not self._limits.enable_auto_compaction or not should_compact(standing, self._limits):
+        limits = self._limits.within(standing.input_tokens)
+        if not limits.enable_auto_compaction or not should_compact(standing, limits):
             return ()
-        order = compaction_order(standing, self._limits.preserve_recent_messages)
+        order = compaction_order(standing, limits.preserve_recent_messages)
         return () if order is None else (order,)
 
     def assemble(

@@ -31,14 +31,15 @@ class RollingStrategy:
     whole_turns = None
 
     def __init__(self, limits: Limits) -> None:
-        self._threshold_tokens = limits.rolling_threshold_tokens
+        self._limits = limits
         self._recent_messages = limits.rolling_recent_messages
         self._sends_unsummarised = limits.rolling_sends_unsummarised
 
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the next version of the summary if one is due; no turn waits for it."""
         new = standing.complete_raw
-        if not should_summarize(sum(entry.tokens for entry in new), self._threshold_tokens):
+        threshold_tokens = self._limits.within(standing.input_tokens).rolling_threshold_tokens
+        if not should_summarize(sum(entry.tokens for entry in new), threshold_tokens):
             return ()
         read = [*previous_summary(standing.in_force), *(_cut(entry.message, SOURCE_CHARS) for entry in new)]
         chars = sum(len(text_of(message)) for message in read)
