@@ -26,11 +26,6 @@ def explain(words: Words, code: str, detail: str = "") -> str:
     return f"{sentence} ({escape_label(detail)})" if detail else sentence
 
 
-def explain_fold(words: Words, code: str) -> str:
-    """Returns the sentence for why a summary failed, as Markdown; "" if nothing is known."""
-    return words.fold_reasons.get(code) or (explain(words, code) if code else "")
-
-
 def explain_error(words: Words, error: TurnfoldError) -> str:
     """Returns the sentence for an error that an action raised, as Markdown."""
     if isinstance(error, InputError):

@@ -112,12 +112,6 @@ ENGLISH = Words(
         "Summarising failed {count} times in a row. From the next turn on, sentences picked from the original "
         "stand in for the summary."
     ),
-    fold_reasons={
-        "summary_empty": "The summary model's answer was empty.",
-        "summary_short": "The summary was too short to hold anything.",
-        "summary_language": "The summary wasn't in the language of the user's words.",
-        "summary_inflated": "The summary wasn't shorter than the original.",
-    },
     failed_title="No answer came",
     failed_kept="Your message is saved, so you can retry.",
     stopped_partial="Stopped. What had arrived so far is kept.",
@@ -198,9 +192,10 @@ ENGLISH = Words(
         "tool_rounds": "The model kept calling tools and gave no answer.",
         "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
         "expired": "A summary was not finished in time.",
-        "summary_empty": "The model sent an empty summary.",
-        "summary_inflated": "The model's summary was no shorter than what it stands for.",
-        "summary_language": "The model summarised in another language than the conversation's.",
+        "summary_empty": "The summary model's answer was empty.",
+        "summary_short": "The summary was too short to hold anything.",
+        "summary_language": "The summary wasn't in the language of the user's words.",
+        "summary_inflated": "The summary wasn't shorter than the original.",
     },
     input_reasons={
         "over_window": "This one message is longer than the model's context window. Please send it in parts.",

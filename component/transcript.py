@@ -9,7 +9,7 @@ import streamlit as st
 from component import action, live, visit
 from component.format import answer_markdown, format_turns
 from component.step import draw_steps
-from component.text import describe_compaction, explain, explain_fold
+from component.text import describe_compaction, explain
 from component.visit import Visit
 from component.word import Words
 from graph.view import RecordView, SessionView, TurnView
@@ -44,7 +44,8 @@ def _draw_notices(words: Words, session: SessionView) -> None:
     """Says what the user should know of the memory just now; most of the time nothing."""
     if session.fold_failures >= FAILURES_TO_TELL:
         text = words.fold_warning.format(count=session.fold_failures)
-        st.warning(f"{text} {explain_fold(words, session.fold_error_code)}".strip(), icon=":material/warning:")
+        reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
+        st.warning(f"{text} {reason}".strip(), icon=":material/warning:")
     if session.context_notice == "full":
         st.warning(words.full, icon=":material/warning:")
     elif session.context_notice == "nearly_full":

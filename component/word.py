@@ -110,7 +110,6 @@ class Words:
     unsent: str
     rebuilt: str
     fold_warning: str
-    fold_reasons: Mapping[str, str]
     failed_title: str
     failed_kept: str
     stopped_partial: str
