@@ -56,27 +56,23 @@ def test_a_tool_that_exits_or_is_cancelled_becomes_a_result_and_the_session_goes
 def test_many_calls_share_few_threads_and_answer_in_their_order(
     make_settings: MakeSettings, server: FakeOpenAI
 ) -> None:
-    lock, running, most = threading.Lock(), 0, 0
-    full = threading.Event()
+    go = threading.Event()
 
     def look_up(number: int) -> str:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-            if running == 16:
-                full.set()
-        full.wait(timeout=10)  # all threads that there are meet here
-        with lock:
-            running -= 1
+        go.wait(timeout=20)
         return f"결과 {number}"
 
     tool = StructuredTool.from_function(look_up, name="look_up", description="Looks it up.")
     calls = [ScriptedCall("look_up", f'{{"number": {number}}}', f"call-{number}") for number in range(200)]
     server.script(tools(*calls, fragment_chars=100), text("다 됐습니다."))
     with open_service(make_settings(), tools=lambda _: [tool]) as service:
-        assert isinstance(Chat(service).say(question(1))[-1], TurnFinished)
-    assert most == 16
+        chat, before = Chat(service), set(threading.enumerate())
+        chat.start(question(1))
+        chat.wait_until(lambda: (live := service.live(chat.session_id)) is not None and len(live.steps) == 200)
+        threads = [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("tool")]
+        go.set()
+        assert isinstance(chat.events()[-1], TurnFinished)
+    assert len(threads) == 16
     assert results(server.bodies("chat")[-1]) == [f"결과 {number}" for number in range(200)]
 
 
