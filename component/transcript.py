@@ -43,8 +43,8 @@ def draw(now: Visit) -> None:
 def _draw_notices(words: Words, session: SessionView) -> None:
     """Says what the user should know of the memory just now; most of the time nothing."""
     if session.fold_failures >= FAILURES_TO_TELL:
-        reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
         text = words.fold_warning.format(count=session.fold_failures)
+        reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
         st.warning(f"{text} {reason}".strip(), icon=":material/warning:")
     if session.context_notice == "full":
         st.warning(words.full, icon=":material/warning:")

@@ -31,6 +31,7 @@
       - ToolChoiceError
     + ProviderError
     + ToolRoundsError
+  x ClosingError
   x InternalError
 """
 
@@ -255,6 +256,12 @@ class ToolRoundsError(ModelError):
     """The model kept asking for tools after its last round and gave no answer."""
 
     code = "tool_rounds"
+
+
+class ClosingError(TurnfoldError):
+    """The server is ending and takes nothing more; what was acknowledged is kept."""
+
+    code = "closing"
 
 
 class InternalError(TurnfoldError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
@@ -89,12 +90,12 @@ def record_view(record: Record) -> RecordView:
     )
 
 
-def as_closed(row: TurnRow, said: list[AnyMessage]) -> tuple[TurnRow, list[AnyMessage]]:
+def as_closed(row: TurnRow, said: list[AnyMessage], language: Literal["ko", "en"]) -> tuple[TurnRow, list[AnyMessage]]:
     """Returns an abandoned turn as the next message will settle it; reading changes nothing."""
     status, code = ending_of(said, stop_requested=row.stop_requested)
     if not is_complete(said) and status != "finished":
         closing = closing_messages(
-            said, status=status, code=code, partial_text=row.partial_text, language="ko", message_id="abandoned"
+            said, status=status, code=code, partial_text=row.partial_text, language=language, message_id="abandoned"
         )
         said = [*said, *closing]
     return replace(row, status=status, error_code=code), said

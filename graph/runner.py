@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, cast, get_args
+from typing import Final, cast, get_args
 
 from langchain_core.messages import HumanMessage
 
@@ -46,7 +46,6 @@ class Job:
     turn: TurnRow
     message: HumanMessage | None
     compression_rate: float
-    language: Literal["ko", "en"]
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,6 @@ class TurnRunner:
                 code=ending.code,
                 detail=ending.detail,
                 partial_text=text,
-                language=job.language,
             )
             if self._stores.turns.get(job.context.hold.session_id, number).status == "finished":
                 return self._finished(job)

@@ -154,11 +154,12 @@ class RecordView:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The sums under the panel, over the records in force; fold costs are over every record ever made.
+    """The sums under the panel, over the records in force; fold costs are over every record made since a reset.
 
     Attributes:
         saved_percent: `round(100 * (1 - summary_chars / original_chars))`; 0 without records; may be negative.
-        unsent_tokens: Full history minus sent, summed over all answered calls (estimates).
+        folded_turn_count: Turns that a record stands for, each counted once.
+        unsent_tokens: Full history since a reset minus sent, summed over the answered calls since (estimates).
         fold_tokens: Input plus output tokens of making every record, thrown-away ones included.
     """
 
@@ -173,7 +174,11 @@ class Statistics:
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """Tokens of one turn's model input against the full history at that time, both estimates, for its last call."""
+    """Tokens of one turn's last answered call against the full history since a reset, both estimates.
+
+    Attributes:
+        has_fold: Whether its input was the first to hold one of the records in force.
+    """
 
     turn: int
     sent_tokens: int

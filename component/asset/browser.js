@@ -1,5 +1,11 @@
 // What the page needs of the browser and Streamlit has no widget for. One listener each, on the document.
 const YEAR_SECONDS = 31536000;
+const PRESSABLE = "button, summary, a[href], [role='menuitem']";
+const STILL_PIXELS = 4;
+
+// Streamlit calls the function below again whenever its data changes, and ends only the last call: what lasts is here.
+let words = {};
+let press = null;
 
 async function copy(text) {
   if (navigator.clipboard && window.isSecureContext) {
@@ -15,45 +21,77 @@ async function copy(text) {
   if (!done) throw new Error("copy");
 }
 
+async function onClick(event) {
+  const button = event.target.closest?.("button[data-copy]");
+  if (!button) return;
+  let said = words.copied;
+  try {
+    await copy(button.dataset.copy);
+    button.classList.add("done");
+  } catch {
+    said = words.copy_failed;
+  }
+  const label = button.getAttribute("aria-label");
+  button.setAttribute("aria-label", said);
+  button.title = said;
+  setTimeout(() => {
+    button.classList.remove("done");
+    button.setAttribute("aria-label", label);
+    button.title = label;
+  }, 1500);
+}
+
+function onKey(event) {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.target.closest?.("input, textarea, select, [contenteditable='true'], [role='dialog']")) return;
+  const field = document.querySelector(".st-key-ask textarea");
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+}
+
+// A press is a click only if it ends on the element that it began on. When the page moves or draws that element anew
+// under a resting pointer, the browser gives the click to what stands around both places, or drops it: the press still
+// means its button.
+function onPress(event) {
+  const button = event.button === 0 ? event.target.closest?.(PRESSABLE) : null;
+  const names = button?.closest("[class*='st-key-']")?.classList ?? [];
+  const key = [...names].find((name) => name.startsWith("st-key-"));
+  press = button ? { button, key, x: event.clientX, y: event.clientY } : null;
+}
+
+function onRelease(event) {
+  if (!press || Math.hypot(event.clientX - press.x, event.clientY - press.y) > STILL_PIXELS) {
+    press = null;
+  } else if (event.type === "click") {
+    const { button } = press;
+    press = null;
+    if (!button.isConnected || button.contains(event.target)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    button.click();
+  } else if (!press.button.isConnected && event.pointerType === "mouse") {
+    // No click follows; a finger's does, and finds the new element by itself.
+    const anew = press.key ? document.querySelectorAll(`.${CSS.escape(press.key)} :is(${PRESSABLE})`) : [];
+    press = null;
+    if (anew.length === 1) anew[0].click();
+  }
+}
+
+const LISTENERS = [
+  ["pointerdown", onPress, true],
+  ["pointerup", onRelease, true],
+  ["click", onRelease, true],
+  ["click", onClick, false],
+  ["keydown", onKey, false],
+];
+
 export default function ({ data }) {
+  words = data;
   document.documentElement.lang = data.language;
   if (data.cookie) {
     document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
   }
-
-  const onClick = async (event) => {
-    const button = event.target.closest?.("button[data-copy]");
-    if (!button) return;
-    let said = data.copied;
-    try {
-      await copy(button.dataset.copy);
-      button.classList.add("done");
-    } catch {
-      said = data.copy_failed;
-    }
-    const label = button.getAttribute("aria-label");
-    button.setAttribute("aria-label", said);
-    button.title = said;
-    setTimeout(() => {
-      button.classList.remove("done");
-      button.setAttribute("aria-label", label);
-      button.title = label;
-    }, 1500);
-  };
-
-  const onKey = (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (event.target.closest?.("input, textarea, select, [contenteditable='true'], [role='dialog']")) return;
-    const field = document.querySelector(".st-key-ask textarea");
-    if (!field) return;
-    event.preventDefault();
-    field.focus();
-  };
-
-  document.addEventListener("click", onClick);
-  document.addEventListener("keydown", onKey);
-  return () => {
-    document.removeEventListener("click", onClick);
-    document.removeEventListener("keydown", onKey);
-  };
+  LISTENERS.forEach((listener) => document.addEventListener(...listener));
+  return () => LISTENERS.forEach((listener) => document.removeEventListener(...listener));
 }

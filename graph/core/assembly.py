@@ -61,9 +61,9 @@ class ModelInput:
         return sum(item.tokens for item in self.items)
 
     def digest(self) -> str:
-        """Hashes the messages as the provider reads them (OpenAI's shape, sorted keys, UTF-8)."""
+        """Hashes the messages as the provider reads them (OpenAI's shape, sorted keys, UTF-8); 128 bits are enough."""
         shape = convert_to_openai_messages(list(self.messages))
-        return hashlib.sha256(json.dumps(shape, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(shape, ensure_ascii=False, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

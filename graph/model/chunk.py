@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from secrets import token_urlsafe
 from typing import Any
 from uuid import uuid4
 
@@ -126,7 +127,7 @@ class AnswerBuilder:
         metadata = {"model_name": self._model_name, "finish_reason": self._finish_reason}
         message = AIMessage(
             content=text,
-            id=f"ai-{uuid4().hex}",
+            id=f"ai-{token_urlsafe(9)}",
             tool_calls=valid,
             invalid_tool_calls=invalid,
             response_metadata={name: value for name, value in metadata.items() if value is not None},

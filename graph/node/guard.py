@@ -77,18 +77,16 @@ def _standing(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -
 def _fold(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, order: FoldOrder) -> Standing | None:
     """Makes a fold, brings it into force and returns how the session stands then; None if it couldn't be made."""
     turn, session_id = runtime.context, state["session_id"]
-    runtime.stream_writer(FoldWaiting(order.turns))
-    record = deps.summariser.make_now(
-        session_id,
-        order,
-        owner=turn.owner,
-        model=turn.model,
-        stop=turn.stop,
-        wait_seconds=deps.settings.fold_wait_seconds,
-    )
-    if record is None:
+    may_wait = deps.summariser.may_wait(session_id)
+    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds) if may_wait else 0.0
+    if seconds:
+        runtime.stream_writer(FoldWaiting(order.turns))
+    with turn.fold_wait.spend():
+        record = deps.summariser.make_now(
+            session_id, order, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
+        )
+    if record is None or not deps.stores.records.adopt(turn.hold, record.id):
         return None
-    deps.stores.records.adopt(turn.hold, record.id)
     runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
     _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
     return _standing(deps, runtime, state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -153,11 +154,10 @@ def _call_row(
     seconds: float,
 ) -> ModelCall:
     return ModelCall(
-        id=f"call-{uuid.uuid4().hex}",
+        id=f"call-{secrets.token_urlsafe(9)}",
         session_id=state["session_id"],
         turn=turn.turn,
         attempt=turn.attempt,
-        ordinal=state["tool_rounds"] + 1,
         kind="answer",
         model=turn.model,
         manifest=tuple((item.kind, item.id, item.version, item.tokens) for item in model_input.items),

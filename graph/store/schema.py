@@ -82,6 +82,7 @@ session_table = Table(
     Column("title", PlainText, nullable=False),
     Column("title_folded", PlainText, nullable=False),
     Column("context_from_position", Integer, nullable=False, server_default="0"),
+    Column("restored_tokens", Integer, nullable=False, server_default="0"),
     Index("session_by_owner", "owner", "updated_at"),
 )
 

@@ -76,9 +76,16 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def fake_openai() -> Iterator[FakeOpenAI]:
+def endpoint() -> Iterator[FakeOpenAI]:
     with FakeOpenAI(pause_seconds=0.005) as server:
         yield server
+
+
+@pytest.fixture
+def fake_openai(endpoint: FakeOpenAI) -> Iterator[FakeOpenAI]:
+    """The endpoint that all browser tests share, for one of them: it scripts replies to its own words alone."""
+    with endpoint.lent():
+        yield endpoint
 
 
 @pytest.fixture(scope="session")
@@ -87,9 +94,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def address(folder: Path, fake_openai: FakeOpenAI) -> Iterator[str]:
+def address(folder: Path, endpoint: FakeOpenAI) -> Iterator[str]:
     settings = {
-        "OPENAI_BASE_URL": fake_openai.url,
+        "OPENAI_BASE_URL": endpoint.url,
         "OPENAI_API_KEY": "sk-scripted-key-of-the-tests",
         "CHAT_MODEL": "scripted-model",
         "MODEL_WINDOW_TOKENS": "100000",
@@ -110,7 +117,7 @@ def visiting(chromium: Browser, address: str, **options: object) -> Iterator[Vis
     defaults: dict[str, object] = {"locale": "ko-KR", "timezone_id": "Asia/Seoul", "reduced_motion": "reduce"}
     size = {"width": 1280, "height": 800}
     context: BrowserContext = chromium.new_context(**{**defaults, "viewport": size, **options})  # type: ignore[arg-type]  # the names are checked by playwright
-    visitor = Visitor(context, address)
+    visitor = Visitor(context, address, "en" if options.get("locale") == "en-US" else "ko")
     yield visitor
     visitor.expect_no_complaint()
     context.close()

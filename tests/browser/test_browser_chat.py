@@ -59,23 +59,25 @@ def test_moved_slider_changes_the_next_fold(visitor: Visitor) -> None:
 
 
 def test_stop_before_the_first_word_ends_the_call(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    fake_openai.script(hang(is_silent=True))
+    asked = "답이 오지 않을 질문입니다. 설명해 주세요."
+    hanging = fake_openai.script(hang(is_silent=True), to=asked)
     visitor.open()
-    visitor.write("답이 오지 않을 질문입니다. 설명해 주세요.")
+    visitor.write(asked)
+    fake_openai.wait_until(lambda _: hanging.is_asked_for)
     visitor.find("stop").locator("button").click()
     visitor.wait_for_end(1)
     expect(visitor.turn(1)).to_contain_text("답변이 시작되기 전에 중지했습니다.")
-    fake_openai.wait_until(lambda server: server.open_count == 0)
-    assert fake_openai.exchanges[-1].is_closed_early
+    fake_openai.wait_until(lambda _: hanging.exchanges[0].is_closed_early)
     visitor.find("retry").locator("button").click()
     expect(visitor.find("regenerate")).to_be_visible()
     expect(visitor.turn(1)).to_contain_text("시험용 서버")
 
 
 def test_stop_in_the_middle_keeps_what_was_said(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    fake_openai.script(hang("첫 문장은 여기까지입니다. "))
+    asked = "중간에 멈출 이야기를 길게 설명해 주세요."
+    fake_openai.script(hang("첫 문장은 여기까지입니다. "), to=asked)
     visitor.open()
-    visitor.write("길게 설명해 주세요.")
+    visitor.write(asked)
     expect(visitor.turn(1)).to_contain_text("첫 문장은 여기까지입니다.")
     visitor.page.keyboard.press("Escape")
     visitor.wait_for_end(1)
@@ -85,39 +87,40 @@ def test_stop_in_the_middle_keeps_what_was_said(visitor: Visitor, fake_openai: F
 
 def test_reload_in_the_middle_finds_the_answer_again(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     words = " ".join(f"낱말{number}" for number in range(60))
-    fake_openai.script(slowed(text(words), 0.06))
+    asked = "새로 고쳐도 이어지는지 보여 주세요."
+    fake_openai.script(slowed(text(words), 0.06), to=asked)
     visitor.open()
-    asked = len(fake_openai.bodies("chat"))
-    visitor.write("새로 고쳐도 이어지는지 보여 주세요.")
+    visitor.write(asked)
     expect(visitor.turn(1)).to_contain_text("낱말5")
     visitor.page.reload()
     visitor.settle()
     expect(visitor.turn(1)).to_contain_text("낱말10")
     visitor.wait_for_end(1)
     expect(visitor.turn(1)).to_contain_text("낱말59")
-    assert len(fake_openai.bodies("chat")) == asked + 1
+    assert len(fake_openai.bodies("chat", to=asked)) == 1
     expect(visitor.page.locator('[class*="st-key-turn_"]')).to_have_count(1)
 
 
 def test_other_widgets_leave_a_running_answer_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    fake_openai.script(slowed(text(" ".join(f"낱말{number}" for number in range(40))), 0.06))
+    asked = "천천히 답해 주세요."
+    fake_openai.script(slowed(text(" ".join(f"낱말{number}" for number in range(40))), 0.06), to=asked)
     visitor.open()
-    asked = len(fake_openai.bodies("chat"))
-    visitor.write("천천히 답해 주세요.")
+    visitor.write(asked)
     expect(visitor.turn(1)).to_contain_text("낱말3")
     visitor.open_statistics()
     visitor.find("new_chat").locator("button").click()
     expect(visitor.find("suggestions")).to_be_visible()
-    visitor.page.locator('[class*="st-key-session_"] button', has_text="천천히 답해 주세요.").first.click()
+    visitor.page.locator('[class*="st-key-session_"] button', has_text=asked).first.click()
     visitor.wait_for_end(1)
     expect(visitor.turn(1)).to_contain_text("낱말39")
-    assert len(fake_openai.bodies("chat")) == asked + 1
+    assert len(fake_openai.bodies("chat", to=asked)) == 1
 
 
 def test_failed_answer_says_why_and_is_tried_again(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    fake_openai.script(failure(401))
+    asked = "열쇠가 틀렸을 때는 어떻게 되나요?"
+    fake_openai.script(failure(401), to=asked)
     visitor.open()
-    visitor.write("열쇠가 틀렸을 때는 어떻게 되나요?")
+    visitor.write(asked)
     expect(visitor.turn(1)).to_contain_text("API 키가 없거나 올바르지 않습니다.")
     visitor.find("retry").locator("button").click()
     expect(visitor.find("regenerate")).to_be_visible()
@@ -125,9 +128,10 @@ def test_failed_answer_says_why_and_is_tried_again(visitor: Visitor, fake_openai
 
 
 def test_message_while_busy_goes_back_into_its_field(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    fake_openai.script(hang("잠시만요. "))
+    asked = "오래 걸리는 질문입니다."
+    fake_openai.script(hang("잠시만요. "), to=asked)
     visitor.open()
-    visitor.write("오래 걸리는 질문입니다.")
+    visitor.write(asked)
     expect(visitor.turn(1)).to_contain_text("잠시만요.")
     visitor.write("성급한 다음 말")
     expect(visitor.page.get_by_text("아직 답변하는 중입니다.")).to_be_visible()
@@ -138,9 +142,10 @@ def test_message_while_busy_goes_back_into_its_field(visitor: Visitor, fake_open
 
 
 def test_regenerated_answer_takes_the_place_of_the_old(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    fake_openai.script(text("첫 번째 답입니다."), text("두 번째 답입니다."))
+    asked = "두 번 답할 질문을 하나 드립니다."
+    fake_openai.script(text("첫 번째 답입니다."), text("두 번째 답입니다."), to=asked)
     visitor.open()
-    visitor.ask("두 번 답할 질문을 하나 드립니다.")
+    visitor.ask(asked)
     visitor.find("regenerate").locator("button").click()
     expect(visitor.turn(1)).to_contain_text("두 번째 답입니다.")
     expect(visitor.turn(1).get_by_text("첫 번째 답입니다.")).to_have_count(0)
@@ -148,14 +153,26 @@ def test_regenerated_answer_takes_the_place_of_the_old(visitor: Visitor, fake_op
 
 def test_copy_gives_the_answer_as_it_was_written(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     answer = '| 값 | 뜻 |\n|---|---|\n| "5" | **다섯** & <여섯> |'
-    fake_openai.script(text(answer, ""))
+    asked = "표로 보여 주세요, 두 열이면 됩니다."
+    fake_openai.script(text(answer, ""), to=asked)
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.open()
-    visitor.ask("표로 보여 주세요, 두 열이면 됩니다.")
+    visitor.ask(asked)
     visitor.expect_language("ko")
     visitor.turn(1).get_by_role("button", name="답변 복사").click()
     expect(visitor.turn(1).get_by_role("button", name="복사했습니다")).to_be_visible()
     assert visitor.page.evaluate("navigator.clipboard.readText()") == answer
+
+
+def test_copy_has_its_own_name_again_in_whatever_language_the_page_is(english: Visitor) -> None:
+    english.open()
+    english.ask("A question in the one language before the page turns to the other.")
+    english.open_settings()
+    english.find("language").get_by_role("radio", name="한국어").press("Enter")
+    english.expect_language("ko")
+    english.turn(1).get_by_role("button", name="답변 복사").click()
+    expect(english.turn(1).get_by_role("button", name="복사했습니다")).to_be_visible()
+    expect(english.turn(1).get_by_role("button", name="답변 복사")).to_be_visible()
 
 
 def test_stranger_without_a_key_has_a_working_chat(newcomer: Visitor) -> None:

@@ -68,9 +68,10 @@ def test_listener_hears_who_does_call() -> None:
 def test_image_link_form_and_script_in_an_answer_load_nothing(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     with listening() as listener:
         origin = f"http://{HOST}:{listener.port}"
-        fake_openai.script(text(hostile_answer(origin)))
+        asked = f"이것도 보세요: <img src='{origin}/user.png'> ![내 것]({origin}/user2.png)"
+        fake_openai.script(text(hostile_answer(origin)), to=asked)
         visitor.open()
-        visitor.ask(f"이것도 보세요: <img src='{origin}/user.png'> ![내 것]({origin}/user2.png)")
+        visitor.ask(asked)
         answer = visitor.turn(1)
         expect(answer.get_by_text("끝까지 읽었습니다.")).to_be_visible()
         for tag in ("img", "form", "iframe", "script", "link[rel=stylesheet]"):

@@ -94,9 +94,10 @@ def test_shortcuts_are_listed(visitor: Visitor) -> None:
 
 
 def test_page_and_its_parts_may_ask_no_other_host(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    fake_openai.script(text("보세요 ![그림](http://127.0.0.2:9/pixel.png) 여기 [링크](http://127.0.0.2:9/)"))
+    asked = "그림을 하나 보여 주세요, 바깥 주소로요."
+    fake_openai.script(text("보세요 ![그림](http://127.0.0.2:9/pixel.png) 여기 [링크](http://127.0.0.2:9/)"), to=asked)
     visitor.open()
-    visitor.ask("그림을 하나 보여 주세요, 바깥 주소로요.")
+    visitor.ask(asked)
     expect(visitor.turn(1).get_by_role("link", name="그림")).to_be_visible()
     expect(visitor.turn(1).locator("img")).to_have_count(0)
     visitor.expect_no_complaint()

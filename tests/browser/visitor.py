@@ -17,9 +17,10 @@ class Visitor:
         complaints: Errors and warnings of the console, errors of the page, requests to any other host.
     """
 
-    def __init__(self, context: BrowserContext, address: str) -> None:
+    def __init__(self, context: BrowserContext, address: str, language: str) -> None:
         self.context = context
         self.address = address
+        self._language = language
         self.complaints: list[str] = []
         self.page: Page = context.new_page()
         self.page.set_default_timeout(PATIENCE_MILLISECONDS)
@@ -34,6 +35,7 @@ class Visitor:
     def settle(self) -> Visitor:
         self.page.wait_for_selector(SETTLED)
         self.find("ask").wait_for()
+        self.expect_language(self._language)
         return self
 
     def find(self, key: str) -> Locator:
@@ -70,6 +72,7 @@ class Visitor:
 
     def expect_language(self, language: str) -> None:
         """The page's own script has run by then: it's what sets the language."""
+        self._language = language
         expect(self.page.locator("html")).to_have_attribute("lang", language)
 
     def open_settings(self) -> None:

@@ -14,7 +14,6 @@ from graph.model.factory import ChatModels
 from graph.settings import Settings
 from tests.fake.openai_server import FakeOpenAI
 
-INPUT: list[AnyMessage] = [SystemMessage("system"), HumanMessage("question")]
 KEY = "sk-test-0123456789abcdef"
 
 
@@ -24,6 +23,7 @@ class Caller:
 
     server: FakeOpenAI
     models: ChatModels
+    question: str = "question"
     heard: list[str] = field(default_factory=list)
     restarts: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
@@ -33,13 +33,17 @@ class Caller:
     ) -> Answer:
         return self.models.caller.call(
             model or self.models.chat("scripted-model"),
-            INPUT,
+            self.input,
             stop=self.stop,
             deadline_seconds=deadline_seconds,
             attempts=attempts,
             on_text=self.heard.append,
             on_restart=self._restart,
         )
+
+    @property
+    def input(self) -> list[AnyMessage]:
+        return [SystemMessage("system"), HumanMessage(self.question)]
 
     def _restart(self) -> None:
         self.restarts += 1

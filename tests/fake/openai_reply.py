@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
@@ -153,6 +154,23 @@ def refusal(words: str) -> Reply:
 def slowed(reply: Reply, pause_seconds: float) -> Reply:
     """The same reply with a wait before each event."""
     return replace(reply, pause_seconds=pause_seconds)
+
+
+def as_whole(reply: Reply) -> Body:
+    """Returns the streamed reply as one `chat.completion`, for a request that doesn't stream."""
+    chunks = [json.loads(event) for event in reply.events]
+    deltas = [choice["delta"] for piece in chunks for choice in piece["choices"]]
+    message = {"role": "assistant", "content": "".join(delta.get("content") or "" for delta in deltas)}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    return {"id": "chatcmpl-scripted", "object": "chat.completion", "created": 0, "model": "m", "choices": choices}
+
+
+def describe(reply: Reply) -> str:
+    """Says in a few words what a reply is."""
+    if reply.status != 200:
+        return f"a failure {reply.status}"
+    said = " ".join(re.findall(r'"content": "([^"]+)', "".join(reply.events)))[:60]
+    return f"{said!r}, then {reply.ending!r}"
 
 
 def _opened(pieces: Sequence[str]) -> tuple[str, ...]:

@@ -22,6 +22,11 @@ def kind_of(body: Body) -> Kind:
     return "summary" if is_request and _SOURCE.search(_words(messages[-1])) else "chat"
 
 
+def asked_in(body: Body) -> str:
+    """The words of the last user message."""
+    return next((_words(message) for message in reversed(body["messages"]) if message["role"] == "user"), "")
+
+
 def answer_body(body: Body, *, pause_seconds: float = 0.0) -> Reply:
     """Answers a summary request with a text of the asked length, and a chat with a few sentences about the question."""
     answer = _summarise(_words(body["messages"][-1])) if kind_of(body) == "summary" else _chat(body)
@@ -46,8 +51,7 @@ def _summarise(prompt: str) -> str:
 
 
 def _chat(body: Body) -> str:
-    asked = [_words(message) for message in body["messages"] if message["role"] == "user"]
-    question = " ".join((asked or [""])[-1].split())[:120]
+    question = " ".join(asked_in(body).split())[:120]
     if _HANGUL.search(question):
         return (
             f"질문하신 내용은 다음과 같습니다: {question} 이 답은 시험용 서버가 정해진 규칙으로 만든 것입니다. "

@@ -2,11 +2,16 @@
 
     with FakeOpenAI() as server:
         server.script(text("Hello"), failure(500))     # the next chat requests, in order
+        server.script(hang(), to="Bye")                # the next chat request whose last user message holds "Bye"
         server.script(hang(), kind="summary")          # the next summary request
         ...                                            # OPENAI_BASE_URL = server.url
         assert server.bodies("chat")[0]["messages"][-1]["content"] == "Hi"
 
 Requests beyond the script are answered by the default responder, which answers chats and summaries sensibly.
+A reply that no request came for fails the test at the end of `with`. A server that several tests share is lent to
+one after the other, and takes only replies that say whom they are for:
+
+    with server.lent(): ...
 """
 
 from __future__ import annotations
@@ -18,39 +23,17 @@ import struct
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Final, Self
 
-from tests.fake.openai_reply import Body, Reply
-from tests.fake.openai_responder import Kind, answer_body, kind_of
-
-Responder = Callable[[Body], Reply]
-Scripted = Reply | Responder
+from tests.fake.openai_reply import Body, Reply, as_whole
+from tests.fake.openai_responder import Kind, answer_body, asked_in, kind_of
+from tests.fake.openai_script import Exchange, Responder, Script, Scripted, Scripts
 
 _POLL_SECONDS: Final = 0.01
-
-
-@dataclass
-class Exchange:
-    """One request and what became of it.
-
-    Attributes:
-        headers: The request's headers, names in lower case.
-        is_finished: The whole reply was sent.
-        is_closed_early: The client went away before the reply was whole.
-    """
-
-    kind: Kind
-    body: Body
-    headers: dict[str, str]
-    started_at: float = field(default_factory=time.monotonic)
-    finished_at: float | None = None
-    is_finished: bool = False
-    is_closed_early: bool = False
 
 
 class FakeOpenAI:
@@ -69,10 +52,11 @@ class FakeOpenAI:
         self.model_list_reply: Reply | None = None
         self.model_list_count = 0
         self.exchanges: list[Exchange] = []
-        self._responder: Responder = lambda body: answer_body(body, pause_seconds=pause_seconds)
-        self._scripts: dict[Kind, deque[Scripted]] = {"chat": deque(), "summary": deque()}
+        self._default_responder: Responder = lambda body: answer_body(body, pause_seconds=pause_seconds)
+        self._responder: Responder = self._default_responder
+        self._scripts = Scripts()
         self._lock = threading.Lock()
-        self._stopping = threading.Event()
+        self._over = threading.Event()
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.fake = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -84,10 +68,12 @@ class FakeOpenAI:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopping.set()
+        self._over.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+        if error is None:
+            self._scripts.end()
 
     @property
     def port(self) -> int:
@@ -104,25 +90,54 @@ class FakeOpenAI:
         with self._lock:
             return sum(1 for exchange in self.exchanges if exchange.finished_at is None)
 
-    def script(self, *replies: Scripted, kind: Kind = "chat") -> None:
-        """Adds replies (or functions of the request's body) for the next requests of this kind, in order."""
+    @contextmanager
+    def lent(self, to: str = "") -> Iterator[Self]:
+        """Lends a server that tests share to one of them, and takes back what this test has changed at the end.
+
+        Args:
+            to: Words that every request of this test says, and no other's: requests without them are answered, but
+                not kept. Without `to` each script must name words of its own.
+
+        Raises:
+            UnusedReplyError: The test left a reply that no request came for.
+        """
         with self._lock:
-            self._scripts[kind].extend(replies)
+            self._scripts, self.exchanges = Scripts(to=to, is_shared=True), []
+        try:
+            yield self
+        finally:
+            with self._lock:
+                ended, self._scripts = self._scripts, Scripts(is_shared=True)
+                self._responder = self._default_responder
+                # What hangs for this test must not hold up the next one's.
+                self._over.set()
+                self._over = threading.Event()
+        ended.end()
+
+    def script(self, *replies: Scripted, kind: Kind = "chat", to: str = "", may_stay: bool = False) -> Script:
+        """Adds replies (or functions of the request's body) for the next requests of this kind, in order.
+
+        Args:
+            to: Words that the request's last user message holds; without them any request of this kind takes a reply.
+            may_stay: A reply may be left over, because the request may not come, e.g. for a Stop before it is out.
+        """
+        with self._lock:
+            return self._scripts.add(replies, kind=kind, to=to, may_stay=may_stay)
 
     def forget_script(self) -> None:
         """Drops the replies that were scripted and not used."""
         with self._lock:
-            for script in self._scripts.values():
-                script.clear()
+            self._scripts.forget()
 
     def respond_with(self, responder: Responder) -> None:
         """Replaces the default responder, which answers whatever isn't scripted."""
         self._responder = responder
 
-    def bodies(self, kind: Kind | None = None) -> list[Body]:
-        """Returns the request bodies received so far, in order."""
+    def bodies(self, kind: Kind | None = None, *, to: str = "") -> list[Body]:
+        """Returns the request bodies received so far, in order; `to` as in `script`."""
         with self._lock:
-            return [exchange.body for exchange in self.exchanges if kind in (None, exchange.kind)]
+            bodies = [exchange.body for exchange in self.exchanges if kind in (None, exchange.kind)]
+        return [body for body in bodies if to in asked_in(body)]
 
     def wait_until(self, is_true: Callable[[FakeOpenAI], bool], seconds: float = 10.0) -> None:
         """Waits until the condition holds.
@@ -140,9 +155,9 @@ class FakeOpenAI:
     def _begin(self, body: Body, headers: dict[str, str]) -> tuple[Exchange, Reply]:
         exchange = Exchange(kind_of(body), body, headers)
         with self._lock:
-            self.exchanges.append(exchange)
-            script = self._scripts[exchange.kind]
-            scripted = script.popleft() if script else self._responder
+            if self._scripts.is_of_this_test(body):
+                self.exchanges.append(exchange)
+            scripted = self._scripts.take(exchange) or self._responder
         return exchange, scripted if isinstance(scripted, Reply) else scripted(body)
 
 
@@ -166,11 +181,13 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
+    _over: threading.Event
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name is the base class's
         """Says nothing: a test's output is the test's."""
 
     def do_GET(self) -> None:
+        self._over = self.server.fake._over  # noqa: SLF001  # one unit in two classes
         try:
             self._send_models()
         except (_ClientGoneError, OSError):
@@ -195,6 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.removeprefix("/v1") != "/chat/completions":
             self._send_json(404, {"error": {"message": "no such path"}})
             return
+        self._over = self.server.fake._over  # noqa: SLF001  # one unit in two classes
         exchange, reply = self.server.fake._begin(body, {k.lower(): v for k, v in self.headers.items()})  # noqa: SLF001  # one unit in two classes
         try:
             self._send(reply, is_stream=bool(body.get("stream")))
@@ -209,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.is_silent:
             self._end(reply)
         elif reply.status != 200 or not is_stream:
-            self._send_json(reply.status, reply.error if reply.status != 200 else _as_whole(reply), reply.headers)
+            self._send_json(reply.status, reply.error if reply.status != 200 else as_whole(reply), reply.headers)
         else:
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
@@ -238,9 +256,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _wait(self, seconds: float | None) -> None:
-        """Waits that long (None: until the server ends); raises as soon as the client has gone."""
+        """Waits that long (None: until the test is over); raises as soon as the client has gone."""
         deadline = None if seconds is None else time.monotonic() + seconds
-        while not self.server.fake._stopping.is_set():  # noqa: SLF001  # one unit in two classes
+        while not self._over.is_set():
             rest = 0.05 if deadline is None else min(0.05, deadline - time.monotonic())
             readable, _, _ = select.select([self.connection], [], [], max(0.0, rest))
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
@@ -258,12 +276,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-
-
-def _as_whole(reply: Reply) -> Body:
-    """Returns the streamed reply as one `chat.completion`, for a request that doesn't stream."""
-    chunks = [json.loads(event) for event in reply.events]
-    deltas = [choice["delta"] for piece in chunks for choice in piece["choices"]]
-    message = {"role": "assistant", "content": "".join(delta.get("content") or "" for delta in deltas)}
-    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-    return {"id": "chatcmpl-scripted", "object": "chat.completion", "created": 0, "model": "m", "choices": choices}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -66,9 +67,11 @@ def endpoint_models(endpoint: FakeOpenAI) -> Iterator[ChatModels]:
 
 
 @pytest.fixture
-def call(endpoint: FakeOpenAI, endpoint_models: ChatModels) -> Caller:
-    endpoint.exchanges.clear()
-    return Caller(endpoint, endpoint_models)
+def call(endpoint: FakeOpenAI, endpoint_models: ChatModels) -> Iterator[Caller]:
+    # Words of its own: a request of an earlier test that is still on its way is none of this one's.
+    question = f"question {uuid.uuid4().hex}"
+    with endpoint.lent(to=question):
+        yield Caller(endpoint, endpoint_models, question)
 
 
 Start = Callable[..., Chat]

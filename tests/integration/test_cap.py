@@ -18,19 +18,19 @@ def test_one_turn_more_than_may_run_is_refused_and_leaves_nothing(
 ) -> None:
     with open_service(make_settings(concurrent_turns=2)) as service:
         first, second, third = Chat(service), Chat(service), Chat(service)
-        server.script(hang("하나"), hang("하나"))
+        server.script(hang("하나"), to=question(1))
+        server.script(hang("둘"), to=question(2))
         first.start(question(1))
-        second.start(question(1))
+        second.start(question(2))
         with pytest.raises(ServerBusyError) as refused:
-            third.start(question(1))
+            third.start(question(3))
         assert "2" in refused.value.detail
         assert explain_error(words_of("en"), refused.value).startswith("The server is writing")
         assert third.rows("SELECT count(*) FROM message") == [(2,)]
         assert len(service.sessions()) == 2
         first.stop_when(lambda live: live.text == "하나")
-        assert isinstance(third.say(question(1))[-1], TurnFinished)
-        service.stop(second.session_id)
-        assert isinstance(second.events()[-1], TurnStopped)
+        assert isinstance(third.say(question(3))[-1], TurnFinished)
+        assert isinstance(second.stop_when(lambda live: live.text == "둘")[-1], TurnStopped)
 
 
 def test_a_place_is_given_back_however_a_turn_begins_or_ends(make_settings: MakeSettings, server: FakeOpenAI) -> None:
@@ -39,9 +39,9 @@ def test_a_place_is_given_back_however_a_turn_begins_or_ends(make_settings: Make
         chat.ask(1, 3)
         service.send(chat.session_id, question(3), message_id=chat.rows(LAST_QUESTION)[0][0])
         chat.regenerate()
-        server.script(hang())
+        hanging = server.script(hang(), to=question(4))
         chat.start(question(4))
-        server.wait_until(lambda fake: fake.open_count == 1)
+        server.wait_until(lambda _: hanging.is_asked_for)
         with pytest.raises(BusyError):
             chat.start(question(5))
         service.stop(chat.session_id)

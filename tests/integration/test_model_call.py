@@ -24,7 +24,7 @@ from graph.error import (
 )
 from graph.model.chunk import Usage
 from graph.model.factory import open_models
-from tests.fake.model_caller import INPUT, KEY, Caller, settings_of
+from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.openai_reply import (
     Reply,
     ScriptedCall,
@@ -187,7 +187,7 @@ def test_an_error_of_the_listener_ends_the_call(call: Caller) -> None:
 
     with pytest.raises(LookupError):
         call.models.caller.call(
-            call.models.chat("m"), INPUT, stop=call.stop, deadline_seconds=10, attempts=3, on_text=fail
+            call.models.chat("m"), call.input, stop=call.stop, deadline_seconds=10, attempts=3, on_text=fail
         )
     call.server.wait_until(lambda server: server.exchanges[0].is_closed_early)
 

@@ -38,7 +38,8 @@ SAID = f"The key {KEY} was refused"
 CLOCK = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
 BLANK = """
     SELECT count(*) FROM message WHERE role = 'ai'
-    AND trim(json_extract(content, '$.data.content')) = '' AND json_extract(content, '$.data.tool_calls') IS NULL
+    AND trim(coalesce(json_extract(content, '$.content'), json_extract(content, '$'))) = ''
+    AND json_extract(content, '$.tool_calls') IS NULL
 """
 
 

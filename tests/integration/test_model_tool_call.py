@@ -14,7 +14,7 @@ from graph.error import (
 )
 from graph.model.chunk import Usage
 from graph.model.factory import open_models
-from tests.fake.model_caller import INPUT, Caller, settings_of
+from tests.fake.model_caller import Caller, settings_of
 from tests.fake.openai_reply import (
     ScriptedCall,
     chunk,
@@ -118,9 +118,8 @@ def test_a_running_total_of_usage_counts_once(call: Caller) -> None:
     assert call().usage == Usage(10, 2, 0)
 
 
-def test_closing_the_models_ends_a_call_that_hangs(endpoint: FakeOpenAI) -> None:
-    endpoint.exchanges.clear()
-    endpoint.script(hang(is_silent=True))
+def test_closing_the_models_ends_a_call_that_hangs(server: FakeOpenAI) -> None:
+    server.script(hang(is_silent=True))
     ended: list[BaseException] = []
 
     def run(caller: Caller) -> None:
@@ -129,13 +128,13 @@ def test_closing_the_models_ends_a_call_that_hangs(endpoint: FakeOpenAI) -> None
         except TurnStoppedSignal as error:
             ended.append(error)
 
-    with open_models(settings_of(endpoint)) as models:
-        thread = threading.Thread(target=run, args=(Caller(endpoint, models),))
+    with open_models(settings_of(server)) as models:
+        thread = threading.Thread(target=run, args=(Caller(server, models),))
         thread.start()
-        endpoint.wait_until(lambda s: len(s.exchanges) == 1)
+        server.wait_until(lambda s: len(s.exchanges) == 1)
     thread.join(5)
     assert len(ended) == 1
-    endpoint.wait_until(lambda s: s.open_count == 0)
+    server.wait_until(lambda s: s.open_count == 0)
 
 
 def test_calls_from_several_threads_do_not_mix(call: Caller) -> None:
@@ -179,6 +178,6 @@ def test_a_conversation_with_tools_goes_over_the_wire(call: Caller) -> None:
     past = AIMessage("", tool_calls=[{"name": "lookup", "args": {"word": "a"}, "id": "c1"}])
     result = lookup.invoke({"type": "tool_call", "name": "lookup", "args": {"word": "a"}, "id": "c1"})
     call.models.caller.call(
-        call.models.chat("m"), [*INPUT, past, result], stop=call.stop, deadline_seconds=10, attempts=1
+        call.models.chat("m"), [*call.input, past, result], stop=call.stop, deadline_seconds=10, attempts=1
     )
     assert [m["role"] for m in call.server.bodies()[0]["messages"]] == ["system", "user", "assistant", "tool"]

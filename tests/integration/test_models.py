@@ -163,16 +163,33 @@ def test_the_list_is_kept_for_five_minutes_and_outlives_a_failure() -> None:
     fetch.items = [{"id": "two"}]
     clock.seconds = 299
     assert names(catalog) == ["one"]
+    assert fetch.count == 1
     clock.seconds = 301
+    # Nobody waits for a renewal.
+    assert names(catalog) in (["one"], ["two"])
+    wait_for_fetch()
     assert names(catalog) == ["two"]
     fetch.is_failing = True
     clock.seconds = 700
     assert names(catalog) == ["two"]
-    assert fetch.count == 3
+    wait_for_fetch()
     fetch.is_failing = False
     fetch.items = [{"id": "three"}]
+    clock.seconds = 729
+    assert names(catalog) == ["two"]
+    wait_for_fetch()
+    assert fetch.count == 3
     clock.seconds = 731
+    names(catalog)
+    wait_for_fetch()
     assert names(catalog) == ["three"]
+    assert fetch.count == 4
+
+
+def wait_for_fetch() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "model-list":
+            thread.join(10)
 
 
 class Clock:

@@ -63,8 +63,9 @@ def test_a_stopped_turn_can_be_retried_under_its_number(chat: Chat, server: Fake
 
 def test_stop_ends_the_wait_for_a_fold(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 2)
-    server.script(hang(is_silent=True), kind="summary")
+    hanging = server.script(hang(is_silent=True), kind="summary")
     chat.say(question(3))
+    server.wait_until(lambda _: hanging.is_asked_for)
     chat.start(question(4))
     events = chat.stop_when(lambda live: live.phase == "folding")
     assert names(events) == ["TurnStarted", "FoldWaiting", "TurnStopped"]
@@ -144,11 +145,12 @@ def test_closing_the_server_stops_its_turns_and_keeps_what_they_said(
 
 
 def test_two_sessions_run_side_by_side_and_stop_alone(service: ChatService, server: FakeOpenAI) -> None:
-    server.script(hang("하나"), text("둘"))
+    hanging = server.script(hang("하나"), to=question(1))
+    server.script(text("둘"), to=question(2))
     first, second = Chat(service), Chat(service)
     first.start(question(1))
-    server.wait_until(lambda fake: fake.open_count == 1)
-    assert isinstance(second.say(question(1))[-1], TurnFinished)
+    server.wait_until(lambda _: hanging.is_asked_for)
+    assert isinstance(second.say(question(2))[-1], TurnFinished)
     assert first.view.is_running
     service.stop(first.session_id)
     assert isinstance(first.events()[-1], TurnStopped)

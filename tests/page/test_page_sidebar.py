@@ -115,6 +115,7 @@ def test_long_list_is_shown_page_by_page(page: AppTest, service: ScriptedService
     for _ in range(35):
         store_session(service, 1)
     assert len(rows(page.run())) == 30
+    assert page.button(key="more_sessions").label == "대화 5개 더 보기"
     page.button(key="more_sessions").click().run()
     assert len(rows(page)) == 35
 

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.tool import tool_call
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.adopt import Source, judge, label_of
+from graph.core.adopt import Source, SummaryDraft, judge, label_of
 from graph.core.assembly import ModelInput, SystemPart
 from graph.core.extract import extract_summary
 from graph.core.fit import Fit, Fitting, Folded
@@ -98,7 +98,7 @@ def made(order: FoldOrder, record_id: str) -> Record | None:
         is_bound=order.is_bound,
         max_tokens=order.max_tokens,
     )
-    text = judge([extract_summary(order.messages, order.target_chars)], source).text
+    text = judge([SummaryDraft(extract_summary(order.messages, order.target_chars), 0, 0, is_usage=False)], source).text
     tokens = estimate_tokens(label + text)
     return adopted(order, text, record_id).with_changes(summary_tokens=tokens) if text else None
 

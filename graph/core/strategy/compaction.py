@@ -21,6 +21,7 @@ SUMMARY_CHARS: Final = 6_000
 _SPARE_MESSAGES: Final = 2
 _DENSITY_MARGIN: Final = 0.95
 _LEAST_SHARE: Final = 10
+_GROWN_SHARE: Final = 1.1
 
 
 class CompactionStrategy:
@@ -82,11 +83,17 @@ def message_count(standing: Standing) -> int:
 
 
 def should_compact(standing: Standing, limits: Limits) -> bool:
-    """Whether there's enough to compact, and the context has reached its threshold (seed 004)."""
+    """Whether there's enough to compact, and the context has reached its threshold (seed 004).
+
+    One that the user undid isn't made again until the context has grown by a tenth.
+    """
     if message_count(standing) <= limits.preserve_recent_messages + _SPARE_MESSAGES:
         return False
+    tokens = context_tokens(standing)
+    if tokens <= standing.restored_tokens * _GROWN_SHARE:
+        return False  # the user has just undone it
     threshold_tokens = int(limits.max_context_tokens * limits.compaction_threshold)
-    return context_tokens(standing) * standing.correction >= threshold_tokens
+    return tokens * standing.correction >= threshold_tokens
 
 
 def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | None:
