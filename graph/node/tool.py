@@ -25,6 +25,7 @@ from graph.state import ChatState
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
+_MAX_THREADS: Final = 16
 
 
 def make_tool_node(deps: NodeDeps) -> Node:
@@ -48,14 +49,14 @@ def make_tool_node(deps: NodeDeps) -> Node:
 def _run_all(
     answer: AIMessage, tools: Mapping[str, BaseTool], runtime: Runtime[TurnContext], deps: NodeDeps
 ) -> list[ToolMessage]:
-    """Runs the calls, each under the tools' deadline.
+    """Runs the calls, sixteen at once at most, all of them under one deadline; the results are in the calls' order.
 
     Raises:
         TurnStoppedSignal: Stop was pressed meanwhile.
     """
     unreadable = set(answer.additional_kwargs.get(MARK, {}).get("unreadable_calls", ()))
     began = time.monotonic()
-    pool = ThreadPoolExecutor(max_workers=max(1, len(answer.tool_calls)), thread_name_prefix="tool")
+    pool = ThreadPoolExecutor(max_workers=_MAX_THREADS, thread_name_prefix="tool")
     try:
         futures: dict[Future[tuple[str, bool]], ToolCall] = {}
         for call in answer.tool_calls:
@@ -111,7 +112,7 @@ def _run_one(call: ToolCall, tools: Mapping[str, BaseTool], is_unreadable: bool)
         result = tool.invoke(call)
     except TurnStoppedSignal:
         return "Error: stopped.", True
-    except Exception as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result
+    except BaseException as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result, an exit or a cancellation too
         _LOG.warning("tool %s failed: %s", call["name"], type(error).__name__)
         return f"Error: {type(error).__name__}: {error}", True
     if isinstance(result, ToolMessage):

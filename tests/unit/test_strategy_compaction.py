@@ -174,7 +174,7 @@ def test_the_summary_stands_as_a_user_message_before_what_stayed() -> None:
     system, summary, *raw = assembled(rest)
     assert text_of(system) == "You help."
     assert isinstance(summary, HumanMessage)
-    assert text_of(summary) == "[Previous conversation summary]\n\n**Task Overview**\n계산기"
+    assert text_of(summary) == "[Previous conversation summary]\n\n**Task Overview**\n  계산기"
     assert raw == rest
 
 

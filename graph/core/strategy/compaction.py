@@ -7,11 +7,12 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.assembly import ModelInput, SystemPart, assemble, record_item
+from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble, record_item
 from graph.core.record import ArchivedMessage, HistoryEntry
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.limit import Limits
 from graph.core.strategy.rolling import joined_id, previous_summary, render_summary
+from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 
 HEADING: Final = "[Previous conversation summary]"
@@ -62,9 +63,12 @@ class CompactionStrategy:
         base = assemble(system, (), messages, tool_schema=tool_schema, note=note)
         raw = list(base.messages[1:])
         own = text_of(raw[0])
-        raw[0] = raw[0].model_copy(update={"content": f"{summary}\n\n---\n\n{own}" if own else summary})
+        joined = f"{summary}\n\n---\n\n{own}" if own else summary
+        raw[0] = raw[0].model_copy(update={"content": joined})
         records = [record_item(entry) for entry in history]
-        return ModelInput((base.messages[0], *raw), (base.items[0], *records, *base.items[1:]))
+        beside = estimate_tokens(joined) - estimate_tokens(own) - sum(entry["summary_tokens"] for entry in history)
+        around = InputItem("note", "context", 1, max(0, beside))
+        return ModelInput((base.messages[0], *raw), (base.items[0], *records, around, *base.items[1:]))
 
 
 def context_tokens(standing: Standing) -> int:
