@@ -196,6 +196,11 @@ ENGLISH = Words(
         "bad_response": "The model's server answered in a form we don't know.",
         "provider": "The model's server failed.",
         "tool_rounds": "The model kept calling tools and gave no answer.",
+        "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
+        "expired": "A summary was not finished in time.",
+        "summary_empty": "The model sent an empty summary.",
+        "summary_inflated": "The model's summary was no shorter than what it stands for.",
+        "summary_language": "The model summarised in another language than the conversation's.",
     },
     input_reasons={
         "over_window": "This one message is longer than the model's context window. Please send it in parts.",

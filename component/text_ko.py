@@ -193,6 +193,11 @@ KOREAN = Words(
         "bad_response": "모델 서버가 알 수 없는 형식으로 답했습니다.",
         "provider": "모델 서버에서 오류가 났습니다.",
         "tool_rounds": "모델이 도구만 거듭 부르고 답을 내지 않았습니다.",
+        "interrupted": "서버가 중단되어 답변이 끝나지 못했습니다. 그때까지 받은 내용은 남겨 두었습니다.",
+        "expired": "요약을 만들던 작업이 제시간에 끝나지 않았습니다.",
+        "summary_empty": "모델이 빈 요약을 보냈습니다.",
+        "summary_inflated": "모델이 쓴 요약이 원문보다 짧지 않았습니다.",
+        "summary_language": "모델이 대화와 다른 언어로 요약했습니다.",
     },
     input_reasons={
         "over_window": "이 메시지 하나가 모델의 컨텍스트 창보다 깁니다. 나누어 보내 주세요.",

@@ -124,7 +124,7 @@ class FoldMaker:
             except TurnfoldError as error:
                 return error.code
             drafts.append(draft)
-            feedback = feedback_on(draft.text, source)
+            feedback = feedback_on(draft, source)
             if not feedback:
                 break
         return ""

@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage
 
 from bench.context.measure import Meter
 from bench.context.script import ScriptedTurn
-from graph.core.adopt import feedback_on, judge, label_of
+from graph.core.adopt import SummaryDraft, feedback_on, judge, label_of
 from graph.core.assembly import SystemPart
 from graph.core.extract import extract_summary
 from graph.core.fold_record import source_of
@@ -82,15 +82,15 @@ class OurRun:
     def _fold(self, order: FoldOrder) -> None:
         """Makes, judges and adopts one fold as the product does; what isn't adopted is tried again with the next."""
         source = source_of(order, is_quoted=True)
-        drafts: list[str] = []
+        drafts: list[SummaryDraft] = []
         feedback = ""
         for _ in range(_TRIES):
             draft = extract_summary(order.messages, order.target_chars)
             self.meter.summary(
                 PROMPTS[order.style](order.messages, order.target_chars, feedback, source.language), draft
             )
-            drafts.append(draft)
-            feedback = feedback_on(draft, source)
+            drafts.append(SummaryDraft(draft, 0, 0, is_usage=False))
+            feedback = feedback_on(drafts[-1], source)
             if not feedback:
                 break
         verdict = judge(drafts, source)

@@ -63,6 +63,7 @@ def source_of(order: FoldOrder, *, is_quoted: bool) -> Source:
         None if is_quoted else user_language(order.messages),
         is_bound=order.is_bound,
         max_tokens=order.max_tokens,
+        is_quoted=is_quoted,
     )
 
 
@@ -93,7 +94,7 @@ def end_record(
     }
     if not drafts:
         return record.with_changes(status="FAILED", outcome="failed", error_code=error_code, **cost)
-    verdict = judge([draft.text for draft in drafts], source)
+    verdict = judge(drafts, source)
     if not verdict.text:
         return record.with_changes(status="FAILED", outcome=verdict.outcome, error_code=verdict.error_code, **cost)
     return record.with_changes(

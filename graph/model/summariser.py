@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
-from graph.core.adopt import SummaryDraft
+from graph.core.adopt import SummaryDraft, until_last_sentence
 from graph.core.extract import extract_summary
 from graph.core.language import user_language
 from graph.core.standing import PromptStyle
@@ -24,6 +24,7 @@ __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraf
 _SOURCE_SHARE: Final = 0.75
 _PROMPT_TOKENS: Final = 1_000
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
+_END_TAG: Final = "</summary>"
 _GENERATORS: Final = (summary_generator, merge_generator, rolling_generator, compaction_generator)
 PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, str | None], str]]] = {
     "plain": summary_generator.get_prompt,
@@ -136,10 +137,11 @@ class ModelSummariser:
         parts = list(_split(messages, self._source_tokens))
         sizes = [sum_tokens(part) for part in parts]
         attempts = self._attempts if may_retry else 1
+        asked_chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
         drafts = []
         for part, size in zip(parts, sizes, strict=True):
             share = size / sum(sizes) if sum(sizes) else 1.0
-            prompt = PROMPTS[style](part, max(1, int(target_chars * share)), feedback, language)
+            prompt = PROMPTS[style](part, max(1, int(asked_chars * share)), feedback, language)
             request: list[BaseMessage] = [HumanMessage(prompt)]
             if style == "structured":
                 request.insert(0, SystemMessage(compaction_generator.SYSTEM_LINE))
@@ -149,6 +151,7 @@ class ModelSummariser:
             sum(draft.input_tokens for draft in drafts),
             sum(draft.output_tokens for draft in drafts),
             is_usage=all(draft.is_usage for draft in drafts),
+            is_cut=any(draft.is_cut for draft in drafts),
         )
 
     def _ask(
@@ -166,11 +169,14 @@ class ModelSummariser:
             deadline_seconds=deadline_seconds,
             attempts=attempts,
         )
-        text = text_of(answer.message)
+        said = text_of(answer.message)
+        is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
+        text = until_last_sentence(inside_tags(said)) if is_cut else inside_tags(said)
         if answer.usage is None:
             asked = sum(estimate_tokens(message.text) for message in request)
-            return SummaryDraft(inside_tags(text), asked, estimate_tokens(text), is_usage=False)
-        return SummaryDraft(inside_tags(text), answer.usage.input_tokens, answer.usage.output_tokens, is_usage=True)
+            return SummaryDraft(text, asked, estimate_tokens(said), is_usage=False, is_cut=is_cut)
+        usage = answer.usage
+        return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
 
 
 def inside_tags(text: str) -> str:

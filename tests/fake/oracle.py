@@ -16,8 +16,9 @@ from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat
 
 _LIVE: Final = """
-    SELECT message.position, message.message_id, message.turn, message.role, coalesce(
-        json_extract(message.content, '$.content'), json_extract(message.content, '$'))
+    SELECT message.position, message.message_id, message.turn, message.role, CASE json_type(message.content)
+        WHEN 'text' THEN json_extract(message.content, '$')
+        ELSE coalesce(json_extract(message.content, '$.content'), '') END
     FROM message JOIN turn ON turn.session_id = message.session_id AND turn.number = message.turn
     WHERE message.attempt = turn.attempt OR message.role = 'human' ORDER BY message.position
 """

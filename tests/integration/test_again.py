@@ -94,6 +94,7 @@ def test_a_refused_first_message_leaves_no_session(make_settings: MakeSettings, 
         busy, refused = Chat(service), Chat(service)
         server.script(hang(is_silent=True))
         busy.start(question(1))
+        server.wait_until(lambda fake: fake.open_count == 1)
         with pytest.raises(ServerBusyError):
             refused.start(question(1))
         assert busy.rows("SELECT count(*) FROM session") == [(1,)]
@@ -107,6 +108,7 @@ def test_a_refused_message_changes_no_setting(chat: Chat, server: FakeOpenAI) ->
     before = chat.view
     server.script(hang(is_silent=True))
     chat.start(question(2))
+    server.wait_until(lambda fake: fake.open_count == 1)
     with pytest.raises(BusyError):
         chat.start(question(3), options=TurnOptions(compression_rate=0.5, strategy="window", model="another"))
     chat.service.stop(chat.session_id)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graph.event import FoldWaiting, TurnFinished
+from graph.event import Folded, FoldWaiting, TurnFinished
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, names, question
 from tests.fake.compacting import (
@@ -10,8 +10,9 @@ from tests.fake.compacting import (
     ask_until_compacted,
     compaction,
     history_tokens,
+    with_true_usage,
 )
-from tests.fake.openai_reply import failure, hang, text
+from tests.fake.openai_reply import failure, hang, slowed, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import Start
 
@@ -80,11 +81,10 @@ def test_checklist_the_figures_of_a_compaction_are_told(start: Start) -> None:
 
 def test_the_user_is_told_before_and_after(start: Start, server: FakeOpenAI) -> None:
     chat = start()
-    server.script(failure(500), kind="summary")
+    server.script(lambda body: slowed(with_true_usage(body), 0.01), kind="summary")
     for number in range(1, 60):
         events = chat.say(question(number))
-        chat.wait_for_folds()
-        if server.bodies("summary") and len(events) > 3 and isinstance(events[1], FoldWaiting):
+        if any(isinstance(event, Folded) for event in events):
             break
     assert names(events)[:3] == ["TurnStarted", "FoldWaiting", "Folded"]
 
@@ -102,7 +102,7 @@ def test_checklist_it_comes_again_at_each_75_percent(start: Start, server: FakeO
 
 def test_an_answer_without_tags_is_taken_whole(start: Start, server: FakeOpenAI) -> None:
     chat = start()
-    words = "서버 이전은 김민수가 맡고 10월에 합니다. 데이터베이스를 먼저 복제합니다."
+    words = " ".join(["서버 이전은 김민수가 맡고 10월에 합니다. 데이터베이스를 먼저 복제합니다."] * 4)
     server.script(text(words), kind="summary")
     ask_until_compacted(chat)
     assert compaction(chat).summary == words

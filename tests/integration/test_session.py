@@ -87,8 +87,9 @@ def test_a_session_can_be_renamed(chat: Chat) -> None:
     chat.ask(1, 1)
     chat.service.rename(chat.session_id, "  서버 이전 계획  ")
     assert chat.view.title == "서버 이전 계획"
-    with pytest.raises(InputError):
-        chat.service.rename(chat.session_id, " \n ")
+    for nothing in (" \n ", "\u200b\u3164"):
+        with pytest.raises(InputError):
+            chat.service.rename(chat.session_id, nothing)
     with pytest.raises(NotFoundError):
         chat.service.rename("no-such-session", "이름")
 
@@ -123,6 +124,7 @@ def test_a_running_session_is_ended_and_deleted(chat: Chat, server: FakeOpenAI) 
     [
         ("", None),
         (" \n\t ", None),
+        ("\u200b", None),
         ("가" * 1_001, None),
         ("깨진 글자 \ud800", None),
         ("안녕하세요", TurnOptions(compression_rate=0.6)),

@@ -58,6 +58,10 @@ def test_message_comes_back_whole(stores: StoreSet, message: AnyMessage) -> None
     assert found.model_dump() == message.model_dump()
 
 
+def live_ids(stores: StoreSet) -> list[str | None]:
+    return [entry.message.id for entry in stores.archive.live(SESSION)]
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -100,10 +104,6 @@ def test_a_row_of_an_older_database_is_read(stores: StoreSet) -> None:
     with closing(sqlite3.connect(stores.path)) as connection, connection:
         connection.execute("UPDATE message SET content = ? WHERE message_id = 'm'", (json.dumps(as_it_was),))
     assert stores.archive.get(SESSION, "m").message.model_dump() == old.model_dump()
-
-
-def live_ids(stores: StoreSet) -> list[str | None]:
-    return [entry.message.id for entry in stores.archive.live(SESSION)]
 
 
 def test_positions_count_on_over_turns_and_attempts(stores: StoreSet) -> None:

@@ -107,7 +107,7 @@ def test_an_import_reads_the_lists_of_an_export(stores: StoreSet, tmp_path: Path
         stores.calls.add(hold, stores.make_call(f"c{9 - turn}", turn, manifest=manifest(turn)), OWNER)
     lines = list(export_lines(stores.database))
     with open_store_set(tmp_path / "other") as other:
-        import_lines(other.database, lines)
+        import_lines(other.database, lines, owner=OWNER)
         assert [other.calls.of_turn(SESSION, turn)[0].manifest for turn in range(1, 6)] == [
             manifest(turn) for turn in range(1, 6)
         ]

@@ -83,6 +83,27 @@ def test_failed_turn_says_why_and_is_tried_again(page: AppTest, service: Scripte
     assert (turn.number, turn.attempt, turn.status) == (1, 2, "finished")
 
 
+@pytest.mark.parametrize(
+    ("locale", "sentence"),
+    [
+        ("ko-KR", "서버가 중단되어 답변이 끝나지 못했습니다. 그때까지 받은 내용은 남겨 두었습니다."),
+        ("en-US", "The server stopped while it was answering. What had arrived by then is kept."),
+    ],
+)
+def test_turn_of_a_killed_server_says_that_the_server_stopped(
+    page: AppTest, service: ScriptedService, locale: str, sentence: str
+) -> None:
+    page.context["locale"] = locale
+    service.status, service.error_code = "failed", "interrupted"
+    identifier = store_session(service, 1)
+    turns = service.stored[identifier].turns
+    turns[0] = replace(turns[0], answer_text="여기까지 받은 답")
+    open_page(page, identifier)
+    assert sentence in page.error[0].value
+    assert "여기까지 받은 답" in told(page)
+    assert "retry" in keys(page)
+
+
 def test_stopped_turn_keeps_its_part_and_offers_another_try(page: AppTest, service: ScriptedService) -> None:
     service.status = "stopped"
     say(page.run(), "질문")
