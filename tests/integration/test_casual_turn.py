@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from graph.service import ChatService, open_service
 from tests.fake.body import raw_turns, roles, shape, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import MakeSettings
 
@@ -50,14 +52,21 @@ def test_small_talk_waits_for_no_fold(hasty: ChatService, server: FakeOpenAI) ->
 
 
 def test_small_talk_waits_when_two_blocks_are_due(chat: Chat, server: FakeOpenAI) -> None:
-    # Made behind turns 3, 4, 5 and 6: four times the first block, at the last also the second.
-    server.script(*[failure(500)] * 5, kind="summary")
-    chat.ask(1, 3)
+    first, second = threading.Event(), threading.Event()
+    server.script(
+        lambda body: answer_body(body) if first.wait(30) else failure(500),
+        lambda body: answer_body(body) if second.wait(30) else failure(500),
+        kind="summary",
+    )
+    for number in (1, 2, 3):
+        chat.say(question(number))
     for _ in range(3):
-        assert isinstance(chat.say("고마워요!")[-1], TurnFinished)
-        chat.wait_for_folds()
-    assert chat.covered == []
-    assert names(chat.say("고마워요!")) == ["TurnStarted", "FoldWaiting", "Folded", "TokenDelta", "TurnFinished"]
+        assert names(chat.say("고마워요!")) == ["TurnStarted", "TokenDelta", "TurnFinished"]
+    chat.start("고마워요!")
+    chat.wait_until(lambda: (live := chat.service.live(chat.session_id)) is not None and live.phase == "folding")
+    first.set()
+    assert names(chat.events()) == ["TurnStarted", "FoldWaiting", "Folded", "TokenDelta", "TurnFinished"]
+    second.set()
     assert chat.covered == [(1, 2, 3)]
 
 
