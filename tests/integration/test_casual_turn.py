@@ -49,16 +49,15 @@ def test_small_talk_waits_for_no_fold(hasty: ChatService, server: FakeOpenAI) ->
     assert raw_turns(server.bodies("chat")[-1]) == [1, 2, 3]
 
 
-def test_small_talk_waits_when_two_blocks_are_due(chat: Chat, server: FakeOpenAI) -> None:
-    # Made behind turns 3, 4, 5 and 6: four times the first block, at the last also the second.
-    server.script(*[failure(500)] * 5, kind="summary")
-    chat.ask(1, 3)
-    for _ in range(3):
-        assert isinstance(chat.say("고마워요!")[-1], TurnFinished)
-        chat.wait_for_folds()
-    assert chat.covered == []
-    assert names(chat.say("고마워요!")) == ["TurnStarted", "FoldWaiting", "Folded", "TokenDelta", "TurnFinished"]
-    assert chat.covered == [(1, 2, 3)]
+def test_small_talk_waits_when_two_blocks_are_due(make_settings: MakeSettings, server: FakeOpenAI) -> None:
+    with open_service(make_settings(fold_wait_seconds=0.3, fold_deadline_seconds=60)) as service:
+        chat = Chat(service)
+        server.script(hang(is_silent=True), kind="summary")
+        for number in (1, 2, 3):
+            chat.say(question(number))
+        for _ in range(3):
+            assert names(chat.say("고마워요!")) == ["TurnStarted", "TokenDelta", "TurnFinished"]
+        assert names(chat.say("고마워요!")) == ["TurnStarted", "FoldWaiting", "TokenDelta", "TurnFinished"]
 
 
 def test_yes_after_a_question_of_the_assistant_is_no_small_talk(chat: Chat, server: FakeOpenAI) -> None:
