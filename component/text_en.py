@@ -206,7 +206,6 @@ ENGLISH = Words(
         "not_a_compaction": "That isn't a compaction that could be restored.",
         "empty": "There is no text.",
         "too_long": "That's too long. Please send it in parts.",
-        "not_text": "It has characters that can't be stored.",
         "bad_rate": "The rate must be between 0.1 and 0.5.",
         "bad_strategy": "There is no summary strategy of this name.",
         "not_last": "Only the last turn can be done again.",

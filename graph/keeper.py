@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from graph.core.message import check_text, title_of
+from graph.core.plain import plain_text
 from graph.core.schedule import round_rate
 from graph.core.strategy.registry import Strategies
 from graph.error import InputError, ModelError
@@ -89,6 +90,7 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
         """
         check_text(title, max_chars=self.settings.message_chars)
+        title = plain_text(title)
         self._stores.sessions.rename(session_id, self._owner, title_of(title))
 
     def delete(self, session_id: str) -> None:

@@ -19,6 +19,7 @@ from graph.cap import TurnCaps
 from graph.context import ContextKeeper
 from graph.core.casual import is_casual
 from graph.core.message import check_text, title_of
+from graph.core.plain import plain_text
 from graph.core.strategy.registry import build_strategies
 from graph.core.token import estimate_tokens, measure
 from graph.core.turn import text_of
@@ -67,7 +68,7 @@ class ChatService(ContextKeeper):
 
         Args:
             session_id: The session; it's made if it isn't there.
-            text: What the user wrote.
+            text: What the user wrote; what no database takes in it becomes U+FFFD.
             message_id: The caller's id for the message; made here if None.
             options: Changes to the session's settings, from this turn on.
             wait_seconds: How long to wait for a turn in progress before refusing.
@@ -81,6 +82,7 @@ class ChatService(ContextKeeper):
             StoreError: It couldn't be committed.
         """
         check_text(text, max_chars=self.settings.message_chars)
+        text = plain_text(text)
         options = options or TurnOptions()
         self._changes(options)
         self._check_window(session_id, text, options)

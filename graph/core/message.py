@@ -18,17 +18,12 @@ def check_text(text: str, *, max_chars: int) -> None:
     """Refuses a text that can't be a message.
 
     Raises:
-        InputError: `empty` (nothing that can be seen), `too_long` (over `max_chars`), or `not_text` (it has half a
-            character, a lone surrogate, that no file or endpoint could take).
+        InputError: `empty` (nothing that can be seen) or `too_long` (over `max_chars`).
     """
     if not has_visible(text):
         raise InputError("empty")
     if len(text) > max_chars:
         raise InputError("too_long", f"{len(text)} > {max_chars}")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError("not_text") from None
 
 
 def has_visible(text: str) -> bool:

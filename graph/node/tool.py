@@ -16,6 +16,7 @@ from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
 from graph.core.closing import MARK
+from graph.core.plain import plain_text
 from graph.core.token import measure
 from graph.error import TurnStoppedSignal
 from graph.event import ToolFinished, ToolStarted
@@ -71,7 +72,7 @@ def _run_all(
     results = []
     for future, call in futures.items():
         text, is_error = future.result() if future in done else ("Error: the tool took too long. 시간 초과.", True)
-        text = _cut(text, deps.settings.tool_result_chars)
+        text = _cut(plain_text(text), deps.settings.tool_result_chars)
         seconds = done.get(future, time.monotonic()) - began
         runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds))
         results.append(

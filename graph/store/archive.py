@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from langchain_core.messages import AnyMessage, messages_from_dict
 from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
 
+from graph.core.plain import plain_value
 from graph.core.record import ArchivedMessage
 from graph.error import InternalError, NotFoundError
 from graph.store.database import Clock, Database
@@ -187,17 +188,12 @@ def _encode(message: AnyMessage) -> str:
     said = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
     is_usual = isinstance(message.content, str) and said == _usual(message.type, message.content)
     plain = message.content if is_usual else said
-    content = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
-    try:
-        content.encode()
-    except UnicodeEncodeError:  # half a character, which no file takes, stands as an escape and comes back as it was
-        return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
-    return content
+    return json.dumps(plain_value(plain), ensure_ascii=False, separators=(",", ":"))
 
 
 def _decode(role: str, message_id: str, content: str) -> AnyMessage:
-    """Reads what `_encode` wrote, and rows of older databases, whose JSON has the role and the id too."""
-    said = json.loads(content)
+    """Reads what `_encode` wrote, and older rows: their JSON has the role and the id too, and may have half letters."""
+    said = plain_value(json.loads(content))
     said = _usual(role, said) if isinstance(said, str) else said.get("data", said)
     return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**said, "id": message_id}}])[0])
 

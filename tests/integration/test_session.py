@@ -126,7 +126,6 @@ def test_a_running_session_is_ended_and_deleted(chat: Chat, server: FakeOpenAI) 
         (" \n\t ", None),
         ("\u200b", None),
         ("가" * 1_001, None),
-        ("깨진 글자 \ud800", None),
         ("안녕하세요", TurnOptions(compression_rate=0.6)),
         ("안녕하세요", TurnOptions(compression_rate=0.0)),
         ("안녕하세요", TurnOptions(strategy="magic")),

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from sqlalchemy import update
 
 from graph.error import InternalError, NotFoundError
+from graph.store.schema import message_table
 from tests.fake.store import SESSION, StoreSet, open_store_set
 
 USAGE = UsageMetadata(
@@ -28,7 +30,7 @@ def stores(tmp_path: Path) -> Iterator[StoreSet]:
     "message",
     [
         HumanMessage([{"type": "text", "text": "무엇"}, {"type": "image", "url": "data:,x"}], id="m"),
-        HumanMessage('NUL \x00, half a pair \ud83d, a whole one 😀, quote " and \\', id="m"),
+        HumanMessage('a whole one 😀, quote " and \\', id="m"),
         AIMessage(
             "calls",
             id="m",
@@ -104,6 +106,21 @@ def test_a_row_of_an_older_database_is_read(stores: StoreSet) -> None:
     with closing(sqlite3.connect(stores.path)) as connection, connection:
         connection.execute("UPDATE message SET content = ? WHERE message_id = 'm'", (json.dumps(as_it_was),))
     assert stores.archive.get(SESSION, "m").message.model_dump() == old.model_dump()
+
+
+def test_what_no_database_takes_is_replaced_and_so_it_is_in_older_rows(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    turn = stores.begin(hold, "q1")
+    call = {"name": "clock", "args": {"zone": "a\x00\ud83d"}, "id": "c1", "type": "tool_call"}
+    stores.say(hold, turn, AIMessage("NUL \x00, half \ud83d", id="m", tool_calls=[call]))
+    found = stores.archive.get(SESSION, "m").message
+    assert isinstance(found, AIMessage)
+    assert (found.content, found.tool_calls[0]["args"]) == ("NUL \ufffd, half \ufffd", {"zone": "a\ufffd\ufffd"})
+    older = {"type": "human", "data": {"content": "half \ud83d", "type": "human", "id": "q1"}}
+    with stores.database.write() as connection:
+        change = update(message_table).where(message_table.c.message_id == "q1").values(content=json.dumps(older))
+        connection.execute(change)
+    assert stores.archive.get(SESSION, "q1").message.content == "half \ufffd"
 
 
 def test_positions_count_on_over_turns_and_attempts(stores: StoreSet) -> None:

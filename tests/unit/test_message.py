@@ -33,11 +33,5 @@ def test_anything_that_is_seen_is_a_message(text: str) -> None:
     check_text(text, max_chars=100)
 
 
-def test_half_a_character_is_no_text() -> None:
-    with pytest.raises(InputError) as caught:
-        check_text("\ud800", max_chars=100)
-    assert caught.value.reason == "not_text"
-
-
 def test_title_is_the_first_line_that_shows_anything() -> None:
     assert title_of("\u200b\n\u3164\n# 서버 이전 계획\n둘째 줄") == "서버 이전 계획"
