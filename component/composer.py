@@ -13,11 +13,13 @@ from component.visit import Visit
 def draw(now: Visit) -> None:
     """Draws the bar and the field under it."""
     with st.bottom:
-        error = visit.notice()
-        if error is not None:
-            tell(now.words, error)
-        if compacting.is_pending():
-            compacting.draw(now)
+        # One container in any case: what comes and goes above the bar must not move the bar's own elements.
+        with st.container(key="told", gap="small"):
+            error = visit.notice()
+            if error is not None:
+                tell(now.words, error)
+            if compacting.is_pending():
+                compacting.draw(now)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar"):
             # Whatever can't be read just now, the field below must be there.
             with guard(now.words):

@@ -150,7 +150,7 @@ class Folder:
             order: The fold.
             owner: The session's owner.
             model: The session's chat model.
-            stop: When set, the wait ends at once.
+            stop: When set, the wait ends at once, and the making with it.
             wait_seconds: How long the summary model may take; None for its deadline, 0 if it isn't to be asked.
 
         Returns:
@@ -159,7 +159,9 @@ class Folder:
         plan = replace(self.plan(session_id, order, owner=owner, model=model), may_retry=True)
         seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
         record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
-        if record is None and not stop.is_set():
+        if record is None and stop.is_set():
+            self._queue.end(plan.lane, plan.key)
+        elif record is None:
             self._queue.withdraw(plan.lane, plan.key)
             record = self._pick(plan)
         return record

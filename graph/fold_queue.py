@@ -81,6 +81,15 @@ class FoldQueue:
             for job in [job for job in list(jobs)[1:] if job.key == key]:
                 jobs.remove(job)
 
+    def end(self, lane: Lane, key: str) -> None:
+        """Ends this work if it runs, drops it if it hasn't begun."""
+        with self._lock:
+            jobs = self._lanes.get(lane, deque())
+            for job in [job for job in jobs if job.key == key]:
+                job.stop.set()
+                if job is not jobs[0]:
+                    jobs.remove(job)
+
     def forget(self, session_id: str) -> None:
         """Drops what is queued of a session and ends what runs."""
         with self._lock:

@@ -184,6 +184,7 @@ def test_a_compaction_by_hand_can_be_stopped_and_the_session_is_busy_meanwhile(
     chat.service.stop(chat.session_id)
     worker.join()
     assert [error.reason for error in refused] == ["compact_stopped"]
+    server.wait_until(lambda fake: fake.open_count == 0)
     assert not chat.view.is_running
     assert chat.service.records(chat.session_id) == ()
     chat.ask(7, 7)
