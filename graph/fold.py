@@ -124,11 +124,13 @@ class Folder:
         until = time.monotonic() + seconds
         while (record := self.prepared(plan)) is None:
             if not self._is_under_way(plan) or time.monotonic() >= until or stop.wait(_POLL_SECONDS):
-                # One more look: it may have been finished between the two questions.
-                record = self.prepared(plan)
                 break
         if record is None and not stop.is_set():
+            # Said before one more look: a summary that comes after it takes it back.
             self._overdue.add(plan.session_id)
+            record = self.prepared(plan)
+            if record is not None:
+                self._overdue.remove(plan.session_id)
         return record
 
     def make_now(

@@ -37,7 +37,8 @@ class InputItem:
 
     Attributes:
         kind: "system", "record", "message", "tools" or "note"; where the guard had to make something shorter for this
-            call, "shortened" (a word-for-word record as its summary) or "cut" (a tool result).
+            call, "shortened" (a word-for-word record as its summary) or "cut" (a tool result); where a tool asks a
+            model, "call" for the arguments of its own call.
         version: Of a record and the system prompt; of a cut message how many of its characters were kept; else 1.
         tokens: Our estimate for the block.
     """

@@ -29,6 +29,7 @@ from graph.model.call import ChatRunnable
 from graph.model.chunk import Answer, Usage
 from graph.node.context import Node, NodeDeps, TurnContext
 from graph.node.guard import begin_fit, fit_input
+from graph.node.side_call import keep_side_call
 from graph.node.tool_choice import ToolChoice
 from graph.state import ChatState
 from graph.store.call import ModelCall
@@ -104,6 +105,7 @@ def tool_context(deps: NodeDeps, turn: TurnContext) -> ToolContext:
         time_zone=turn.time_zone,
         clock=deps.clock,
         deadline_seconds=deps.settings.tool_deadline_seconds,
+        keep=partial(keep_side_call, deps, turn),
     )
 
 

@@ -26,6 +26,7 @@ from graph.state import ChatState
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
+_END_SECONDS: Final = 0.5
 _MAX_THREADS: Final = 16
 
 
@@ -96,6 +97,8 @@ def _await(
     open_calls = set(futures)
     while open_calls and time.monotonic() < until:
         if runtime.context.stop.is_set():
+            # A call of a model ends by itself now, and its row is kept under the lease that the turn still has.
+            wait(open_calls, timeout=_END_SECONDS)
             raise TurnStoppedSignal
         finished, open_calls = wait(open_calls, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         done |= dict.fromkeys(finished, time.monotonic())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from graph.service import ChatService, open_service
 from tests.fake.body import raw_turns, roles, shape, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import MakeSettings
 
@@ -49,15 +51,23 @@ def test_small_talk_waits_for_no_fold(hasty: ChatService, server: FakeOpenAI) ->
     assert raw_turns(server.bodies("chat")[-1]) == [1, 2, 3]
 
 
-def test_small_talk_waits_when_two_blocks_are_due(make_settings: MakeSettings, server: FakeOpenAI) -> None:
-    with open_service(make_settings(fold_wait_seconds=0.3, fold_deadline_seconds=60)) as service:
-        chat = Chat(service)
-        server.script(hang(is_silent=True), kind="summary")
-        for number in (1, 2, 3):
-            chat.say(question(number))
-        for _ in range(3):
-            assert names(chat.say("고마워요!")) == ["TurnStarted", "TokenDelta", "TurnFinished"]
-        assert names(chat.say("고마워요!")) == ["TurnStarted", "FoldWaiting", "TokenDelta", "TurnFinished"]
+def test_small_talk_waits_when_two_blocks_are_due(chat: Chat, server: FakeOpenAI) -> None:
+    first, second = threading.Event(), threading.Event()
+    server.script(
+        lambda body: answer_body(body) if first.wait(30) else failure(500),
+        lambda body: answer_body(body) if second.wait(30) else failure(500),
+        kind="summary",
+    )
+    for number in (1, 2, 3):
+        chat.say(question(number))
+    for _ in range(3):
+        assert names(chat.say("고마워요!")) == ["TurnStarted", "TokenDelta", "TurnFinished"]
+    chat.start("고마워요!")
+    chat.wait_until(lambda: (live := chat.service.live(chat.session_id)) is not None and live.phase == "folding")
+    first.set()
+    assert names(chat.events()) == ["TurnStarted", "FoldWaiting", "Folded", "TokenDelta", "TurnFinished"]
+    second.set()
+    assert chat.covered == [(1, 2, 3)]
 
 
 def test_yes_after_a_question_of_the_assistant_is_no_small_talk(chat: Chat, server: FakeOpenAI) -> None:
