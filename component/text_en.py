@@ -116,6 +116,7 @@ ENGLISH = Words(
     failed_kept="Your message is saved, so you can retry.",
     stopped_partial="Stopped. What had arrived so far is kept.",
     stopped_empty="Stopped before the answer began.",
+    answer_cut="The answer was cut at the model's length limit. Write “continue” and it goes on.",
     panel_title="Summaries · Statistics",
     open_panel="Summaries {count}",
     tab_summaries="Summaries",

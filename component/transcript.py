@@ -114,6 +114,8 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
         st.markdown(f":material/stop_circle: :small[:gray[{note}]]")
+    elif turn.is_cut:
+        st.markdown(f":material/content_cut: :small[:gray[{words.answer_cut}]]")
 
 
 def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:

@@ -114,6 +114,7 @@ class Words:
     failed_kept: str
     stopped_partial: str
     stopped_empty: str
+    answer_cut: str
 
     panel_title: str
     open_panel: str

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from graph.core.closing import MARK, closed_mark, closing_messages, ending_of
 from graph.core.record import Record
-from graph.core.turn import is_complete, text_of
+from graph.core.turn import is_complete, is_cut, text_of
 from graph.store.turn import TurnRow
 from graph.view import RecordView, StepStatus, ToolStep, TurnView
 
@@ -31,6 +31,7 @@ def turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tur
         started_at=row.started_at,
         model=row.model,
         is_last=is_last,
+        is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
     )
 
 

@@ -72,6 +72,7 @@ class TurnView:
         error_code: Why it failed (an error's `code`), "" unless `status` is "failed".
         steps: The tool calls in order.
         is_last: Whether Retry and Regenerate are possible.
+        is_cut: Whether the model stopped in the middle of the answer, at its limit of length.
     """
 
     number: int
@@ -85,6 +86,7 @@ class TurnView:
     started_at: datetime
     model: str
     is_last: bool
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)

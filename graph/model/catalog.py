@@ -8,7 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
+
+from pydantic import SecretStr
 
 from graph.error import BadResponseError, TurnfoldError
 
@@ -26,24 +29,9 @@ _WINDOW_FIELDS: Final = (
 _NO_CHAT: Final = re.compile(
     r"embed|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|rerank|sora|babbage|davinci", re.IGNORECASE
 )
-_WINDOWS: Final = (
-    ("gpt-5", 400_000),
-    ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-oss", 131_072),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4", 200_000),
-    ("claude", 200_000),
-    ("gemini", 1_000_000),
-    ("llama3", 128_000),
-    ("llama-3", 128_000),
-    ("deepseek", 64_000),
-    ("mistral", 32_768),
-    ("qwen", 32_768),
-)
 UNKNOWN_WINDOW_TOKENS: Final = 8_192
+_FINE_TUNED: Final = re.compile(r"^ft:([^:]+):.*")
+_EDITION: Final = re.compile(r"-(?:\d{4}-\d\d-\d\d|\d{4}|latest)$")
 
 Fetch = Callable[[], Iterable[Mapping[str, Any]]]
 
@@ -131,9 +119,21 @@ class Catalog:
 
 
 def guess_window_tokens(name: str) -> int:
-    """Returns the context window of a model by its name's beginning; 8,192 for a name that we don't know."""
-    known = name.rsplit("/", 1)[-1].lower()
-    return next((tokens for prefix, tokens in _WINDOWS if known.startswith(prefix)), UNKNOWN_WINDOW_TOKENS)
+    """Returns how much a model can read by LangChain's profile of its name; 8,192 for a name that has none.
+
+    A provider before the name, the date of an edition and a fine-tuning don't count.
+    """
+    plain = _FINE_TUNED.sub(r"\1", name.rsplit("/", 1)[-1].lower()).removeprefix("chat")
+    return _profile_tokens(plain) or _profile_tokens(_EDITION.sub("", plain)) or UNKNOWN_WINDOW_TOKENS
+
+
+@lru_cache(maxsize=256)
+def _profile_tokens(name: str) -> int | None:
+    from langchain_openai import ChatOpenAI  # noqa: PLC0415  # slow to import, and offline never needs it
+
+    # Made for its profile alone: it's asked nothing, and what it would read from the environment is given.
+    model = ChatOpenAI(model=name, api_key=SecretStr("none"), base_url="http://127.0.0.1", openai_proxy=None)
+    return (model.profile or {}).get("max_input_tokens") or None
 
 
 def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:
