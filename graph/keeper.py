@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ from graph.core.message import check_text, title_of
 from graph.core.plain import plain_text
 from graph.core.schedule import round_rate
 from graph.core.strategy.registry import Strategies
-from graph.error import InputError, ModelError
+from graph.error import InputError
 from graph.fold import Folder
 from graph.model.factory import ChatModels
 from graph.reader import SessionReader
@@ -22,7 +21,6 @@ from graph.store.session import SessionRow
 from graph.view import SessionView, TurnOptions
 
 AFTERMATH_SECONDS: Final = 5.0
-_LOG = logging.getLogger(__name__)
 
 
 class SessionKeeper(SessionReader):
@@ -75,11 +73,7 @@ class SessionKeeper(SessionReader):
         options = TurnOptions(compression_rate=compression_rate, strategy=strategy, model=model)
         session = self._configured(session_id, options)
         # What was prepared at another rate no longer fits: begin anew now, so that the next turn needn't wait.
-        try:
-            self._folder.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
-        except ModelError as error:
-            # The settings hold all the same, and the next answer makes up for what couldn't begin.
-            _LOG.warning("folds of session=%s not begun: %s", session_id, error.code)
+        self._folder.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.session(session_id)
 
     def rename(self, session_id: str, title: str) -> None:

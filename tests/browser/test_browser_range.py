@@ -18,6 +18,7 @@ PARAGRAPHS = (
     ("주소 http://127.0.0.1/~kim/a~b 에서 1~2", "주소 http://127.0.0.1/~kim/a~b 에서 1~2"),
     ("사이 ``` 세 개와 1~2, 3~4", "사이 ``` 세 개와 1~2, 3~4"),
 )
+QUESTION = "범위를 여러 가지로 적어 주세요."
 ANSWER = "\n\n".join(
     [
         *(written for written, _ in PARAGRAPHS),
@@ -31,9 +32,9 @@ ANSWER = "\n\n".join(
 
 
 def test_ranges_read_as_they_were_written(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    fake_openai.script(text(ANSWER))
+    fake_openai.script(text(ANSWER), to=QUESTION)
     visitor.open()
-    visitor.ask("범위를 여러 가지로 적어 주세요.")
+    visitor.ask(QUESTION)
     answer = visitor.turn(1).get_by_test_id("stChatMessage").last
     paragraphs = answer.get_by_test_id("stMarkdownContainer").first.locator("> p")
     expect(paragraphs).to_have_count(len(PARAGRAPHS) + 1)

@@ -55,6 +55,6 @@ def test_settings_are_kept_while_no_model_can_be_reached(
     with open_service(make_settings(context_strategy="interval", **nowhere)) as service:
         view = service.configure(chat.session_id, compression_rate=0.5)
         assert (view.compression_rate, service.session(chat.session_id).compression_rate) == (0.5, 0.5)
-    assert [record.getMessage() for record in caplog.records if "not begun" in record.getMessage()] == [
-        f"folds of session={chat.session_id} not begun: unreachable"
+    assert [record.getMessage() for record in caplog.records if "unreachable" in record.getMessage()] == [
+        f"folds of session={chat.session_id} not prepared: unreachable"
     ]

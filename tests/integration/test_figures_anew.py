@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from graph.event import TurnFinished
 from tests.fake.body import content_of, raw_turns, tokens_of
 from tests.fake.chat import Chat, question
-from tests.fake.openai_reply import ScriptedCall, failure, hang, tools
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, tools
+from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import Start
 
@@ -129,12 +132,27 @@ def test_what_was_saved_is_rounded(chat: Chat, summary_chars: int, percent: int)
 
 
 def test_folds_thrown_away_by_new_answers_are_no_failures(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(*[hang()] * 4, kind="summary")
+    may_end = threading.Semaphore(0)
+
+    def respond(body: Body) -> Reply:
+        if kind_of(body) == "summary":
+            may_end.acquire(timeout=60)
+        return answer_body(body)
+
+    server.respond_with(respond)
     for number in (1, 2, 3):
         chat.say(question(number))
     for count in (1, 2, 3):
-        server.wait_until(lambda fake, count=count: len(fake.bodies("summary")) == count)  # type: ignore[misc]  # mypy infers no type for the default
+        server.wait_until(partial(has_summaries, count=count))
         chat.regenerate()
+        may_end.release()
     thrown_away = "SELECT count(*) FROM record WHERE status = 'FAILED' AND error_code = 'discarded'"
     assert chat.rows(thrown_away) == [(3,)]
     assert (chat.view.fold_failures, chat.view.fold_error_code) == (0, "")
+    may_end.release(100)
+    chat.ask(4, 4)
+    assert chat.covered == [(1, 2, 3)]
+
+
+def has_summaries(server: FakeOpenAI, count: int) -> bool:
+    return len(server.bodies("summary")) >= count
