@@ -67,7 +67,7 @@ def test_a_summariser_that_hangs_costs_one_turns_wait_whatever_waits_for_it(
             server.script(TOO_LONG)
         events += say_timed(chat, number)[0]
     assert names(events).count("FoldWaiting") == 1
-    assert chat.covered[-1][-1] == 7
+    assert adopted_models(chat)[-1] == ("extractive",)
 
 
 def test_turns_wait_again_once_the_summariser_delivers(service: ChatService, server: FakeOpenAI) -> None:
@@ -110,8 +110,10 @@ def test_hanging_folds_of_other_sessions_hold_up_neither_folds_nor_the_guard(
     assert adopted_models(chat)[0] == ("scripted-model",)
     assert seconds < SOON_SECONDS
     server.respond_with(hang_summaries)
+    for number in (5, 6):
+        chat.say(question(number))
     server.script(TOO_LONG)
-    events, seconds = say_timed(chat, 5)
+    events, seconds = say_timed(chat, 7)
     assert adopted_models(chat)[-1] == ("extractive",)
     assert seconds < SOON_SECONDS
 
