@@ -60,10 +60,18 @@ class Catalog:
     Args:
         fetch: Gets the entries of the endpoint's list, or gives up in time; may raise a TurnfoldError.
         clock: Seconds that never go back.
+        first_wait_seconds: How long the very first list is waited for by those who can do without it.
     """
 
-    def __init__(self, fetch: Fetch, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        fetch: Fetch,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        first_wait_seconds: float = _FIRST_WAIT_SECONDS,
+    ) -> None:
         self._fetch = fetch
+        self._first_wait_seconds = first_wait_seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: tuple[CatalogEntry, ...] = ()
@@ -90,7 +98,7 @@ class Catalog:
         """Returns the chat models that are known now; the very first list of all is given a second to come."""
         fetching = self._renew_if_old()
         if fetching is not None and not self._was_fetched:
-            fetching.is_over.wait(max(0.0, fetching.began_at + _FIRST_WAIT_SECONDS - time.monotonic()))
+            fetching.is_over.wait(max(0.0, fetching.began_at + self._first_wait_seconds - time.monotonic()))
         return self._entries
 
     def _renew_if_old(self) -> _Fetching | None:
