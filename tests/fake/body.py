@@ -62,8 +62,16 @@ def tokens_of(body: Body) -> int:
 
 
 def faults(messages: Sequence[Body]) -> list[str]:
-    """What no provider should ever be sent: orphan tool calls or results, blank answers, two questions running."""
+    """What no provider should ever be sent: orphan tool calls or results, blank answers, two questions running.
+
+    Nor a conversation that doesn't begin with the user, or in which the user says nothing at all.
+    """
     found, waiting = [], set[str]()
+    said = [message["role"] for message in messages if message["role"] != "system"]
+    if "user" not in said:
+        found.append("no user message at all")
+    elif said[0] != "user":
+        found.append("the first message isn't the user's")
     for before, message in zip([{"role": ""}, *messages], messages, strict=False):
         role = message["role"]
         if role != "tool" and waiting:
