@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from component import dialog
 from component.format import answer_markdown, format_turns
 from component.guard import guard
 from component.step import draw_step_list
@@ -37,18 +38,29 @@ def _follow(now: Visit, identifier: str, number: int, newest_record_id: str) -> 
 
 def _draw_turn(now: Visit, identifier: str, number: int, newest_record_id: str, *, is_fresh: bool) -> None:
     turn = now.service.live(identifier)
-    if not is_fresh and (turn is None or turn.number != number):
-        st.rerun()
-    if turn is None:
-        _draw_phase(now.words.phase_closing)
+    if turn is None or turn.number != number:
+        _draw_ended(now, identifier, is_fresh=is_fresh)
         return
-    if not is_fresh and not turn.text and _has_new_record(now, identifier, newest_record_id):
+    if not (is_fresh or dialog.is_open() or turn.text) and _has_new_record(now, identifier, newest_record_id):
         st.rerun()
     draw_step_list(now.words, turn.steps)
-    if turn.text:
-        with st.container(key="streaming"):
-            st.markdown(answer_markdown(turn.text), anchors=False)
+    _draw_text(turn.text)
     _draw_phase(_phase(now.words, turn))
+
+
+def _draw_ended(now: Visit, identifier: str, *, is_fresh: bool) -> None:
+    if is_fresh:
+        _draw_phase(now.words.phase_closing)
+    elif dialog.is_open():
+        _draw_text(now.service.transcript(identifier, last=1).turns[-1].answer_text)
+    else:
+        st.rerun()
+
+
+def _draw_text(text: str) -> None:
+    if text:
+        with st.container(key="streaming"):
+            st.markdown(answer_markdown(text), anchors=False)
 
 
 def _has_new_record(now: Visit, identifier: str, newest_record_id: str) -> bool:

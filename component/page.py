@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import browser, composer, sidebar, summary_panel, transcript, visit
+from component import browser, composer, dialog, sidebar, summary_panel, transcript, visit
 from component.guard import guard
 from component.text import language_of_locale, words_of
 
@@ -19,6 +19,7 @@ def main() -> None:
     st.html(ASSETS / "style.css")
     st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
     with guard(words_of(language_of_locale(st.context.locale))):
+        dialog.forget()
         now = visit.begin()
         with guard(now.words):
             sidebar.draw(now)

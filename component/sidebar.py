@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, setting_box, visit
+from component import action, dialog, setting_box, visit
 from component.format import escape_label, group_sessions, zone_of
 from component.guard import guard
 from component.visit import Visit
@@ -96,9 +96,9 @@ def _draw_row(now: Visit, item: SessionItem) -> None:
             icon=":material/more_horiz:",
         )
     if choice == words.rename:
-        st.dialog(words.rename_title)(_draw_rename)(now, item)
+        dialog.show(words.rename_title, _draw_rename, now, item)
     elif choice == words.delete:
-        st.dialog(words.delete_title)(_draw_delete)(now, item)
+        dialog.show(words.delete_title, _draw_delete, now, item)
 
 
 def _draw_rename(now: Visit, item: SessionItem) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import card, chart, visit
+from component import card, chart, dialog, visit
 from component.format import format_rate
 from component.guard import guard
 from component.visit import Visit
@@ -24,7 +24,7 @@ def draw_drawer_button(now: Visit) -> None:
     if st.button(
         now.words.open_panel.format(count=count), key="open_panel", type="tertiary", icon=":material/dock_to_left:"
     ):
-        st.dialog(now.words.panel_title, position="right", width=372)(_draw_drawer)(now)
+        dialog.show(now.words.panel_title, _draw_drawer, now, position="right", width=372)
 
 
 def _draw_drawer(now: Visit) -> None:
