@@ -71,7 +71,7 @@ def open_session(identifier: str | None) -> None:
 
 def options() -> TurnOptions:
     """Returns how a turn that starts now shall run: of the settings only what was changed here."""
-    return TurnOptions(**changed_settings(), time_zone=st.context.timezone or "", language=st.session_state[LANGUAGE])
+    return TurnOptions(**changed_settings(), time_zone=st.context.timezone or "")
 
 
 def changed_settings() -> dict[str, Any]:

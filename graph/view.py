@@ -215,11 +215,9 @@ class TurnOptions:
 
     Attributes:
         time_zone: IANA name of the user's zone, for tools; "" means UTC.
-        language: Language of the sentences that we write into the chat ourselves.
     """
 
     compression_rate: float | None = None
     strategy: str | None = None
     model: str | None = None
     time_zone: str = ""
-    language: Literal["ko", "en"] = "ko"
