@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from graph.store.opening import Stores
 from graph.store.turn import TurnRow
 
 _LOG = logging.getLogger(__name__)
-_WATCH_SECONDS: Final = 1.0
+_WATCH_SECONDS: Final = 0.5
 _KEPT_LOGS: Final = 64
 _EVENTS: Final = get_args(Event)
 
@@ -215,9 +216,14 @@ class TurnRunner:
         return TurnFailed(number, ending.code, ending.detail)
 
     def _watch(self) -> None:
-        """Once a second writes the partial text of each running turn and reads whether another server asked to stop."""
+        """Twice a second writes each running turn's partial text and reads whether another server asked it to stop.
+
+        A server that is killed loses what came since.
+        """
         saved: dict[LiveLog, str] = {}
-        while not self._closing.wait(_WATCH_SECONDS):
+        began = time.monotonic()
+        while not self._closing.wait(max(0.0, began + _WATCH_SECONDS - time.monotonic())):
+            began = time.monotonic()
             running = {log: job for log, job in list(self._logs.values()) if not log.is_over}
             saved = {log: saved.get(log, "") for log in running}
             for log, job in running.items():
