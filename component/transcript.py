@@ -110,7 +110,8 @@ def _draw_question(words: Words, turn: TurnView) -> None:
 def _draw_outcome(words: Words, turn: TurnView) -> None:
     if turn.status == "failed":
         reason = explain(words, turn.error_code, turn.error_detail)
-        st.error(f"**{words.failed_title}**  \n{reason} {words.failed_kept}", icon=":material/error:")
+        title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # part of an answer is not none
+        st.error(f"{title}{reason} {words.failed_kept}", icon=":material/error:")
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
         st.markdown(f":material/stop_circle: :small[:gray[{note}]]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -17,7 +18,7 @@ from graph.core.record import Record
 from graph.core.schedule import source_key
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.base import Strategy, first_turn
-from graph.error import ModelError
+from graph.error import ModelError, NotFoundError
 from graph.fold_maker import FoldMaker, FoldPlan
 from graph.fold_queue import FoldQueue
 from graph.model.summariser import ExtractiveSummariser, Summariser
@@ -202,6 +203,11 @@ class Folder:
             if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES:
                 self.start(plan)
 
+    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, turn: int) -> None:
+        """Has `prepare_due` done in a thread of the folds: an answer that is out waits for nothing more."""
+        prepare = partial(self._prepare, session_id, owner, strategy)
+        self._queue.put((session_id, None), f"turn {turn}", prepare)
+
     def forget(self, session_id: str) -> None:
         """Ends what is being made of a session that is deleted; what hadn't begun is dropped."""
         self._queue.forget(session_id)
@@ -210,6 +216,12 @@ class Folder:
     def close(self) -> None:
         """Ends what is being made and waits for the workers; what hadn't begun is dropped."""
         self._queue.close()
+
+    def _prepare(self, session_id: str, owner: str, strategy: Strategy, stop: threading.Event) -> bool:
+        if not stop.is_set():
+            with contextlib.suppress(NotFoundError):  # the session was deleted meanwhile
+                self.prepare_due(session_id, owner=owner, strategy=strategy)
+        return True
 
     def _failures(self, plan: FoldPlan) -> int:
         """Returns how often the fold has failed in a row, whatever server, rate or model it was tried with."""

@@ -13,8 +13,9 @@ from typing import Final
 _LOG = logging.getLogger(__name__)
 _MAX_THREADS: Final = 16
 
-# Of one session's folds those that a turn may wait for have a lane of their own: a slow merge doesn't delay them.
-Lane = tuple[str, bool]
+# Of one session's folds those that a turn may wait for have a lane of their own (True): a slow merge (False) doesn't
+# delay them, and neither delays the look for those that are due (None).
+Lane = tuple[str, bool | None]
 Work = Callable[[threading.Event], bool]
 
 
@@ -127,8 +128,8 @@ class FoldQueue:
                 del self._lanes[lane]
 
 
-def _lanes_of(session_id: str) -> tuple[Lane, Lane]:
-    return (session_id, True), (session_id, False)
+def _lanes_of(session_id: str) -> tuple[Lane, ...]:
+    return (session_id, True), (session_id, False), (session_id, None)
 
 
 def _drop_behind_first(jobs: deque[_Job]) -> None:

@@ -100,6 +100,7 @@ class SessionKeeper(SessionReader):
             self._stores.checkpointer.delete_thread(session_id)
             self._stores.sessions.delete(session_id, self._owner)
             self._folder.forget(session_id)
+            self._runner.forget(session_id)
         finally:
             self._stores.leases.release(hold)
 

@@ -70,6 +70,10 @@ class Settler:
         """Whether the newest settling found the session's checkpoint damaged; one that is gone was deleted."""
         return session_id in self._rebuilt
 
+    def forget(self, session_id: str) -> None:
+        """Drops what is remembered of a session that is deleted."""
+        self._rebuilt.discard(session_id)
+
     def close(
         self,
         hold: Hold,

@@ -82,8 +82,9 @@ class RecordStore:
         """
         with self._database.write() as connection:
             same = _of_source(record.thread_id, record.source_key)
-            # One that would outlast this new claim was dated by a clock that has been set back since.
-            is_late = or_(_record.expires_at <= self._clock(), _record.expires_at > expires_at + _CLOCK_SLACK)
+            # One that begins in the future was dated by a clock that has been set back since.
+            now = self._clock()
+            is_late = or_(_record.expires_at <= now, _record.created_at > now + _CLOCK_SLACK)
             expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
             of_session = _record.session_id == record.thread_id
             connection.execute(update(record_table).where(of_session, IS_IN_PROGRESS, is_late).values(expired))

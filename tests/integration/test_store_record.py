@@ -91,6 +91,13 @@ def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> Non
     assert (dead.status, dead.outcome, dead.error_code) == ("FAILED", "failed", "expired")
 
 
+def test_a_maker_with_more_time_than_the_asking_server_gives_is_not_late(stores: StoreSet) -> None:
+    stores.make_session()
+    assert start(stores, stores.make_record("slow"), seconds=600)
+    assert not start(stores, stores.make_record("hasty"), seconds=10)
+    assert stores.records.get(SESSION, "slow").status == "IN_PROGRESS"
+
+
 def test_maker_of_before_the_clock_was_set_back_makes_room_at_once(stores: StoreSet) -> None:
     stores.make_session()
     stores.clock.move(3_600)
