@@ -203,10 +203,10 @@ class Folder:
             if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES:
                 self.start(plan)
 
-    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, turn: int) -> None:
-        """Has `prepare_due` done in a thread of the folds: an answer that is out waits for nothing more."""
+    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, turn: int, attempt: int) -> None:
+        """Has `prepare_due` done behind this attempt in a thread of the folds: its answer waits for nothing more."""
         prepare = partial(self._prepare, session_id, owner, strategy)
-        self._queue.put((session_id, None), f"turn {turn}", prepare)
+        self._queue.put((session_id, None), f"{turn}.{attempt}", prepare)
 
     def forget(self, session_id: str) -> None:
         """Ends what is being made of a session that is deleted; what hadn't begun is dropped."""

@@ -123,22 +123,25 @@ class TurnRunner:
 
         The folds that are due now are looked for elsewhere: that may take its time, and the answer is out.
         """
-        context, number = job.context, job.turn.number
-        session_id = log.session_id
+        session_id, number = log.session_id, job.turn.number
         with in_turn(session_id, number):
             last = self._outcome(log, job)
             self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
-            self._after("release", session_id, lambda: self._stores.leases.release(context.hold))
+            self._after("release", session_id, lambda: self._stores.leases.release(job.context.hold))
             self.caps.end()
-            self._after(
-                "prepare",
-                session_id,
-                lambda: self._folder.prepare_soon(
-                    session_id, owner=context.owner, strategy=context.strategy, turn=number
-                ),
-            )
+            self._after("prepare", session_id, lambda: self._prepare(job))
             _LOG.info("turn %d session=%s attempt=%d: %s", number, session_id, job.turn.attempt, type(last).__name__)
             log.append(last)
+
+    def _prepare(self, job: Job) -> None:
+        context = job.context
+        self._folder.prepare_soon(
+            context.hold.session_id,
+            owner=context.owner,
+            strategy=context.strategy,
+            turn=context.turn,
+            attempt=context.attempt,
+        )
 
     def _after(self, what: str, session_id: str, action: Callable[[], None]) -> None:
         """Does a chore beside or after a turn; its failure must not hide the answer, which is committed."""
