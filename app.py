@@ -36,7 +36,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             message = f"Turnfold can't start: {error} {error.advice}".rstrip()
             raise SystemExit(message) from None
         door.provide(service)
-        stack.callback(door.provide, None)
+        stack.callback(door.close)
         yield {}
 
 

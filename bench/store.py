@@ -32,6 +32,7 @@ from graph.settings import Settings
 
 MAX_RATIO: Final = 1.2
 MAX_CHECKPOINT_BYTES: Final = 1_000_000
+MAX_BYTES_PER_CHAR: Final = 6.0
 _SESSION: Final = "long-session"
 _SHORT: Final = "short-session-{}"
 _PAIRS: Final = 60
@@ -116,9 +117,9 @@ def _run(folder: Path, turns: int) -> int:
         checkpoint_bytes = _size(settings.checkpoint_path)
         opening, short_opening = _time_opening(service, _SESSION), _time_opening(service, _SHORT.format(0))
         sums = service.statistics(_SESSION)
-        text_chars = talk.chars
+        text_chars, text_bytes = talk.chars, talk.text_bytes
     archive_bytes = _size(settings.database_path)  # closed: its log is folded back into it
-    ratio = late / early
+    ratio, bytes_per_char = late / early, archive_bytes / text_chars
     print(f"turns                      {turns:>8}")
     print(f"records in force           {sums.record_count:>8}  over {sums.folded_turn_count} turns")
     print(f"time per turn, turn ~10    {_ms(early)}  median of turns 5-14 of fresh sessions")
@@ -126,23 +127,32 @@ def _run(folder: Path, turns: int) -> int:
     print(f"ratio                      {ratio:>8.2f}  at most {MAX_RATIO}")
     print(f"checkpoint file            {checkpoint_bytes / 1e6:>8.2f}  MB, at most {MAX_CHECKPOINT_BYTES / 1e6:.0f}")
     print(f"archive file               {archive_bytes / 1e6:>8.2f}  MB for {text_chars / 1e6:.2f} million characters")
+    print(f"archive file / its text    {bytes_per_char:>8.2f}  bytes a character, at most {MAX_BYTES_PER_CHAR:.0f}")
+    print(f"                           {archive_bytes / text_bytes:>8.2f}  times the bytes of that text")
     print(f"opening it                 {_ms(opening)}  {opening / short_opening:.2f} times that of 14 turns")
     faults = [
         *([f"a turn takes {ratio:.2f} times as long at the end"] if ratio > MAX_RATIO else []),
         *(["the checkpoint file is too large"] if checkpoint_bytes > MAX_CHECKPOINT_BYTES else []),
+        *(["the archive file is too large beside its text"] if bytes_per_char > MAX_BYTES_PER_CHAR else []),
     ]
     print("verdict: " + ("; ".join(faults) if faults else "within bounds"))
     return 1 if faults else 0
 
 
 class Talk:
-    """Has turns in sessions of a service and times what they take outside the model."""
+    """Has turns in sessions of a service and times what they take outside the model.
+
+    Attributes:
+        chars: What was said in all of them.
+        text_bytes: The same in UTF-8.
+    """
 
     def __init__(self, service: ChatService, model: SpeakingModel) -> None:
         self._service = service
         self._model = model
         self._counts: dict[str, int] = {}
         self.chars = 0
+        self.text_bytes = 0
 
     def turn(self, session_id: str) -> float:
         """Has the session's next turn; returns its seconds from sending to its last event, without the model's."""
@@ -156,7 +166,8 @@ class Talk:
         if not isinstance(ending, TurnFinished):
             msg = f"turn {number} ended as {type(ending).__name__}"
             raise SystemExit(msg)
-        self.chars += len(question) + len(ending.text)
+        self.chars += len(question + ending.text)
+        self.text_bytes += len((question + ending.text).encode())
         time.sleep(_REST_SECONDS)
         return seconds
 

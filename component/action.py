@@ -8,10 +8,9 @@ from uuid import uuid4
 
 import streamlit as st
 
-from component import door, visit
-from component.text import describe_compaction, words_of
+from component import compacting, door, visit
+from component.text import words_of
 from graph.error import TurnfoldError
-from graph.view import RecordView
 
 
 def send_typed() -> None:
@@ -36,11 +35,7 @@ def _run_command(command: Literal["compact", "reset"]) -> None:
 
 def compact(identifier: str) -> None:
     """Compacts the context of a session and says what came of it."""
-    words = words_of(st.session_state[visit.LANGUAGE])
-    made: list[RecordView] = []
-    with st.spinner(words.compacting):
-        if _try(lambda: made.append(door.current().compact(identifier))):
-            st.toast(describe_compaction(words, made[0]), icon=":material/compress:")
+    compacting.start(words_of(st.session_state[visit.LANGUAGE]), identifier)
 
 
 def restore(identifier: str, record_id: str) -> None:
@@ -82,15 +77,9 @@ def regenerate(identifier: str) -> None:
 
 def configure() -> None:
     """Keeps the changed settings with the open session; without one they wait for the first message."""
-    identifier = visit.session_id()
-    if identifier is None:
-        return
-    chosen = visit.options()
-    _try(
-        lambda: door.current().configure(
-            identifier, compression_rate=chosen.compression_rate, strategy=chosen.strategy, model=chosen.model
-        )
-    )
+    identifier, changed = visit.session_id(), visit.changed_settings()
+    if identifier is not None and changed:
+        _try(lambda: door.current().configure(identifier, **changed))
 
 
 def rename(identifier: str) -> None:

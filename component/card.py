@@ -56,6 +56,8 @@ def _note(words: Words, record: RecordView) -> str:
         return f":material/format_quote: :gray[{words.kept_verbatim}]"
     if record.outcome == "shortened":
         return f":material/content_cut: :gray[{words.was_shortened}]"
+    if record.outcome == "picked":
+        return f":material/checklist: :gray[{words.was_picked}]"
     return ""
 
 

@@ -37,7 +37,7 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         "turn:Q",
         title=words.chart_turn,
         axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour),
-        scale=alt.Scale(domain=[1, max(points[-1].turn, 2)], nice=False),
+        scale=alt.Scale(domain=[points[0].turn, max(points[-1].turn, points[0].turn + 1)], nice=False),
     )
     legend = alt.Legend(orient="top", symbolType="stroke", labelColor=colour)
     lines = (

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import action, summary_panel, visit
+from component import action, compacting, summary_panel, visit
 from component.format import format_percent, format_tokens
-from component.guard import tell
+from component.guard import guard, tell
 from component.visit import Visit
 
 
 def draw(now: Visit) -> None:
     """Draws the bar and the field under it."""
     with st.bottom:
-        error = visit.notice()
-        if error is not None:
-            tell(now.words, error)
+        # One container in any case: what comes and goes above the bar must not move the bar's own elements.
+        with st.container(key="told", gap="small"):
+            error = visit.notice()
+            if error is not None:
+                tell(now.words, error)
+            if compacting.is_pending():
+                compacting.draw(now)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar"):
-            _draw_gauge(now)
-            if now.session is not None and now.session.is_running:
+            # Whatever can't be read just now, the field below must be there.
+            with guard(now.words):
+                _draw_gauge(now)
+            if now.session is not None and (now.session.is_running or compacting.is_pending()):
                 st.button(
                     now.words.stop,
                     key="stop",
@@ -27,7 +33,8 @@ def draw(now: Visit) -> None:
                     on_click=action.stop,
                     args=(now.session.session_id,),
                 )
-            summary_panel.draw_drawer_button(now)
+            with guard(now.words):
+                summary_panel.draw_drawer_button(now)
     st.chat_input(now.words.ask, key=visit.ASK, on_submit=action.send_typed)
 
 

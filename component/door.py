@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 import streamlit as st
 
+from graph.error import ClosingError
 from graph.settings import Settings, load_settings
 from graph.view import (
     ChartPoint,
@@ -68,8 +69,11 @@ class Service(Protocol):
     def session(self, session_id: str) -> SessionView:
         """Returns a session's own settings."""
 
-    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
-        """Lists the sessions, newest first."""
+    def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+        """Lists the newest sessions, newest first."""
+
+    def session_count(self, *, search: str = "") -> int:
+        """Counts the sessions."""
 
     def rename(self, session_id: str, title: str) -> None:
         """Gives a session another title."""
@@ -117,19 +121,28 @@ class Service(Protocol):
 
 class _Door:
     service: Service | None = None
+    is_closed = False
 
 
 def provide(service: Service | None) -> None:
     """Gives the page the service to use; None takes it away again."""
-    _Door.service = service
+    _Door.service, _Door.is_closed = service, False
+
+
+def close() -> None:
+    """Takes the service away from a server that ends: a page that is drawn meanwhile opens no second one."""
+    _Door.service, _Door.is_closed = None, True
 
 
 def current() -> Service:
     """Returns the service that was provided; a page that runs without `app.py` opens one of its own.
 
     Raises:
+        ClosingError: The server is ending.
         TurnfoldError: The page had to open a service and couldn't.
     """
+    if _Door.is_closed:
+        raise ClosingError
     return _Door.service or _own_service()[0]
 
 

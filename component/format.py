@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from component.prose import change_prose
 from graph.view import SessionItem
 
 DayGroup = Literal["today", "yesterday", "last_week", "older"]
@@ -15,8 +16,8 @@ DAY_GROUPS: tuple[DayGroup, ...] = ("today", "yesterday", "last_week", "older")
 
 _INLINE_MARKS = re.compile(r"([\\`*_\[\]~<$:&|])")
 _LEADING_MARK = re.compile(r"^([#>+-]|\d+(?=[.)]))")
-_CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
 _PRICE = re.compile(r"(?<!\\)\$(?=\d)")
+_TILDES = re.compile(r"\\.|~+", re.DOTALL)
 
 
 def format_turns(turns: Sequence[int], dash: str = "-") -> str:
@@ -81,8 +82,12 @@ def _escape_leading(found: re.Match[str]) -> str:
 def answer_markdown(text: str) -> str:
     """Returns a model's Markdown made safe to show, code untouched.
 
-    Images become links, so nothing is ever asked for from another host; a `$` before a digit is a price, not a formula.
+    Images become links, so nothing is ever asked for from another host; a `$` before a digit is a price, not a formula;
+    a single `~` is a range (`3~4`), as only `~~two~~` strike out.
     """
-    pieces = _CODE.split(text)
-    pieces[::2] = [_PRICE.sub(r"\\$", piece.replace("![", "[")) for piece in pieces[::2]]
-    return "".join(pieces)
+    shown = change_prose(text, lambda prose: _PRICE.sub(r"\$", prose.replace("![", "[")))
+    return change_prose(shown, lambda prose: _TILDES.sub(_escape_lone_tilde, prose), spares_formulas=True)
+
+
+def _escape_lone_tilde(found: re.Match[str]) -> str:
+    return r"\~" if found[0] == "~" else found[0]

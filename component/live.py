@@ -10,6 +10,7 @@ from component.guard import guard
 from component.step import draw_step_list
 from component.visit import Visit
 from component.word import Words
+from graph.error import NotFoundError
 from graph.view import LiveTurn
 
 POLL_SECONDS = 0.3
@@ -28,7 +29,11 @@ def _follow(now: Visit, identifier: str, number: int, newest_record_id: str) -> 
     # The drawing of the whole page has just read all of this: only a later look may ask for another one.
     is_fresh = st.session_state.pop(_FRESH, False)
     with guard(now.words):
-        _draw_turn(now, identifier, number, newest_record_id, is_fresh=is_fresh)
+        try:
+            _draw_turn(now, identifier, number, newest_record_id, is_fresh=is_fresh)
+        except NotFoundError:
+            # Deleted meanwhile, in another tab: the whole page is what has to go.
+            st.rerun()
 
 
 def _draw_turn(now: Visit, identifier: str, number: int, newest_record_id: str, *, is_fresh: bool) -> None:

@@ -52,19 +52,20 @@ def _draw_sessions(now: Visit) -> None:
 
 def _draw_list(now: Visit, search: str) -> None:
     words = now.words
-    items = now.service.sessions(search=search)
+    shown = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
+    items = now.service.sessions(search=search, last=shown)
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return
-    shown = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
     titles = {"today": words.today, "yesterday": words.yesterday, "last_week": words.last_week, "older": words.older}
     with st.container(key="sessions", gap=None):
-        for group, members in group_sessions(items[:shown], datetime.now(UTC), zone_of(now.time_zone)):
+        for group, members in group_sessions(items, datetime.now(UTC), zone_of(now.time_zone)):
             st.markdown(f":small[:gray[{titles[group]}]]")
             for item in members:
                 _draw_row(now, item)
-    if len(items) > shown:
-        label = words.more_chats.format(count=len(items) - shown)
+    more_count = now.service.session_count(search=search) - len(items)
+    if more_count > 0:
+        label = words.more_chats.format(count=more_count)
         st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=_show_more)
 
 

@@ -34,7 +34,9 @@ def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
     """Draws one line a step, with its input and result to open."""
     for step in steps:
         seconds = "" if step.seconds is None else f" · {words.tool_seconds.format(seconds=f'{step.seconds:.1f}')}"
-        label = f"`{step.name}` {escape_label(_brief(step.arguments))}{seconds}"
+        # The model may have made the name up, marks and all.
+        name = step.name.replace("`", "'")
+        label = f"`{name}` {escape_label(_brief(step.arguments))}{seconds}"
         with st.expander(label, type="step", icon=_ICONS[step.status]):
             st.markdown(f":small[:gray[{words.tool_arguments}]]")
             st.code(step.arguments, language="json", wrap_lines=True)

@@ -52,7 +52,10 @@ ENGLISH = Words(
     reset_done="The context begins anew. The transcript stays.",
     command_needs_chat="Begin a chat first.",
     restore="Restore",
-    restore_help="Undoes this compaction: what it replaced is sent again from the next turn on.",
+    restore_help=(
+        "Undoes this compaction: what it replaced is sent again from the next turn on. "
+        "It isn't compacted again by itself until the chat has grown."
+    ),
     command_note="`/compact` compacts now; `/reset` begins the context anew and keeps the transcript.",
     model="Model",
     model_offline="{name} · built in",
@@ -106,13 +109,14 @@ ENGLISH = Words(
     unsent="{count} messages are neither summarised yet nor sent to the model. They stay in the chat.",
     rebuilt="This chat's working state was damaged and was made anew from the archive. Nothing is lost.",
     fold_warning=(
-        "Summarising failed {count} times in a row. The chat goes on with the full text; "
-        "it is tried again after each answer."
+        "Summarising failed {count} times in a row. From the next turn on, sentences picked from the original "
+        "stand in for the summary."
     ),
     failed_title="No answer came",
     failed_kept="Your message is saved, so you can retry.",
     stopped_partial="Stopped. What had arrived so far is kept.",
     stopped_empty="Stopped before the answer began.",
+    answer_cut="The answer was cut at the model's length limit. Write “continue” and it goes on.",
     panel_title="Summaries · Statistics",
     open_panel="Summaries {count}",
     tab_summaries="Summaries",
@@ -131,6 +135,7 @@ ENGLISH = Words(
     card_free="No tokens: no model was called · {seconds} s · {model}",
     kept_verbatim="Too short to shrink: kept word for word.",
     was_shortened="Over its target: cut at the end of a sentence.",
+    was_picked="The summary model gave nothing usable in time: sentences were picked from the original.",
     earlier_compactions="Earlier compactions: {count}",
     older_records="Older summaries: {count}",
     statistics="📊 Summary statistics",
@@ -156,6 +161,7 @@ ENGLISH = Words(
     gauge_help_usage="What the model provider reported for the last input.",
     errors={
         "internal": "Something unexpected went wrong. The server's log has the details.",
+        "closing": "The server is shutting down. Reload the page once it's back.",
         "settings": "A setting has a value it can't take.",
         "input": "This input can't be taken.",
         "not_found": "This chat isn't there. It was deleted, or the address is wrong.",
@@ -185,15 +191,22 @@ ENGLISH = Words(
         "bad_response": "The model's server answered in a form we don't know.",
         "provider": "The model's server failed.",
         "tool_rounds": "The model kept calling tools and gave no answer.",
+        "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
+        "expired": "A summary was not finished in time.",
+        "summary_empty": "The summary model's answer was empty.",
+        "summary_short": "The summary was too short to hold anything.",
+        "summary_language": "The summary wasn't in the language of the user's words.",
+        "summary_inflated": "The summary wasn't shorter than the original.",
     },
     input_reasons={
         "over_window": "This one message is longer than the model's context window. Please send it in parts.",
         "nothing_to_compact": "The chat isn't long enough to compact.",
+        "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
+        "compact_stopped": "Compacting was stopped. Nothing has changed.",
         "compact_failed": "No shorter summary could be made. Please try again in a moment.",
         "not_a_compaction": "That isn't a compaction that could be restored.",
         "empty": "There is no text.",
         "too_long": "That's too long. Please send it in parts.",
-        "not_text": "It has characters that can't be stored.",
         "bad_rate": "The rate must be between 0.1 and 0.5.",
         "bad_strategy": "There is no summary strategy of this name.",
         "not_last": "Only the last turn can be done again.",

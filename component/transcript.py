@@ -43,8 +43,8 @@ def draw(now: Visit) -> None:
 def _draw_notices(words: Words, session: SessionView) -> None:
     """Says what the user should know of the memory just now; most of the time nothing."""
     if session.fold_failures >= FAILURES_TO_TELL:
-        reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
         text = words.fold_warning.format(count=session.fold_failures)
+        reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
         st.warning(f"{text} {reason}".strip(), icon=":material/warning:")
     if session.context_notice == "full":
         st.warning(words.full, icon=":material/warning:")
@@ -110,10 +110,13 @@ def _draw_question(words: Words, turn: TurnView) -> None:
 def _draw_outcome(words: Words, turn: TurnView) -> None:
     if turn.status == "failed":
         reason = explain(words, turn.error_code, turn.error_detail)
-        st.error(f"**{words.failed_title}**  \n{reason} {words.failed_kept}", icon=":material/error:")
+        title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # part of an answer is not none
+        st.error(f"{title}{reason} {words.failed_kept}", icon=":material/error:")
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
         st.markdown(f":material/stop_circle: :small[:gray[{note}]]")
+    elif turn.is_cut:
+        st.markdown(f":material/content_cut: :small[:gray[{words.answer_cut}]]")
 
 
 def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:

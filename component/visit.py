@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import streamlit as st
 
@@ -21,7 +21,8 @@ TURNS_PER_PAGE = 30
 SESSION_PARAMETER = "session"
 RATE, STRATEGY, MODEL, LANGUAGE = "compression_rate", "strategy", "model", "language"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
-_NOTICE, _SHOWN_TURNS, _SETTINGS_OF = "notice", "shown_turns", "settings_of"
+_SETTINGS = (RATE, STRATEGY, MODEL)
+_NOTICE, _SHOWN_TURNS, _SETTINGS_OF, _READ = "notice", "shown_turns", "settings_of", "read_settings"
 
 
 @dataclass(frozen=True)
@@ -69,15 +70,17 @@ def open_session(identifier: str | None) -> None:
 
 
 def options() -> TurnOptions:
-    """Returns the settings for a turn that starts now."""
-    state = st.session_state
-    return TurnOptions(
-        compression_rate=round(float(state[RATE]), 2),
-        strategy=state[STRATEGY],
-        model=state[MODEL],
-        time_zone=st.context.timezone or "",
-        language=state[LANGUAGE],
-    )
+    """Returns how a turn that starts now shall run: of the settings only what was changed here."""
+    return TurnOptions(**changed_settings(), time_zone=st.context.timezone or "")
+
+
+def changed_settings() -> dict[str, Any]:
+    """Returns the settings that this tab's user changed since they were last read, by the names of `TurnOptions`.
+
+    What another tab or the server chose meanwhile must not be undone by a tab that only shows what was.
+    """
+    read = st.session_state.get(_READ, {})
+    return {name: _setting(name) for name in _SETTINGS if _setting(name) != read.get(name)}
 
 
 def shown_turns() -> int:
@@ -128,13 +131,23 @@ def _session(service: Service) -> SessionView | None:
 
 
 def _follow_settings(service: Service, session: SessionView | None) -> None:
+    """Sets the widgets to what holds; without a session, what was chosen for the first message stays."""
     state = st.session_state
     owner = session.session_id if session else ""
-    if state.get(_SETTINGS_OF) == owner:
-        return
-    models = [option.name for option in service.model_options()]
-    wish = session.model if session else ""
-    state[_SETTINGS_OF] = owner
-    state[RATE] = session.compression_rate if session else service.settings.compression_rate
-    state[STRATEGY] = session.strategy if session else service.default_strategy()
-    state[MODEL] = wish if wish in models else service.default_model()
+    is_same_draft = session is None and state.get(_SETTINGS_OF) == owner
+    chosen = changed_settings() if is_same_draft else {}
+    holding: dict[str, Any] = {
+        RATE: session.compression_rate if session else service.settings.compression_rate,
+        STRATEGY: session.strategy if session else service.default_strategy(),
+        MODEL: session.model if session else service.default_model(),
+    }
+    state[_SETTINGS_OF], state[_READ] = owner, holding
+    for name, value in {**holding, **chosen}.items():
+        # Set only where it differs: a value that is set takes the place of what a finger is just moving.
+        if _setting(name) != value:
+            state[name] = value
+
+
+def _setting(name: str) -> Any:  # noqa: ANN401  # a number or a name, as the widget has it
+    value = st.session_state.get(name)
+    return round(value, 2) if isinstance(value, float) else value

@@ -24,7 +24,7 @@ class Words:
     """All words of one language; names in braces are filled in by whoever shows the sentence.
 
     Attributes:
-        errors: A sentence for each `code` of `graph.error`.
+        errors: A sentence for each `code` of `graph.error`, and for those that a turn or a fold ends with by itself.
         input_reasons: A sentence for each `reason` of an `InputError`.
         strategies: A strategy's name as people say it; `strategy_notes` says what it does, in a line.
         shortcuts: Pairs of what is pressed and what it does.
@@ -114,6 +114,7 @@ class Words:
     failed_kept: str
     stopped_partial: str
     stopped_empty: str
+    answer_cut: str
 
     panel_title: str
     open_panel: str
@@ -133,6 +134,7 @@ class Words:
     card_free: str
     kept_verbatim: str
     was_shortened: str
+    was_picked: str
     older_records: str
     earlier_compactions: str
     statistics: str

@@ -74,7 +74,7 @@ def _export(settings: Settings, file: Path) -> str:
 
 def _import(settings: Settings, file: Path) -> str:
     with closing(_open(settings)) as database, file.open(encoding="utf-8") as lines:
-        done = import_lines(database, lines)
+        done = import_lines(database, lines, owner=settings.turnfold_owner)
     return f"{done.session_count} sessions imported, {done.skipped_count} were there already"
 
 

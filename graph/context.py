@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal
 
@@ -35,42 +35,59 @@ class ContextKeeper(SessionKeeper):
             The record, with messages and tokens before and after.
 
         Raises:
-            InputError: `nothing_to_compact` (too few messages), or `compact_failed` (nothing shorter came of it).
+            InputError: `no_effect` (the strategy sends no summaries), `nothing_to_compact` (too few messages), or
+                `compact_failed` (nothing shorter came of it), or `compact_stopped`.
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
+        if not self._strategies.of(session.strategy).sends_records:
+            raise InputError("no_effect")
         with self._between_turns(session_id) as hold:
             order = compaction_order(self._standing(session_id), self.settings.preserve_recent_messages)
             if order is None:
                 raise InputError("nothing_to_compact")
-            record = self._folder.make_now(
-                session_id, order, owner=self._owner, model=session.model, stop=threading.Event()
-            )
-            if record is None:
-                raise InputError("compact_failed")
-            self._stores.records.adopt(hold, record.id)
+            stop = self._compacting[session_id] = threading.Event()
+            try:
+                record = self._folder.make_now(session_id, order, owner=self._owner, model=session.model, stop=stop)
+            finally:
+                del self._compacting[session_id]
+            if record is None or not self._stores.records.adopt(hold, record.id):
+                raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
         return next(view for view in self.records(session_id) if view.record_id == record.id)
 
     def restore(self, session_id: str, record_id: str) -> None:
         """Undoes a compaction and those made after it: what they replaced is sent again, from the next turn on.
 
+        Records of what was said since then go too, so that no message is left in neither a record nor the raw turns.
+        No compaction is made by itself until the context has grown by a tenth.
+
         Raises:
             InputError: `not_a_compaction`.
-            NotFoundError: There is no such session, or nothing in force is or stands on this record.
+            NotFoundError: There is no such session, or no active record is or stands on this one.
             BusyError: A turn is in progress.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        self._own(session_id)
         if self._stores.records.get(session_id, record_id).kind != COMPACTION:
             raise InputError("not_a_compaction")
         with self._between_turns(session_id) as hold:
-            newest = next((r for r in self._stores.records.in_force(session_id) if self._stands_on(r, record_id)), None)
+            active = self._standing(session_id).in_force
+            newest = next((record for record in active if self._stands_on(record, record_id)), None)
             if newest is None:
                 raise NotFoundError(record_id)
-            for record in self._line(newest):
-                self._stores.records.withdraw(hold, record.id)
-                if record.id == record_id:
-                    break
+            line = self._line(newest)
+            chain = line[: [record.id for record in line].index(record_id) + 1]
+            before = [record for record in active if record.to_position < newest.from_position]
+            tokens = self._tokens_without(session_id, before, chain[-1])
+            self._stores.records.revert(hold, [record.id for record in chain], restored_tokens=tokens)
+
+    def _tokens_without(self, session_id: str, before: Sequence[Record], undone: Record) -> int:
+        """Estimates the context that comes back when this record is undone; `before` stay active."""
+        sources = [self._stores.records.get(session_id, source) for source in undone.sources]
+        active = [*before, *sources]
+        begin = active[-1].to_position if active else self._stores.sessions.context_begin(session_id)
+        raw = self._stores.archive.live(session_id, from_position=begin + 1)
+        return sum(record.summary_tokens for record in active) + sum(entry.tokens for entry in raw)
 
     def compactions(self, session_id: str) -> tuple[RecordView, ...]:
         """Returns the compactions that what is sent now stands on, newest first; each can be restored.
@@ -78,7 +95,7 @@ class ContextKeeper(SessionKeeper):
         Raises:
             NotFoundError: There is no such session.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        self._own(session_id)
         lines = [self._line(record) for record in reversed(self._stores.records.in_force(session_id))]
         return tuple(record_view(record) for line in lines for record in line)
 
@@ -103,25 +120,26 @@ class ContextKeeper(SessionKeeper):
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        self._own(session_id)
         with self._between_turns(session_id) as hold:
-            raw = self._standing(session_id).raw
-            covered_to = self._stores.records.covered_to(session_id)
-            self._stores.sessions.begin_context(hold, raw[-1].position if raw else covered_to)
+            standing = self._standing(session_id)
+            if standing.raw:
+                self._stores.sessions.begin_context(hold, standing.raw[-1].position)
+            elif standing.in_force:
+                self._stores.sessions.begin_context(hold, standing.in_force[-1].to_position)
 
     @contextmanager
     def _between_turns(self, session_id: str) -> Iterator[Hold]:
-        """Holds a settled session, and rebuilds its state from what was changed in the tables."""
-        if self.live(session_id) is not None:
+        """Holds a settled session; the next turn finds that its state differs from the tables, and rebuilds it."""
+        if self._is_busy(session_id):
             raise BusyError
         hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            self._settler.settle(hold, owner=self._owner, language="ko")
+            self._settler.settle(hold, self._own(session_id))
             yield hold
-            self._settler.rebuild(session_id, owner=self._owner)
         finally:
             self._stores.leases.release(hold)
 
     def _standing(self, session_id: str) -> Standing:
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         return self._folder.standing(session_id, complete_turns=session.turn_count, rate=session.compression_rate)

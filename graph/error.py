@@ -28,8 +28,10 @@
     + EmptyAnswerError
     + RefusedError
     + BadResponseError
+      - ToolChoiceError
     + ProviderError
     + ToolRoundsError
+  x ClosingError
   x InternalError
 """
 
@@ -239,6 +241,10 @@ class BadResponseError(ModelError):
     code = "bad_response"
 
 
+class ToolChoiceError(BadResponseError):
+    """400 that names `tool_choice`: the endpoint takes none. The call is made without it; the user never sees this."""
+
+
 class ProviderError(ModelError):
     """5xx: the endpoint failed by itself."""
 
@@ -250,6 +256,12 @@ class ToolRoundsError(ModelError):
     """The model kept asking for tools after its last round and gave no answer."""
 
     code = "tool_rounds"
+
+
+class ClosingError(TurnfoldError):
+    """The server is ending and takes nothing more; what was acknowledged is kept."""
+
+    code = "closing"
 
 
 class InternalError(TurnfoldError):

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Final
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.adopt import Source, feedback_on, judge, label_of
-from graph.core.language import user_language
 from graph.core.record import Record
 from graph.core.schedule import source_key
 from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import Strategy
-from graph.core.token import estimate_tokens
-from graph.error import InternalError, StoreError, TurnfoldError
-from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
+from graph.core.strategy.base import Strategy, first_turn
+from graph.error import ModelError, NotFoundError
+from graph.fold_maker import FoldMaker, FoldPlan
+from graph.fold_queue import FoldQueue
+from graph.model.summariser import ExtractiveSummariser, Summariser
 from graph.store.opening import Stores
 
 _LOG = logging.getLogger(__name__)
-_TRIES: Final = 2
 _POLL_SECONDS: Final = 0.05
-_EXPIRY_MARGIN_SECONDS: Final = 10
+_MAX_FAILURES: Final = 3
+_KEPT_SESSIONS: Final = 1_000
 
 
 def generate_summary(messages: Sequence[AnyMessage], target_length: int, summariser: Summariser | None = None) -> str:
@@ -47,17 +46,6 @@ def generate_summary(messages: Sequence[AnyMessage], target_length: int, summari
     return draft.text.strip()
 
 
-@dataclass(frozen=True)
-class FoldPlan:
-    """A fold that is due, who will make it, and the hash of all that its text depends on."""
-
-    session_id: str
-    owner: str
-    order: FoldOrder
-    summariser: Summariser
-    key: str
-
-
 class Folder:
     """Plans, makes and finds the summaries of blocks. It takes no lease: adoption is the turn's business."""
 
@@ -68,21 +56,24 @@ class Folder:
         summariser: Callable[[str], Summariser],
         clock: Callable[[], datetime],
         deadline_seconds: float,
+        input_tokens: Callable[[str], int],
     ) -> None:
         self._stores = stores
         self._summariser = summariser
         self._clock = clock
         self._deadline_seconds = deadline_seconds
-        self._closing = threading.Event()
-        self._waited_for: dict[str, str] = {}
-        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="fold")
+        self._maker = FoldMaker(stores.records, clock=clock, deadline_seconds=deadline_seconds)
+        self._queue = FoldQueue()
+        # Sessions in which a turn waited in vain, until a summary of theirs is made again.
+        self._overdue = _NewestOnly(_KEPT_SESSIONS)
+        self._input_tokens = input_tokens
 
-    def standing(self, session_id: str, *, complete_turns: int, rate: float) -> Standing:
-        """Reads how a session stands: its records in force and the messages that none of them covers."""
-        in_force = self._stores.records.in_force(session_id)
-        covered_to = self._stores.records.covered_to(session_id)
-        raw = self._stores.archive.live(session_id, from_position=covered_to + 1)
-        return Standing(complete_turns, in_force, raw, rate, self._stores.calls.correction(session_id))
+    def standing(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> Standing:
+        """Reads how a session stands: its active records and, from that turn on, the messages that none covers."""
+        in_force, raw = self._stores.context(session_id, from_turn=from_turn)
+        restored_tokens = self._stores.sessions.restored_tokens(session_id)
+        correction = self._stores.calls.correction(session_id)
+        return Standing(complete_turns, in_force, raw, rate, correction, restored_tokens)
 
     def plan(self, session_id: str, order: FoldOrder, *, owner: str, model: str) -> FoldPlan:
         """Says who makes a fold, and by which key it's found again.
@@ -104,6 +95,25 @@ class Folder:
         """Returns the finished summary of exactly this plan, if there is one."""
         return self._stores.records.prepared(plan.session_id, plan.key)
 
+    def ready(self, plan: FoldPlan) -> Record | None:
+        """Returns the finished summary of this plan, if there is one; after three failures sentences are picked now."""
+        record = self.prepared(plan)
+        if record is None and self._failures(plan) >= _MAX_FAILURES:
+            record = self._pick(plan)
+        return record
+
+    def should_wait(self, plan: FoldPlan) -> bool:
+        """Whether a turn should wait for this fold: not for one that failed and will be tried after the answer."""
+        return self.may_wait(plan.session_id) and (self._is_under_way(plan) or not self._failures(plan))
+
+    def may_wait(self, session_id: str) -> bool:
+        """Whether a turn may wait for a fold of this session.
+
+        Once one has waited in vain none does, until the session's summariser delivers again: one that hangs costs one
+        turn's wait, not each turn's.
+        """
+        return session_id not in self._overdue
+
     def wait(self, plan: FoldPlan, seconds: float, stop: threading.Event) -> Record | None:
         """Makes sure that the summary is being made and waits for it.
 
@@ -111,15 +121,17 @@ class Folder:
             The finished record; None if it failed, took longer than `seconds`, or `stop` was set. It is still
             made to its end, for the next chance.
         """
-        self.start(plan)
+        self.start(plan, is_urgent=True)
         until = time.monotonic() + seconds
         while (record := self.prepared(plan)) is None:
-            is_running = self._stores.records.in_progress(plan.session_id, plan.key, self._clock())
-            if not is_running or time.monotonic() >= until or stop.wait(_POLL_SECONDS):
-                if not stop.is_set():
-                    self._waited_for[plan.session_id] = plan.key
-                # One more look: it may have been finished between the two questions.
-                return self.prepared(plan)
+            if not self._is_under_way(plan) or time.monotonic() >= until or stop.wait(_POLL_SECONDS):
+                break
+        if record is None and not stop.is_set():
+            # Said before one more look: a summary that comes after it takes it back.
+            self._overdue.add(plan.session_id)
+            record = self.prepared(plan)
+            if record is not None:
+                self._overdue.remove(plan.session_id)
         return record
 
     def make_now(
@@ -139,157 +151,132 @@ class Folder:
             order: The fold.
             owner: The session's owner.
             model: The session's chat model.
-            stop: When set, the wait ends at once.
-            wait_seconds: How long the summary model may take; None for its deadline.
+            stop: When set, the wait ends at once, and the making with it.
+            wait_seconds: How long the summary model may take; None for its deadline, 0 if it isn't to be asked.
 
         Returns:
             The finished record; None if `stop` was set, or nothing smaller than the source came of it.
         """
-        plan = self.plan(session_id, order, owner=owner, model=model)
-        record = self.wait(plan, self._deadline_seconds if wait_seconds is None else wait_seconds, stop)
-        if record is None and not stop.is_set():
-            picked = ExtractiveSummariser()
-            key = source_key(order, model=picked.name, prompt_version=picked.prompt_version)
-            record = self.wait(replace(plan, summariser=picked, key=key), self._deadline_seconds, stop)
+        plan = replace(self.plan(session_id, order, owner=owner, model=model), may_retry=True)
+        seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
+        record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
+        if record is None and stop.is_set():
+            self._queue.end(plan.lane, plan.key)
+        elif record is None:
+            self._queue.withdraw(plan.lane, plan.key)
+            record = self._pick(plan)
         return record
 
-    def was_waited_for(self, plan: FoldPlan) -> bool:
-        """Whether a turn has waited for this fold in vain: none shall again, or a summariser that hangs slows all."""
-        return self._waited_for.get(plan.session_id) == plan.key
+    def start(self, plan: FoldPlan, *, is_urgent: bool = False) -> None:
+        """Begins the making in the background, unless it's under way or done; urgent ones go first."""
+        self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=is_urgent)
 
-    def start(self, plan: FoldPlan) -> bool:
-        """Begins the making in the background, unless it's under way or done; returns whether it began."""
-        record = self._draft_record(plan)
-        expires_at = self._clock() + timedelta(seconds=self._deadline_seconds * _TRIES + _EXPIRY_MARGIN_SECONDS)
-        if self._closing.is_set() or not self._stores.records.start(record, owner=plan.owner, expires_at=expires_at):
-            return False
-        self._pool.submit(self._make, plan, record)
-        return True
+    def is_idle(self, session_id: str) -> bool:
+        """Whether nothing of this session is being made here, or waits to be."""
+        return self._queue.is_idle(session_id)
 
     def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
-        """Begins all folds of a session that are due, in the background; for when its answer is out."""
+        """Begins all folds of a session that are due, in the background; for when its answer is out.
+
+        They are made oldest first, and the first that fails ends it: so a summariser that fails is asked for one block
+        a turn. A block that has failed three times isn't tried again; the next turn has sentences picked for it.
+        """
         session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
         if last is None:
             return
         complete_turns = last.number - 1 if last.status == "running" else last.number
-        standing = self.standing(session_id, complete_turns=complete_turns, rate=session.compression_rate)
-        for order in strategy.orders(standing):
-            self.start(self.plan(session_id, order, owner=owner, model=session.model))
+        standing = self.standing(
+            session_id,
+            complete_turns=complete_turns,
+            rate=session.compression_rate,
+            from_turn=first_turn(strategy, last.number),
+        )
+        try:
+            standing = replace(standing, input_tokens=self._input_tokens(session.model))
+            plans = [
+                self.plan(session_id, order, owner=owner, model=session.model) for order in strategy.orders(standing)
+            ]
+        except ModelError as error:
+            _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn sees to them
+            return
+        for plan in plans:
+            if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES:
+                self.start(plan)
+
+    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, turn: int) -> None:
+        """Has `prepare_due` done in a thread of the folds: an answer that is out waits for nothing more."""
+        prepare = partial(self._prepare, session_id, owner, strategy)
+        self._queue.put((session_id, None), f"turn {turn}", prepare)
+
+    def forget(self, session_id: str) -> None:
+        """Ends what is being made of a session that is deleted; what hadn't begun is dropped."""
+        self._queue.forget(session_id)
+        self._overdue.remove(session_id)
 
     def close(self) -> None:
-        """Ends what is being made and waits for the workers; what hadn't begun is kept as failed, not left open."""
-        self._closing.set()
-        self._pool.shutdown(wait=True)
+        """Ends what is being made and waits for the workers; what hadn't begun is dropped."""
+        self._queue.close()
 
-    def _draft_record(self, plan: FoldPlan) -> Record:
-        order = plan.order
-        return Record(
-            id=f"rec-{uuid.uuid4().hex}",
-            thread_id=plan.session_id,
-            turns=order.turns,
-            turn_length=len(order.turns),
-            original_chars=order.original_chars,
-            summary_chars=0,
-            compression_rate=order.rate,
-            summary="",
-            kind=order.kind,
-            level=order.level,
-            from_position=order.from_position,
-            to_position=order.to_position,
-            status="IN_PROGRESS",
-            outcome=None,
-            created_at=self._clock(),
-            model=plan.summariser.name,
-            target_chars=order.target_chars,
-            source_key=plan.key,
-            source_tokens=order.source_tokens,
-            summary_tokens=0,
-            sources=order.sources,
-            version=order.version,
-            covered_until_message_id=order.until_message_id or order.source_ids[-1],
-            covered_message_count=order.covered_message_count,
-            covered_token_count=order.covered_token_count,
-            context_messages=order.context_messages,
-            context_messages_after=order.context_messages_after,
-            context_tokens=order.context_tokens,
+    def _prepare(self, session_id: str, owner: str, strategy: Strategy, stop: threading.Event) -> bool:
+        if not stop.is_set():
+            with contextlib.suppress(NotFoundError):  # the session was deleted meanwhile
+                self.prepare_due(session_id, owner=owner, strategy=strategy)
+        return True
+
+    def _failures(self, plan: FoldPlan) -> int:
+        """Returns how often the fold has failed in a row, whatever server, rate or model it was tried with."""
+        return self._stores.records.failures_in_a_row(plan.session_id, plan.order.from_position)[0]
+
+    def _is_under_way(self, plan: FoldPlan) -> bool:
+        """Whether the fold is queued or in the making here, or in the making by another server."""
+        return self._queue.has(plan.lane, plan.key) or self._stores.records.in_progress(
+            plan.session_id, plan.key, self._clock()
         )
 
-    def _make(self, plan: FoldPlan, record: Record) -> None:
-        """Runs in a worker: writes the summary, judges it, and keeps what came of it."""
-        try:
-            done = self._made(plan, record)
-        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and kept as a failure that is tried again
-            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
-            done = record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
-        try:
-            keep = self._stores.records.complete if done.status == "COMPLETED" else self._stores.records.fail
-            keep(done)
-        except StoreError as error:
-            _LOG.warning("fold of session=%s could not be kept: %s", done.thread_id, error.code)  # its row expires
-            return
-        _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
+    def _make(self, plan: FoldPlan, stop: threading.Event) -> bool:
+        """Runs in a worker; returns False if the fold failed: then what is queued behind it is dropped.
 
-    def _made(self, plan: FoldPlan, record: Record) -> Record:
-        began, order = time.monotonic(), plan.order
-        source = Source(
-            order.messages,
-            order.source_chars,
-            order.source_tokens,
-            order.target_chars,
-            label_of(order.turns),
-            # Picked sentences are the source's own words, in whichever languages these are.
-            None if isinstance(plan.summariser, ExtractiveSummariser) else user_language(order.messages),
-            is_bound=order.is_bound,
-            max_tokens=order.max_tokens,
-        )
-        drafts: list[SummaryDraft] = []
-        error_code = self._draft(plan, source, drafts)
-        return _concluded(record, source, drafts, error_code, seconds=time.monotonic() - began)
+        It would most likely fail too, and be paid for; each has its chance again after the next answer.
+        """
+        making = self._maker.make(plan, stop)
+        if making == "made":
+            self._overdue.remove(plan.session_id)
+        return making != "failed"
 
-    def _draft(self, plan: FoldPlan, source: Source, drafts: list[SummaryDraft]) -> str:
-        """Writes one draft, and a second if the first asks for it; returns the code of what went wrong, or ""."""
-        feedback = ""
-        for _ in range(_TRIES):
-            try:
-                draft = plan.summariser.summarise(
-                    source.messages,
-                    source.target_chars,
-                    feedback=feedback,
-                    style=plan.order.style,
-                    answer_tokens=plan.order.answer_tokens,
-                    stop=self._closing,
-                    deadline_seconds=self._deadline_seconds,
-                )
-            except TurnfoldError as error:
-                return error.code
-            drafts.append(draft)
-            feedback = feedback_on(draft.text, source)
-            if not feedback:
-                break
-        return ""
+    def _pick(self, plan: FoldPlan) -> Record | None:
+        """Makes the fold by picking sentences, at once and in this thread, behind nobody's model call.
+
+        Returns:
+            The finished record; None if nothing smaller than the source came of it.
+        """
+        picker = ExtractiveSummariser()
+        key = source_key(plan.order, model=picker.name, prompt_version=picker.prompt_version)
+        plan = replace(plan, summariser=picker, key=key, is_fallback=True)
+        record = self.prepared(plan)
+        if record is None:
+            self._maker.make(plan, threading.Event())
+            record = self.prepared(plan)
+        return record
 
 
-def _concluded(
-    record: Record, source: Source, drafts: Sequence[SummaryDraft], error_code: str, *, seconds: float
-) -> Record:
-    """Returns the record as it ends: COMPLETED with a text that stands for its source, or FAILED with the reason."""
-    cost = {
-        "input_tokens": sum(draft.input_tokens for draft in drafts),
-        "output_tokens": sum(draft.output_tokens for draft in drafts),
-        "is_usage": bool(drafts) and all(draft.is_usage for draft in drafts),
-        "seconds": seconds,
-    }
-    if not drafts:
-        return record.with_changes(status="FAILED", outcome="failed", error_code=error_code, **cost)
-    verdict = judge([draft.text for draft in drafts], source)
-    if not verdict.text:
-        return record.with_changes(status="FAILED", outcome=verdict.outcome, error_code=verdict.error_code, **cost)
-    return record.with_changes(
-        status="COMPLETED",
-        kind="verbatim" if verdict.is_verbatim else record.kind,
-        outcome=verdict.outcome,
-        summary=verdict.text,
-        summary_chars=len(verdict.text),
-        summary_tokens=estimate_tokens(source.label + verdict.text),
-        **cost,
-    )
+class _NewestOnly:
+    """A set of names that keeps the newest ones only; for any thread."""
+
+    def __init__(self, limit: int) -> None:
+        self._lock = threading.Lock()
+        self._limit = limit
+        self._names: dict[str, None] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, name: str) -> None:
+        with self._lock:
+            self._names.pop(name, None)
+            self._names[name] = None
+            if len(self._names) > self._limit:
+                del self._names[next(iter(self._names))]
+
+    def remove(self, name: str) -> None:
+        with self._lock:
+            self._names.pop(name, None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from graph.core.message import check_text, title_of
+from graph.core.plain import plain_text
 from graph.core.schedule import round_rate
 from graph.core.strategy.registry import Strategies
 from graph.error import InputError
@@ -38,9 +40,16 @@ class SessionKeeper(SessionReader):
         self._folder = folder
 
     def stop(self, session_id: str) -> None:
-        """Asks the running turn to end, keeping what it has said; does nothing if none runs."""
+        """Asks the running turn or compaction to end, keeping what was said; does nothing if none runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
+        if (compaction := self._compacting.get(session_id)) is not None:
+            compaction.set()
         last = self._stores.turns.last(session_id)
         if last is not None and last.status == "running":
             self._stores.turns.request_stop(session_id, last.number)
@@ -54,6 +63,8 @@ class SessionKeeper(SessionReader):
         model: str | None = None,
     ) -> SessionView:
         """Changes a session's settings, from the next fold and the next turn on.
+
+        Folds that are due begin anew by them; if no model can be reached for that, the settings are kept all the same.
 
         Raises:
             InputError: A value can't be taken.
@@ -73,6 +84,7 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
         """
         check_text(title, max_chars=self.settings.message_chars)
+        title = plain_text(title)
         self._stores.sessions.rename(session_id, self._owner, title_of(title))
 
     def delete(self, session_id: str) -> None:
@@ -82,12 +94,13 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
             BusyError: Its turn could not be ended in time.
         """
-        self._stores.sessions.get(session_id, self._owner)
         self.stop(session_id)
         hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
             self._stores.checkpointer.delete_thread(session_id)
             self._stores.sessions.delete(session_id, self._owner)
+            self._folder.forget(session_id)
+            self._runner.forget(session_id)
         finally:
             self._stores.leases.release(hold)
 
@@ -98,24 +111,38 @@ class SessionKeeper(SessionReader):
             NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
-        self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         hold = self._stores.leases.acquire(session_id)
         try:
-            self._settler.rebuild(session_id, owner=self._owner)
+            self._settler.rebuild(session)
         finally:
             self._stores.leases.release(hold)
 
     def _configured(self, session_id: str, options: TurnOptions) -> SessionRow:
         """Writes the settings that the options change and returns the session as it then is."""
-        changes = self._changes(options)
-        session = self._stores.sessions.get(session_id, self._owner)
-        if not session.strategy and changes.get("strategy") == self._strategies.default.name:
-            # Choosing what holds anyway is no choice: the session goes on following the server's default.
-            del changes["strategy"]
-        if all(getattr(session, name) == value for name, value in changes.items()):
-            return session
-        self._stores.sessions.update(session_id, self._owner, **changes)
-        return self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
+        changes = self._changes_of(session, options)
+        if changes:
+            self._stores.sessions.update(session_id, self._owner, **changes)
+        return replace(session, **changes)
+
+    def _changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:
+        """Returns what the options change of a session's settings.
+
+        Raises:
+            InputError: A value can't be taken.
+        """
+        given = self._changes(options)
+        return {name: value for name, value in given.items() if self._is_choice(session, name, value)}
+
+    def _is_choice(self, session: SessionRow, name: str, value: object) -> bool:
+        """Whether a setting's value changes something; a session that chose nothing goes on following the server's."""
+        held = getattr(session, name)
+        if name == "strategy":
+            held = held or self._strategies.default.name
+        elif name == "model":
+            held = held or self.default_model()
+        return bool(value != held)
 
     def _changes(self, options: TurnOptions) -> dict[str, Any]:
         """Returns the settings that the options give a value.

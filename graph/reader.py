@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 from langchain_core.messages import AnyMessage
 
+from graph.core.language import session_language
 from graph.core.standing import Standing
 from graph.core.strategy.compaction import CompactionStrategy, context_tokens
 from graph.core.strategy.registry import Strategies
@@ -16,6 +18,7 @@ from graph.rendering import as_closed, record_view, turn_view
 from graph.runner import TurnRunner
 from graph.settings import Settings
 from graph.settle import Settler
+from graph.store.adoption import find_adoption_turns
 from graph.store.opening import Stores
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
@@ -55,20 +58,25 @@ class SessionReader:
         self._runner = runner
         self._settler = settler
         self._owner = settings.turnfold_owner
+        # What ends the compactions by hand that are being made, by session.
+        self._compacting: dict[str, threading.Event] = {}
 
-    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
-        """Returns the sessions, newest first; with `search` those whose title contains it."""
+    def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+        """Returns the sessions, newest first; with `search` those whose title contains it, with `last` only so many."""
         return tuple(
             SessionItem(
                 row.session_id,
                 row.title,
                 row.updated_at,
                 row.turn_count,
-                row.is_running and self.live(row.session_id) is not None,
+                row.is_running and self._live(row.session_id) is not None,
             )
-            for row in self._stores.sessions.list(self._owner, search=search)
-            if row.turn_count  # a session whose first message couldn't be committed holds nothing to open
+            for row in self._stores.sessions.list(self._owner, search=search, limit=last)
         )
+
+    def session_count(self, *, search: str = "") -> int:
+        """Returns how many sessions there are; with `search` of those whose title contains it."""
+        return self._stores.sessions.count(self._owner, search=search)
 
     def session(self, session_id: str) -> SessionView:
         """Returns a session's settings and state.
@@ -76,7 +84,7 @@ class SessionReader:
         Raises:
             NotFoundError: There is no such session.
         """
-        row = self._stores.sessions.get(session_id, self._owner)
+        row = self._own(session_id)
         failures, code = self._fold_failures(row)
         return SessionView(
             session_id=row.session_id,
@@ -85,7 +93,7 @@ class SessionReader:
             strategy=self._strategies.of(row.strategy).name,
             model=row.model or self.default_model(),
             turn_count=row.turn_count,
-            is_running=self.live(session_id) is not None,
+            is_running=self._is_busy(session_id),
             fold_failures=failures,
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),
@@ -98,8 +106,7 @@ class SessionReader:
         is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
         if not is_rolling or self.settings.rolling_sends_unsummarised:
             return 0
-        covered_to = self._stores.records.covered_to(row.session_id)
-        raw = self._stores.archive.live(row.session_id, from_position=covered_to + 1)
+        _, raw = self._stores.context(row.session_id)
         prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_running]
         return unsent_count(prior, self.settings.app_context_recent_messages)
 
@@ -107,9 +114,7 @@ class SessionReader:
         """Returns how full the context is if nothing compacts it by itself (seed 004's warnings)."""
         if self._strategies.of(row.strategy).name != CompactionStrategy.name or self.settings.enable_auto_compaction:
             return ""
-        in_force = self._stores.records.in_force(row.session_id)
-        covered_to = self._stores.records.covered_to(row.session_id)
-        raw = self._stores.archive.live(row.session_id, from_position=covered_to + 1)
+        in_force, raw = self._stores.context(row.session_id)
         tokens = context_tokens(Standing(row.turn_count, in_force, raw, row.compression_rate))
         tokens = round(tokens * self._stores.calls.correction(row.session_id))
         if tokens > self.settings.max_context_tokens:
@@ -118,15 +123,23 @@ class SessionReader:
 
     def _fold_failures(self, row: SessionRow) -> tuple[int, str]:
         """Returns how often the oldest due block failed in a row, and why it did last."""
-        covered_to = self._stores.records.covered_to(row.session_id)
-        next_ids = self._stores.archive.live_ids(row.session_id, after_position=covered_to)[:1]
-        if not next_ids:
-            return 0, ""
-        oldest_raw = self._stores.archive.get(row.session_id, next_ids[0])
-        return self._stores.records.failures_in_a_row(row.session_id, oldest_raw.position)
+        position = self._stores.oldest_raw_position(row.session_id)
+        return (0, "") if position is None else self._stores.records.failures_in_a_row(row.session_id, position)
 
     def live(self, session_id: str) -> LiveTurn | None:
-        """Returns how the running turn looks now, wherever it runs; None when nothing runs."""
+        """Returns how the running turn looks now, wherever it runs; None when nothing runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
+        return self._live(session_id)
+
+    def _is_busy(self, session_id: str) -> bool:
+        """Whether a turn of the session runs anywhere, or this server compacts it by hand."""
+        return session_id in self._compacting or self._live(session_id) is not None
+
+    def _live(self, session_id: str) -> LiveTurn | None:
         if (log := self._runner.running(session_id)) is not None:
             return log.view()
         last = self._stores.turns.last(session_id)
@@ -150,7 +163,7 @@ class SessionReader:
         Raises:
             NotFoundError: There is no such session.
         """
-        session = self._stores.sessions.get(session_id, self._owner)
+        session = self._own(session_id)
         rows = self._stores.turns.list(session_id, last=last)
         if not rows:
             return Transcript((), 0)
@@ -159,7 +172,8 @@ class SessionReader:
         for entry in self._stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
             said.setdefault(entry.turn, []).append(entry.message)
         if is_abandoned:
-            last_row, said[last_row.number] = as_closed(last_row, said.get(last_row.number, []))
+            language = session_language(self._stores.archive.opening(session_id))
+            last_row, said[last_row.number] = as_closed(last_row, said.get(last_row.number, []), language)
         turns = tuple(
             turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
             for row in (*rows[:-1], last_row)
@@ -168,21 +182,31 @@ class SessionReader:
 
     def _as_it_stands(self, row: TurnRow) -> tuple[TurnRow, bool]:
         """Returns the newest turn's row, and whether its worker is gone without ending it."""
-        if row.status != "running" or self.live(row.session_id) is not None:
+        if row.status != "running" or self._live(row.session_id) is not None:
             return row, False
         # Read once more: it may have ended between the two questions.
         row = self._stores.turns.get(row.session_id, row.number)
         return row, row.status == "running"
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
-        """Returns the records in force, oldest first; with `last` only that many of the newest."""
+        """Returns the records in force, oldest first; with `last` only that many of the newest.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         store = self._stores.records
         return tuple(
             record_view(r) for r in (store.in_force(session_id) if last is None else store.newest(session_id, last))
         )
 
     def statistics(self, session_id: str) -> Statistics:
-        """Returns the sums of the panel."""
+        """Returns the sums of the panel.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
         sums = self._stores.records.sums(session_id)
         saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
         return Statistics(
@@ -196,18 +220,29 @@ class SessionReader:
         )
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
-        """Returns for each turn what its last call sent and what the full history would have been (estimates)."""
-        folds = {record.turns[-1] + 1 for record in self._stores.records.in_force(session_id)}
-        return tuple(
-            ChartPoint(turn, sent, full, has_fold=turn in folds)
-            for turn, sent, full in self._stores.calls.series(session_id)
-        )
+        """Returns for each turn since a reset what its last call sent and what the full history would have been.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._own(session_id)
+        points = self._stores.calls.series(session_id)
+        in_force = [record.id for record in self._stores.records.in_force(session_id)]
+        held = find_adoption_turns(self._stores.database, session_id, in_force)
+        # A turn that was not answered has no point: the next one's was the first to hold the record.
+        folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in held}
+        return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)
 
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
         """Returns how much of the context window the last model call took.
 
-        Before the first call it's the system prompt alone.
+        Before the first call, and without a session, it's the system prompt alone.
+
+        Raises:
+            NotFoundError: There is no such session.
         """
+        if session_id is not None:
+            self._own(session_id)
         window = self._models.window_tokens(model or self.default_model())
         call = self._stores.calls.last_answered(session_id) if session_id else None
         if call is None:
@@ -240,3 +275,11 @@ class SessionReader:
             DatabaseError: It doesn't.
         """
         self._stores.database.check()
+
+    def _own(self, session_id: str) -> SessionRow:
+        """Returns the session; whatever takes a session's id asks here first, so that each owner sees his own alone.
+
+        Raises:
+            NotFoundError: There is none by that id, or it's another owner's, which looks the same.
+        """
+        return self._stores.sessions.get(session_id, self._owner)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.closing import MARK, closed_mark, closing_messages, ending_of
 from graph.core.record import Record
-from graph.core.turn import is_complete, text_of
+from graph.core.turn import is_complete, is_cut, text_of
 from graph.store.turn import TurnRow
 from graph.view import RecordView, StepStatus, ToolStep, TurnView
 
@@ -30,6 +31,7 @@ def turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tur
         started_at=row.started_at,
         model=row.model,
         is_last=is_last,
+        is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
     )
 
 
@@ -89,12 +91,12 @@ def record_view(record: Record) -> RecordView:
     )
 
 
-def as_closed(row: TurnRow, said: list[AnyMessage]) -> tuple[TurnRow, list[AnyMessage]]:
+def as_closed(row: TurnRow, said: list[AnyMessage], language: Literal["ko", "en"]) -> tuple[TurnRow, list[AnyMessage]]:
     """Returns an abandoned turn as the next message will settle it; reading changes nothing."""
     status, code = ending_of(said, stop_requested=row.stop_requested)
     if not is_complete(said) and status != "finished":
         closing = closing_messages(
-            said, status=status, code=code, partial_text=row.partial_text, language="ko", message_id="abandoned"
+            said, status=status, code=code, partial_text=row.partial_text, language=language, message_id="abandoned"
         )
         said = [*said, *closing]
     return replace(row, status=status, error_code=code), said

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, cast, get_args
+from typing import Final, cast, get_args
 
 from langchain_core.messages import HumanMessage
 
@@ -29,7 +30,7 @@ from graph.store.opening import Stores
 from graph.store.turn import TurnRow
 
 _LOG = logging.getLogger(__name__)
-_WATCH_SECONDS: Final = 1.0
+_WATCH_SECONDS: Final = 0.5
 _KEPT_LOGS: Final = 64
 _EVENTS: Final = get_args(Event)
 
@@ -46,7 +47,6 @@ class Job:
     turn: TurnRow
     message: HumanMessage | None
     compression_rate: float
-    language: Literal["ko", "en"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,11 @@ class TurnRunner:
         log = self.log(session_id)
         return log if log is not None and not log.is_over else None
 
+    def forget(self, session_id: str) -> None:
+        """Drops what is kept of a session that is deleted."""
+        self._logs.pop(session_id, None)
+        self._settler.forget(session_id)
+
     def close(self) -> None:
         """Ends running turns as stopped, keeping what they have said, and waits for the workers."""
         with self._lock:
@@ -114,28 +119,32 @@ class TurnRunner:
         self._watcher.join()
 
     def _run(self, log: LiveLog, job: Job) -> None:
-        """Runs one attempt in a worker: streams it, ends it in the tables, frees the session, says the last word."""
-        session_id, hold = log.session_id, job.context.hold
-        with in_turn(session_id, job.turn.number):
+        """Runs one attempt in a worker: streams it, ends it in the tables, frees session and place, says the last word.
+
+        The folds that are due now are looked for elsewhere: that may take its time, and the answer is out.
+        """
+        context, number = job.context, job.turn.number
+        session_id = log.session_id
+        with in_turn(session_id, number):
             last = self._outcome(log, job)
             self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
-            self._after("release", session_id, lambda: self._stores.leases.release(hold))
-            self._after("prepare", session_id, lambda: self._prepare(job))
+            self._after("release", session_id, lambda: self._stores.leases.release(context.hold))
             self.caps.end()
-            _LOG.info(
-                "turn %d session=%s attempt=%d: %s", job.turn.number, session_id, job.turn.attempt, type(last).__name__
+            self._after(
+                "prepare",
+                session_id,
+                lambda: self._folder.prepare_soon(
+                    session_id, owner=context.owner, strategy=context.strategy, turn=number
+                ),
             )
+            _LOG.info("turn %d session=%s attempt=%d: %s", number, session_id, job.turn.attempt, type(last).__name__)
             log.append(last)
 
-    def _prepare(self, job: Job) -> None:
-        context = job.context
-        self._folder.prepare_due(context.hold.session_id, owner=context.owner, strategy=context.strategy)
-
     def _after(self, what: str, session_id: str, action: Callable[[], None]) -> None:
-        """Does a chore after the turn; its failure must not hide the answer, which is committed."""
+        """Does a chore beside or after a turn; its failure must not hide the answer, which is committed."""
         try:
             action()
-        except Exception:  # noqa: BLE001 - the edge of a worker; each of these is made up for by the next turn
+        except BaseException:  # noqa: BLE001 - the edge of a worker; each of these is made up for by the next turn
             _LOG.exception("%s after a turn of session=%s failed", what, session_id)
 
     def _outcome(self, log: LiveLog, job: Job) -> Event:
@@ -150,7 +159,8 @@ class TurnRunner:
         except TurnfoldError as error:
             _LOG.warning("turn %d session=%s failed: %s", job.turn.number, log.session_id, error.code)
             ending = _Ending("failed", error.code, error.detail)
-        except Exception:  # noqa: BLE001 - the edge of a worker: logged here, and shown as a failed turn
+        except BaseException:  # noqa: BLE001 - the edge of a worker: logged here, and shown as a failed turn
+            # A SystemExit or a cancelled task of some library ends this turn alone: nobody else would free its session.
             _LOG.exception("turn %d session=%s ended by a defect", job.turn.number, log.session_id)
             ending = _Ending("failed", InternalError.code)
         return self._close(job, ending, log.partial_text)
@@ -202,14 +212,13 @@ class TurnRunner:
                 code=ending.code,
                 detail=ending.detail,
                 partial_text=text,
-                language=job.language,
             )
             if self._stores.turns.get(job.context.hold.session_id, number).status == "finished":
                 return self._finished(job)
         except TurnfoldError as error:
             _LOG.warning("turn %d could not be closed: %s", number, error.code)
             return TurnFailed(number, error.code, error.detail)
-        except Exception:  # noqa: BLE001 - the edge of a worker: the session must be freed and the watchers told
+        except BaseException:  # noqa: BLE001 - the edge of a worker: the session must be freed and the watchers told
             _LOG.exception("turn %d could not be closed", number)
             return TurnFailed(number, InternalError.code, "")
         if ending.status == "stopped":
@@ -217,9 +226,14 @@ class TurnRunner:
         return TurnFailed(number, ending.code, ending.detail)
 
     def _watch(self) -> None:
-        """Once a second writes the partial text of each running turn and reads whether another server asked to stop."""
+        """Twice a second writes each running turn's partial text and reads whether another server asked it to stop.
+
+        A server that is killed loses what came since.
+        """
         saved: dict[LiveLog, str] = {}
-        while not self._closing.wait(_WATCH_SECONDS):
+        began = time.monotonic()
+        while not self._closing.wait(max(0.0, began + _WATCH_SECONDS - time.monotonic())):
+            began = time.monotonic()
             running = {log: job for log, job in list(self._logs.values()) if not log.is_over}
             saved = {log: saved.get(log, "") for log in running}
             for log, job in running.items():

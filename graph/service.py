@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -17,6 +19,7 @@ from graph.cap import TurnCaps
 from graph.context import ContextKeeper
 from graph.core.casual import is_casual
 from graph.core.message import check_text, title_of
+from graph.core.plain import plain_text
 from graph.core.strategy.registry import build_strategies
 from graph.core.token import estimate_tokens, measure
 from graph.core.turn import text_of
@@ -48,7 +51,7 @@ class ChatService(ContextKeeper):
 
     def new_session_id(self) -> str:
         """Returns an id for a new session; nothing is stored until its first message."""
-        return uuid.uuid4().hex
+        return secrets.token_urlsafe(12)
 
     def send(
         self,
@@ -65,7 +68,7 @@ class ChatService(ContextKeeper):
 
         Args:
             session_id: The session; it's made if it isn't there.
-            text: What the user wrote.
+            text: What the user wrote; what no database takes in it becomes U+FFFD.
             message_id: The caller's id for the message; made here if None.
             options: Changes to the session's settings, from this turn on.
             wait_seconds: How long to wait for a turn in progress before refusing.
@@ -79,44 +82,42 @@ class ChatService(ContextKeeper):
             StoreError: It couldn't be committed.
         """
         check_text(text, max_chars=self.settings.message_chars)
+        text = plain_text(text)
         options = options or TurnOptions()
         self._changes(options)
         self._check_window(session_id, text, options)
         message = HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
-        self._stores.sessions.create(
-            session_id,
-            self._owner,
-            title=title_of(text),
-            compression_rate=self.settings.compression_rate,
-            strategy="",
-        )
         if (number := self._number_of(session_id, message)) is not None:
             return number
-        session = self._configured(session_id, options)
         try:
-            hold = self._take(session_id, wait_seconds)
+            with self._place(session_id, wait_seconds, opening=text) as hold:
+                return self._begin(hold, message, options)
         except BusyError:
             # Sent twice at once, the message itself may be what the session is busy with.
             if (number := self._number_of(session_id, message)) is not None:
                 return number
             raise
-        with self._place(hold):
-            self._settler.settle(hold, owner=self._owner, language=options.language)
-            chars, tokens = measure(message)
-            turn, is_new = self._stores.turns.begin(
-                hold,
-                owner=self._owner,
-                message=message,
-                chars=chars,
-                tokens=tokens,
-                model=session.model,
-                is_casual=is_casual(text, self._last_answer(session_id)),
-            )
-            if is_new:
-                self._launch(hold, turn, session, options, message)
-            else:
-                self._runner.caps.end()
-                self._stores.leases.release(hold)
+
+    def _begin(self, hold: Hold, message: HumanMessage, options: TurnOptions) -> int:
+        """Commits the message with its turn and the settings that change with it, and hands the turn to a worker."""
+        session = self._own(hold.session_id)
+        changes = self._changes_of(session, options)
+        session = replace(session, **changes)
+        self._settler.settle(hold, session)
+        chars, tokens = measure(message)
+        turn, is_new = self._stores.turns.begin(
+            hold,
+            owner=self._owner,
+            message=message,
+            chars=chars,
+            tokens=tokens,
+            model=session.model,
+            is_casual=is_casual(text_of(message), self._last_answer(hold.session_id)),
+            settings=changes,
+        )
+        if not is_new:
+            raise BusyError  # sent twice at once, and the other one was first
+        self._launch(hold, turn, session, options, message)
         return turn.number
 
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
@@ -141,8 +142,9 @@ class ChatService(ContextKeeper):
         """Yields the events of the session's newest turn in this process, from its first on, until its last.
 
         Raises:
-            NotFoundError: No turn of the session ran in this process.
+            NotFoundError: There is no such session, or no turn of it ran in this process.
         """
+        self._own(session_id)
         log = self._runner.log(session_id)
         if log is None:
             raise NotFoundError(session_id)
@@ -159,7 +161,7 @@ class ChatService(ContextKeeper):
             return
         name = options.model or ""
         with contextlib.suppress(NotFoundError):
-            name = name or self._stores.sessions.get(session_id, self._owner).model
+            name = name or self._own(session_id).model
         window = self._models.window_tokens(name or self._models.default_name)
         if tokens >= window:
             raise InputError("over_window", f"≈{tokens} > {window}")
@@ -172,43 +174,49 @@ class ChatService(ContextKeeper):
 
     def _again(self, session_id: str, statuses: set[str], options: TurnOptions) -> int:
         """Starts a new attempt of the last turn if it ended in one of these ways."""
-        session = self._configured(session_id, options)
-        hold = self._take(session_id, 0.0)
-        with self._place(hold):
-            self._settler.settle(hold, owner=self._owner, language=options.language)
+        self._changes(options)
+        self._own(session_id)
+        with self._place(session_id, 0.0) as hold:
+            session = self._own(session_id)
+            self._settler.settle(hold, session)
             last = self._stores.turns.last(session_id)
             if last is None or last.status not in statuses:
                 raise InputError("not_last", f"{last.number if last else 0}")
-            asked = self._stores.archive.get(session_id, last.user_message_id)
-            self._stores.records.give_way(hold, asked.position)
-            self._settler.settle(hold, owner=self._owner, language=options.language)
-            turn = self._stores.turns.begin_attempt(hold, last.number, model=session.model)
+            changes = self._changes_of(session, options)
+            session = replace(session, **changes)
+            turn = self._stores.turns.begin_attempt(hold, last.number, model=session.model, settings=changes)
+            self._settler.rebuild(session)
             self._launch(hold, turn, session, options, None)
         return turn.number
 
-    def _take(self, session_id: str, wait_seconds: float) -> Hold:
-        """Takes the session's lease; while a turn runs only if told to wait, else past the chores after one.
-
-        Raises:
-            BusyError: A turn is in progress.
-        """
-        if wait_seconds == 0 and self.live(session_id) is not None:
-            raise BusyError
-        return self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
-
     @contextmanager
-    def _place(self, hold: Hold) -> Iterator[None]:
-        """Takes a place for the session's turn; frees both if it couldn't be started. A started one frees them itself.
+    def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Hold]:
+        """Takes a place and the session's lease; gives both back if the block fails, else the launched turn does.
+
+        Args:
+            session_id: The session.
+            wait_seconds: How long to wait for a turn in progress; past the chores after one it always waits.
+            opening: The first message of a session that isn't there yet: it's made, and goes again if that is refused.
 
         Raises:
             ServerBusyError: All places are taken.
             TurnRateError: Too many turns began within the last minute.
+            BusyError: A turn is in progress.
         """
+        if wait_seconds == 0 and self._is_busy(session_id):
+            raise BusyError
         with ExitStack() as undo:
-            undo.callback(self._stores.leases.release, hold)
             self._runner.caps.begin()
             undo.callback(self._runner.caps.end)
-            yield
+            if opening is not None:
+                rate = self.settings.compression_rate
+                title = title_of(opening)
+                self._stores.sessions.create(session_id, self._owner, title=title, compression_rate=rate, strategy="")
+            hold = self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
+            undo.callback(self._stores.leases.release, hold)
+            if opening is not None:
+                undo.callback(self._stores.sessions.discard_empty, hold)
+            yield hold
             undo.pop_all()
 
     def _launch(
@@ -224,10 +232,9 @@ class ChatService(ContextKeeper):
             strategy=self._strategies.of(session.strategy),
             stop=log.stop,
             time_zone=options.time_zone,
-            language=options.language,
             history_tokens=turn.history_tokens,
         )
-        self._runner.submit(log, Job(context, turn, message, session.compression_rate, options.language))
+        self._runner.submit(log, Job(context, turn, message, session.compression_rate))
 
     def _last_answer(self, session_id: str) -> str:
         """Returns what the assistant said last, "" at the beginning."""
@@ -266,12 +273,16 @@ def open_service(
             summariser=lambda model: chat_models.summariser(chat_models.summary_name(model)),
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
+            input_tokens=chat_models.input_tokens,
         )
         stack.callback(folder.close)
         graph = build_graph(
             models=chat_models, summariser=folder, tools=tools, stores=chat_stores, clock=now, settings=settings
         )
-        settler = Settler(graph, chat_stores)
+        strategies = build_strategies(
+            settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
+        )
+        settler = Settler(graph, chat_stores, strategies)
         caps = TurnCaps(concurrent_turns=settings.concurrent_turns, turns_per_minute=settings.turns_per_minute)
         runner = TurnRunner(
             graph=graph,
@@ -282,7 +293,4 @@ def open_service(
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
-        strategies = build_strategies(
-            settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
-        )
         yield ChatService(settings, chat_stores, chat_models, runner, settler, folder, strategies)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graph.core.strategy.limit import Limits
@@ -76,6 +77,16 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return value
 
+    @model_validator(mode="after")
+    def _lease_outlasts_a_missed_heartbeat(self) -> Self:
+        if self.lease_seconds < 2 * self.heartbeat_seconds:
+            msg = (
+                f"LEASE_SECONDS ({self.lease_seconds:g}) must be at least twice HEARTBEAT_SECONDS "
+                f"({self.heartbeat_seconds:g}), or a turn loses its session while it runs"
+            )
+            raise ValueError(msg)
+        return self
+
     @property
     def is_offline(self) -> bool:
         """Whether nothing points to a model: then the embedded offline model answers."""
@@ -119,5 +130,10 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        lines = [f"{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors(include_input=False)]
-        raise SettingsError("; ".join(lines)) from None
+        raise SettingsError("; ".join(map(_sentence, error.errors(include_input=False)))) from None
+
+
+def _sentence(item: ErrorDetails) -> str:
+    """Says what is wrong with one variable; what is wrong between several names them itself."""
+    said = item["msg"].removeprefix("Value error, ")
+    return f"{str(item['loc'][0]).upper()}: {said}" if item["loc"] else said

@@ -11,12 +11,16 @@ from langchain_core.runnables import RunnableConfig
 
 from graph.builder import ChatGraph
 from graph.core.closing import ClosedStatus, closing_messages, ending_of
-from graph.core.record import to_entry
+from graph.core.language import session_language
+from graph.core.record import ArchivedMessage, Record, to_entry
+from graph.core.strategy.base import first_turn
+from graph.core.strategy.registry import Strategies
 from graph.core.token import measure
 from graph.core.turn import is_complete
 from graph.error import NotADatabaseError, StoreError
 from graph.store.hold import Hold
 from graph.store.opening import Stores
+from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 
 _LOG = logging.getLogger(__name__)
@@ -32,33 +36,43 @@ def config_of(session_id: str) -> RunnableConfig:
 class Settler:
     """Settles sessions between turns, under their lease."""
 
-    def __init__(self, graph: ChatGraph, stores: Stores) -> None:
+    def __init__(self, graph: ChatGraph, stores: Stores, strategies: Strategies) -> None:
         self._graph = graph
+        self._strategies = strategies
         self._stores = stores
         self._rebuilt: set[str] = set()
 
-    def settle(self, hold: Hold, *, owner: str, language: Literal["ko", "en"]) -> None:
+    def settle(self, hold: Hold, session: SessionRow) -> None:
         """Ends what a crash left open and rebuilds the state if it isn't what the tables say.
+
+        Records that begin behind a hole in the coverage give way first: their turns are raw until they're folded again.
 
         A pending task is never resumed: its answer, if it was given, is in the archive already, so the rebuilt state
         has it; and one that failed would only fail again.
+
+        Args:
+            hold: The session's lease.
+            session: The session with the settings of the turn to come.
         """
         session_id = hold.session_id
+        self._close_holes(hold)
         last = self._stores.turns.last(session_id)
-        finding = self._compare(session_id)
+        finding = self._compare(session)
+        is_damaged = finding == "damaged"
         if last is not None and last.status == "running":
-            is_damaged = finding == "damaged"
-            self._end_interrupted(hold, last, owner=owner, language=language)
-            finding = self._compare(session_id)
-        else:
-            is_damaged = finding in ("damaged", "missing")
+            self._end_interrupted(hold, last, owner=session.owner)
+            finding = self._compare(session)
         if finding != "same":
-            self.rebuild(session_id, owner=owner)
+            self.rebuild(session)
         (self._rebuilt.add if is_damaged else self._rebuilt.discard)(session_id)
 
     def was_rebuilt(self, session_id: str) -> bool:
-        """Whether the newest settling found the session's checkpoint damaged, or gone."""
+        """Whether the newest settling found the session's checkpoint damaged; one that is gone was deleted."""
         return session_id in self._rebuilt
+
+    def forget(self, session_id: str) -> None:
+        """Drops what is remembered of a session that is deleted."""
+        self._rebuilt.discard(session_id)
 
     def close(
         self,
@@ -70,7 +84,6 @@ class Settler:
         code: str = "",
         detail: str = "",
         partial_text: str = "",
-        language: Literal["ko", "en"] = "ko",
     ) -> None:
         """Completes a turn that can't go on, in the archive, in its row and in graph state, in this order.
 
@@ -86,7 +99,7 @@ class Settler:
                 status=status,
                 code=code,
                 partial_text=partial_text,
-                language=language,
+                language=session_language(self._stores.archive.opening(hold.session_id)),
                 message_id=f"closed-{uuid.uuid4().hex}",
             )
             self._stores.archive.append(
@@ -96,21 +109,15 @@ class Settler:
                 hold, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
             )
         try:
-            self.rebuild(hold.session_id, owner=owner)
+            self.rebuild(self._stores.sessions.get(hold.session_id, owner))
         except StoreError as error:
             # The turn is closed where it counts; the next one finds that the state disagrees, and rebuilds it.
             _LOG.warning("state of session=%s not rebuilt: %s", hold.session_id, error.code)
 
-    def rebuild(self, session_id: str, *, owner: str) -> None:
-        """Makes the graph state of a session from the tables alone, whatever the checkpoints held.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
-        session = self._stores.sessions.get(session_id, owner)
-        in_force = self._stores.records.in_force(session_id)
-        covered_to = self._stores.records.covered_to(session_id)
-        raw = self._stores.archive.live(session_id, from_position=covered_to + 1)
+    def rebuild(self, session: SessionRow) -> None:
+        """Makes the graph state of a session from the tables alone, whatever the checkpoints held."""
+        session_id = session.session_id
+        in_force, raw = self._context(session)
         try:
             self._stores.checkpointer.delete_thread(session_id)
         except NotADatabaseError:
@@ -130,7 +137,18 @@ class Settler:
         self._graph.update_state(config_of(session_id), values, as_node=_LAST_NODE)
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
 
-    def _end_interrupted(self, hold: Hold, turn: TurnRow, *, owner: str, language: Literal["ko", "en"]) -> None:
+    def _close_holes(self, hold: Hold) -> None:
+        kept, _ = self._stores.context(hold.session_id)
+        beyond = self._stores.records.in_force(hold.session_id)[len(kept) :]
+        if beyond:
+            self._stores.records.invalidate_from(hold, beyond[0].from_position)
+
+    def _context(self, session: SessionRow) -> tuple[list[Record], list[ArchivedMessage]]:
+        """Returns what the state of a session holds: the active records, and those raw messages that can be sent."""
+        strategy = self._strategies.of(session.strategy)
+        return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
+
+    def _end_interrupted(self, hold: Hold, turn: TurnRow, *, owner: str) -> None:
         """A turn whose worker is gone: its answer counts if it was archived whole, else the turn is closed."""
         ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
         self.close(
@@ -140,17 +158,16 @@ class Settler:
             status="failed" if ending == "finished" else ending,
             code=code,
             partial_text=turn.partial_text,
-            language=language,
         )
 
     def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
 
-    def _compare(self, session_id: str) -> Finding:
+    def _compare(self, session: SessionRow) -> Finding:
         """Compares the state with the messages that no record covers, word for word: a checkpoint may be forged."""
-        covered_to = self._stores.records.covered_to(session_id)
-        live = self._stores.archive.live(session_id, from_position=covered_to + 1)
-        expected = {str(entry.message.id): entry.message for entry in live}
+        session_id = session.session_id
+        _, raw = self._context(session)
+        expected = {str(entry.message.id): entry.message for entry in raw}
         try:
             snapshot = self._graph.get_state(config_of(session_id))
         except NotADatabaseError:

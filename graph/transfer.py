@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, Table, TypeDecorator, insert, select
+from sqlalchemy.exc import IntegrityError
 
 from graph.error import InputError, NewerDatabaseError
 from graph.store.database import HEAD_REVISION, Database
-from graph.store.schema import METADATA, UtcTime, lease_table, session_table
+from graph.store.schema import METADATA, lease_table, session_table
 
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
@@ -45,8 +46,13 @@ def export_lines(database: Database) -> Iterator[str]:
                     yield json.dumps({"table": table.name, "row": row})
 
 
-def import_lines(database: Database, lines: Iterable[str]) -> Imported:
+def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imported:
     """Reads an export in one transaction: all of it or nothing. A session that is there already is left as it is.
+
+    Args:
+        database: Where to.
+        lines: The export.
+        owner: Whose the sessions are from now on, whoever's they were where they come from.
 
     Raises:
         InputError: `not_an_export`: a line isn't what an export has; `detail` is its number. Nothing is changed.
@@ -67,9 +73,17 @@ def import_lines(database: Database, lines: Iterable[str]) -> Imported:
                 continue
             if session_id not in taken:
                 raise InputError("not_an_export", str(number))
-            connection.execute(insert(table).values(row))
+            _insert(connection, table, {**row, "owner": owner}, number)
             row_count += 1
     return Imported(len(taken), len(skipped), row_count)
+
+
+def _insert(connection: Connection, table: Table, row: dict[str, Any], number: int) -> None:
+    """Writes a row; one that the table refuses, as it stands there already, is no row of an export."""
+    try:
+        connection.execute(insert(table).values(row))
+    except IntegrityError:
+        raise InputError("not_an_export", str(number)) from None
 
 
 def _rows(connection: Connection, table: Table, session_id: str) -> Iterator[dict[str, Any]]:
@@ -92,7 +106,9 @@ def _parse(number: int, line: str) -> tuple[Table, dict[str, Any]]:
     table, row = _TABLES.get(str(entry.get("table"))), entry.get("row")
     if table is None or not isinstance(row, dict) or not isinstance(row.get("session_id"), str):
         raise InputError("not_an_export", str(number))
-    if not row.keys() <= set(table.c.keys()) - _LEFT_OUT.get(table.name, set()):
+    known = [column for column in table.c if column.name not in _LEFT_OUT.get(table.name, ())]
+    needed = [column.name for column in known if not column.nullable and column.server_default is None]
+    if not row.keys() <= {column.name for column in known} or any(row.get(name) is None for name in needed):
         raise InputError("not_an_export", str(number))
     try:
         return table, {name: _value(table, name, value) for name, value in row.items()}
@@ -111,5 +127,20 @@ def _as_object(number: int, line: str) -> dict[str, Any]:
 
 
 def _value(table: Table, name: str, value: object) -> object:
-    is_time = isinstance(table.c[name].type, UtcTime)
-    return datetime.fromisoformat(str(value)) if is_time and value is not None else value
+    """Returns the value as its column takes it; SQLite itself would take anything.
+
+    Raises:
+        ValueError: It's of another kind.
+    """
+    if value is None:
+        return None
+    column = table.c[name].type
+    kind = (column.impl_instance if isinstance(column, TypeDecorator) else column).python_type
+    if kind is datetime:
+        moment = datetime.fromisoformat(str(value))
+        if moment.tzinfo is None:
+            raise ValueError(name)
+        return moment
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise ValueError(name)
+    return value

@@ -72,6 +72,7 @@ class TurnView:
         error_code: Why it failed (an error's `code`), "" unless `status` is "failed".
         steps: The tool calls in order.
         is_last: Whether Retry and Regenerate are possible.
+        is_cut: Whether the model stopped in the middle of the answer, at its limit of length.
     """
 
     number: int
@@ -85,6 +86,7 @@ class TurnView:
     started_at: datetime
     model: str
     is_last: bool
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,11 +156,12 @@ class RecordView:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The sums under the panel, over the records in force; fold costs are over every record ever made.
+    """The sums under the panel, over the records in force; fold costs are over every record made since a reset.
 
     Attributes:
         saved_percent: `round(100 * (1 - summary_chars / original_chars))`; 0 without records; may be negative.
-        unsent_tokens: Full history minus sent, summed over all answered calls (estimates).
+        folded_turn_count: Turns that a record stands for, each counted once.
+        unsent_tokens: Full history since a reset minus sent, summed over the answered calls since (estimates).
         fold_tokens: Input plus output tokens of making every record, thrown-away ones included.
     """
 
@@ -173,7 +176,11 @@ class Statistics:
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """Tokens of one turn's model input against the full history at that time, both estimates, for its last call."""
+    """Tokens of one turn's last answered call against the full history since a reset, both estimates.
+
+    Attributes:
+        has_fold: Whether its input was the first to hold one of the records in force.
+    """
 
     turn: int
     sent_tokens: int
@@ -208,11 +215,9 @@ class TurnOptions:
 
     Attributes:
         time_zone: IANA name of the user's zone, for tools; "" means UTC.
-        language: Language of the sentences that we write into the chat ourselves.
     """
 
     compression_rate: float | None = None
     strategy: str | None = None
     model: str | None = None
     time_zone: str = ""
-    language: Literal["ko", "en"] = "ko"

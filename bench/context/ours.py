@@ -11,9 +11,10 @@ from langchain_core.messages import AnyMessage
 
 from bench.context.measure import Meter
 from bench.context.script import ScriptedTurn
-from graph.core.adopt import Source, feedback_on, judge, label_of
+from graph.core.adopt import SummaryDraft, feedback_on, judge, label_of
 from graph.core.assembly import SystemPart
 from graph.core.extract import extract_summary
+from graph.core.fold_record import source_of
 from graph.core.record import ArchivedMessage, Record, to_entry
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.base import Strategy
@@ -80,25 +81,16 @@ class OurRun:
 
     def _fold(self, order: FoldOrder) -> None:
         """Makes, judges and adopts one fold as the product does; what isn't adopted is tried again with the next."""
-        source = Source(
-            order.messages,
-            order.source_chars,
-            order.source_tokens,
-            order.target_chars,
-            label_of(order.turns),
-            None,  # picked sentences are the source's own words, in whichever languages these are
-            is_bound=order.is_bound,
-            max_tokens=order.max_tokens,
-        )
-        drafts: list[str] = []
+        source = source_of(order, is_quoted=True)
+        drafts: list[SummaryDraft] = []
         feedback = ""
         for _ in range(_TRIES):
             draft = extract_summary(order.messages, order.target_chars)
             self.meter.summary(
                 PROMPTS[order.style](order.messages, order.target_chars, feedback, source.language), draft
             )
-            drafts.append(draft)
-            feedback = feedback_on(draft, source)
+            drafts.append(SummaryDraft(draft, 0, 0, is_usage=False))
+            feedback = feedback_on(drafts[-1], source)
             if not feedback:
                 break
         verdict = judge(drafts, source)

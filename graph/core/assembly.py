@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,13 @@ CONTINUED: Final = "(위 요약에서 이어집니다.)"
 SHORTENED: Final = "shortened"
 CUT: Final = "cut"
 KEPT_CHARS: Final = "turnfold_kept_chars"
+_INDENT: Final = "  "
+# How the lines begin that divide an input, of every strategy.
+_DIVIDER: Final = re.compile(
+    r"\[(?:\d+-\d+턴|이전 대화 요약|Previous conversation summary)\]"
+    r"|\[(?:CONVERSATION CONTEXT|RECENT MESSAGES|CURRENT MESSAGE)\]"
+    r"|(?:USER|ASSISTANT|TOOL): |---"
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,8 @@ class InputItem:
 
     Attributes:
         kind: "system", "record", "message", "tools" or "note"; where the guard had to make something shorter for this
-            call, "shortened" (a word-for-word record as its summary) or "cut" (a tool result).
+            call, "shortened" (a word-for-word record as its summary) or "cut" (a tool result); where a tool asks a
+            model, "call" for the arguments of its own call.
         version: Of a record and the system prompt; of a cut message how many of its characters were kept; else 1.
         tokens: Our estimate for the block.
     """
@@ -53,9 +62,9 @@ class ModelInput:
         return sum(item.tokens for item in self.items)
 
     def digest(self) -> str:
-        """Hashes the messages as the provider reads them (OpenAI's shape, sorted keys, UTF-8)."""
+        """Hashes the messages as the provider reads them (OpenAI's shape, sorted keys, UTF-8); 128 bits are enough."""
         shape = convert_to_openai_messages(list(self.messages))
-        return hashlib.sha256(json.dumps(shape, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(shape, ensure_ascii=False, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -66,11 +75,22 @@ class SystemPart:
     version: int
 
 
+def labelled(label: str, text: str) -> str:
+    """Renders a text behind its label; its further lines are indented, so that none of them can look like a label."""
+    return label + f"\n{_INDENT}".join(text.splitlines())
+
+
+def unlabelled(text: str) -> str:
+    """Renders a text that stands without a label; a first line that looks like one is indented too."""
+    block = labelled("", text)
+    return _INDENT + block if _DIVIDER.match(block) else block
+
+
 def render_system(system: SystemPart, history: Sequence[HistoryEntry]) -> str:
     """Renders the system prompt: the product's words, then every record in force under its heading, oldest first."""
     if not history:
         return system.text
-    lines = [label_of(entry["turns"]) + entry["summary"] for entry in history]
+    lines = [labelled(label_of(entry["turns"]), entry["summary"]) for entry in history]
     return "\n".join([system.text, "", SUMMARY_HEADING, *lines])
 
 
@@ -128,7 +148,7 @@ def assemble(
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{note}"})
     prompt = render_system(system, history)
     # What the whole prompt is beyond its records, their heading included, so that the items' sum is what is sent.
-    own_tokens = _prompt_tokens(prompt) - sum(entry["summary_tokens"] for entry in history)
+    own_tokens = max(0, _prompt_tokens(prompt) - sum(entry["summary_tokens"] for entry in history))
     items = [InputItem("system", "chat", system.version, own_tokens)]
     items += [record_item(entry) for entry in history]
     items += [_message_item(message) for message in raw]

@@ -6,24 +6,39 @@ import re
 from typing import Final
 
 _MAX_CHARS: Final = 40
-_KOREAN: Final = (
+_SOCIAL: Final = (
     r"안녕(?:하세요|하십니까|히\s?(?:가|계)세요)?|반가(?:워요?|워|습니다)|하이|헬로|좋은\s?(?:아침|저녁|하루|밤)(?:이에요|입니다|되세요|보내세요)?|"
     r"(?:정말|너무|진짜|매우|아주)?\s?(?:고마워요?|고맙습니다|감사(?:해요?|합니다|드려요|드립니다)?)|땡큐|수고(?:했어요?|하셨(?:어요|습니다)|하세요)?|"
-    r"네+|넵|넹|예|응+|어|웅|그래요?|그렇군요?|알겠(?:어요?|습니다)|알았(?:어요?|습니다)|오케이|오키|ㅇㅋ|ㅇㅇ|굿|좋(?:아요?|습니다|네요?)|"
-    r"잘\s?(?:가요?|있어요?|자요?)|안녕히\s?주무세요|또\s?(?:봐요?|뵈어요|뵙겠습니다)|다음에\s?(?:봐요?|뵈어요|뵙겠습니다)|바이+|[ㅋㅎㅠㅜ]+"
-)
-_ENGLISH: Final = (
+    r"잘\s?(?:가요?|있어요?|자요?)|안녕히\s?주무세요|또\s?(?:봐요?|뵈어요|뵙겠습니다)|다음에\s?(?:봐요?|뵈어요|뵙겠습니다)|바이+|[ㅋㅎㅠㅜ]+|"
     r"hi+|hello+|hey+|yo|good\s(?:morning|afternoon|evening|night)|greetings|nice\sto\smeet\syou|"
     r"thanks?(?:\s(?:you|a\slot|so\smuch|again))*(?:\sso\smuch|\svery\smuch)?|thx|ty|cheers|much\sappreciated|"
+    r"bye+|good\s?bye|see\s(?:you|ya)(?:\s(?:later|soon|tomorrow))?|take\scare|lol|haha+"
+)
+# What can also be the answer to a question, or the yes to an offer.
+_REPLY: Final = (
+    r"네+|넵|넹|예|응+|어|웅|그래요?|그렇군요?|알겠(?:어요?|습니다)|알았(?:어요?|습니다)|오케이|오키|ㅇㅋ|ㅇㅇ|굿|좋(?:아요?|습니다|네요?)|"
     r"ok(?:ay)?|k|yes|yep|yeah|yup|sure|got\sit|i\ssee|understood|alright|right|cool|great|nice|perfect|awesome|good|"
-    r"bye+|good\s?bye|see\s(?:you|ya)(?:\s(?:later|soon|tomorrow))?|later|take\scare|lol|haha+|there|all|everyone|again"
+    r"later|there|all|everyone|again"
 )
 _NOT_CASUAL: Final = re.compile(r"[?？0-9`=<>{}\[\]/\\@#$%^&*_|]|https?:|www\.")
 _DECORATION: Final = re.compile(r"[\s.,!~…·:;'\"^()♡♥❤️\U0001F300-\U0001FAFF\u2600-\u27BF-]+")
 _EMOJI: Final = re.compile("[♡♥❤\U0001f300-\U0001faff\u2600-\u27bf]")
-_PHRASE: Final = re.compile(rf"(?:{_KOREAN}|{_ENGLISH})", re.IGNORECASE)
-_ASKS: Final = re.compile(r"[?？]|(?:까요|나요|가요|을까|ㄹ까|는지요|습니까)[.!~…\s]*$")
-_TAIL_CHARS: Final = 160
+_SOCIAL_PHRASE: Final = re.compile(rf"(?:{_SOCIAL})", re.IGNORECASE)
+_PHRASE: Final = re.compile(rf"(?:{_SOCIAL}|{_REPLY})", re.IGNORECASE)
+
+# Wide on purpose: an acknowledgement taken for an answer costs nothing, a yes taken for small talk does nothing.
+_ASKS: Final = re.compile(
+    r"[?？]"
+    r"|(?:(?<!니)까|까요|나요|가요|는지요|래요|어때요?|줘)(?=[\s.!~…'\"’”)\]]|$)"
+    r"|주세요|십시오|주시[면겠]|바랍니다|부탁|(?:고르|정하|말씀하)세요"
+    r"|(?:원하|필요하|괜찮으|좋으|동의하|바라)(?:시)?(?:면|신다면|다면)|드릴\s?수|해\s?볼\s?수"
+    r"|(?<![알르])겠습니다|(?<!그렇)게요(?=[\s.!~…]|$)"
+    r"|\b(?:shall|should|may|can|could)\s(?:i|we)\b|\b(?:i|we)(?:['’]ll|\swill|\scan|\scould)\b|\bgoing\sto\b"
+    r"|\b(?:would|do|are|could)\syou\b|\bif\syou(?:['’]d)?\s(?:like|want|prefer|wish|agree)\b|\bwant\sme\sto\b|\blet\sme\sknow\b"
+    r"|\btell\sme\b|\b(?:say|reply|respond|confirm|choose|pick|select)\b|\bup\sto\syou\b|\byour\s(?:call|choice)\b|\bhappy\sto\b",
+    re.IGNORECASE,
+)
+_TAIL_CHARS: Final = 1_000
 
 
 def is_casual(text: str, previous_answer: str = "") -> bool:
@@ -31,29 +46,37 @@ def is_casual(text: str, previous_answer: str = "") -> bool:
 
     Args:
         text: The user's message.
-        previous_answer: What the assistant said last. "Yes" after its question is an answer, not small talk.
+        previous_answer: What the assistant said last. A "yes" or "good" after a question, an offer or a request for a
+            reply is an answer, not small talk; thanks, greetings and farewells stay small talk.
     """
     stripped = text.strip()
     if not stripped or len(stripped) > _MAX_CHARS or _NOT_CASUAL.search(stripped):
         return False
-    if _ASKS.search(previous_answer.strip()[-_TAIL_CHARS:]):
-        return False
     words = _DECORATION.sub(" ", stripped).strip()
-    return _is_all_phrases(words) if words else bool(_EMOJI.search(stripped))
+    if not (_is_all_phrases(words, _PHRASE) if words else _EMOJI.search(stripped)):
+        return False
+    return bool(words and _is_all_phrases(words, _SOCIAL_PHRASE)) or not _asks_or_offers(previous_answer)
 
 
-def _is_all_phrases(text: str) -> bool:
-    """Whether the text is nothing but phrases of the lists, each ending at a word's end; longest match first."""
+def _asks_or_offers(answer: str) -> bool:
+    """Whether the last paragraphs of an answer want something of the user, or say what could be done next."""
+    answer = answer.strip()
+    # Whole paragraphs: a question can stand above the list that it's about.
+    begin = answer.rfind("\n\n", 0, max(0, len(answer) - _TAIL_CHARS))
+    return bool(_ASKS.search(answer, begin + 1))
+
+
+def _is_all_phrases(text: str, phrase: re.Pattern[str]) -> bool:
+    """Whether the text is nothing but such phrases, each ending at a word's end; longest match first."""
     position = 0
     while position < len(text):
-        ends = [m.end() for m in _matches_at(text, position) if m.end() == len(text) or text[m.end()] == " "]
+        ends = [end for end in _word_ends(text, position) if phrase.fullmatch(text, position, end)]
         if not ends:
             return False
         position = max(ends) + 1
     return bool(text)
 
 
-def _matches_at(text: str, position: int) -> list[re.Match[str]]:
-    """Returns the matches that begin here, one for each possible end (a regex alternation alone gives only one)."""
-    word_ends = [index for index in range(position + 1, len(text) + 1) if index == len(text) or text[index] == " "]
-    return [match for end in word_ends if (match := _PHRASE.fullmatch(text, position, end))]
+def _word_ends(text: str, position: int) -> list[int]:
+    """Returns where a phrase that begins here may end (a regex alternation alone gives only one of its matches)."""
+    return [index for index in range(position + 1, len(text) + 1) if index == len(text) or text[index] == " "]

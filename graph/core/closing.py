@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graph.core.turn import is_complete, unanswered_calls
+from graph.core.turn import is_complete, text_of, unanswered_calls
 
 MARK: Final = "turnfold"
 ClosedStatus = Literal["failed", "stopped"]
@@ -37,7 +37,8 @@ def closing_messages(
         open_turn: The messages of the turn so far; the user's first.
         status: How it ended.
         code: The error's code, "" if it was stopped.
-        partial_text: What had been streamed of the answer. If blank, a fixed sentence stands in for it.
+        partial_text: What had been streamed of the answer; if blank, a fixed sentence stands in for it. It is kept now
+            and then only: words that the turn has archived since, before a tool call, aren't said twice.
         language: The language of the fixed sentences.
         message_id: The id of the marked answer; the tool messages' ids are made from it.
     """
@@ -45,7 +46,7 @@ def closing_messages(
         ToolMessage(_UNFINISHED_CALL[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
         for index, call_id in enumerate(unanswered_calls(open_turn))
     ]
-    text = partial_text.strip() and partial_text
+    text = "" if _is_archived(partial_text, open_turn) else partial_text
     closing.append(
         AIMessage(
             text or _SENTENCES[status, language],
@@ -54,6 +55,12 @@ def closing_messages(
         )
     )
     return closing
+
+
+def _is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:
+    """Whether the text is blank, or the beginning of what the turn's newest archived answer says."""
+    newest = next((text_of(message) for message in reversed(open_turn) if isinstance(message, AIMessage)), "")
+    return newest.strip().startswith(partial_text.strip())
 
 
 def closed_mark(message: AnyMessage) -> dict[str, object] | None:

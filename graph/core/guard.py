@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
@@ -10,54 +11,88 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from graph.core.adopt import label_of
 from graph.core.assembly import KEPT_CHARS, SHORTENED
 from graph.core.extract import extract_summary
-from graph.core.record import HistoryEntry
+from graph.core.merge import merge_fold, merge_for_room, raw_stretches, unbroken
+from graph.core.record import ArchivedMessage, HistoryEntry, Record
 from graph.core.standing import FoldOrder, Standing
+from graph.core.strategy.compaction import context_tokens, message_count
 from graph.core.strategy.rolling import joined_id, previous_summary
 from graph.core.token import estimate_tokens
 from graph.core.turn import is_complete, split_turns, text_of
 
-_SUMMARY_SHARE: Final = 4
-_MIN_SUMMARY_TOKENS: Final = 200
+_LEAST_SHARE: Final = 10
+_GOOD_SHARE: Final = 4
 _VERBATIM_SHARE: Final = 0.3
 _MIN_RESULT_CHARS: Final = 200
 _NOTE_TOKENS: Final = 40
 
 
-def guard_order(standing: Standing, limit_tokens: int) -> FoldOrder | None:
-    """Returns the fold of everything but the open turn into one record; None if a small enough one stands already.
+def guard_order(
+    standing: Standing, sizes: Mapping[str, int], excess_tokens: int, *, merged_tokens: int, least_tokens: int
+) -> FoldOrder | None:
+    """Returns the next fold that makes an input smaller by what it's too large; None if none does.
+
+    The newest exchanges matter most for what is asked now: records are merged before a raw turn is folded. Then the
+    oldest raw turns go, as few as do, together with the records if more would have to go without them.
 
     Args:
         standing: How the session stands.
-        limit_tokens: What the whole input may be; the record takes at most a quarter of it.
+        sizes: The tokens of each block of the input by its id: records and messages.
+        excess_tokens: By how much the input is too large.
+        merged_tokens: The most that a merged record may be.
+        least_tokens: The least that a record must be allowed to say anything.
     """
-    old, raw = standing.in_force, standing.complete_raw
-    max_tokens = max(_MIN_SUMMARY_TOKENS, limit_tokens // _SUMMARY_SHARE)
-    if not raw and len(old) <= 1 and all(record.summary_tokens <= max_tokens for record in old):
+    gentle = merge_for_room(standing, excess_tokens, merged_tokens=merged_tokens, sizes=sizes)
+    if gentle is not None:
+        return gentle
+    in_force, stretches = standing.in_force, raw_stretches(standing)
+    is_whole = len(unbroken(in_force, standing.raw)) == 1
+    record_tokens = sum(sizes.get(record.id, 0) for record in in_force)
+    if is_whole and (left := record_tokens - excess_tokens) >= max(least_tokens, record_tokens // _LEAST_SHARE):
+        return merge_fold(in_force, standing.rate, min(left, record_tokens // 2))
+    if not stretches:
         return None
-    read = [*previous_summary(old), *(entry.message for entry in raw)]
+    # Records take part in a fold of raw turns if they end where these begin.
+    old = in_force if is_whole and in_force[-1].to_position < stretches[0][0].position else ()
+    covered: list[ArchivedMessage] = []
+    for _, turn in groupby(stretches[0], key=lambda entry: entry.turn):
+        covered += turn
+        freed_tokens = sum(sizes.get(str(entry.message.id), 0) for entry in covered)
+        if (left := freed_tokens - excess_tokens) >= max(least_tokens, freed_tokens // _GOOD_SHARE):
+            return _raw_order(standing, (), covered, left)
+        source_tokens = freed_tokens + (record_tokens if old else 0)
+        if (left := source_tokens - excess_tokens) >= max(least_tokens, source_tokens // _LEAST_SHARE):
+            return _raw_order(standing, old, covered, left)
+    return _raw_order(standing, old, covered, least_tokens)
+
+
+def _raw_order(
+    standing: Standing, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
+) -> FoldOrder:
+    """Returns the fold of these records and the raw messages behind them into one, at most half of what they are."""
+    read = [*previous_summary(old), *(entry.message for entry in covered)]
     chars = sum(len(text_of(message)) for message in read)
-    tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in raw)
+    tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in covered)
+    max_tokens = max(1, min(max_tokens, tokens // 2))
     return FoldOrder(
         kind="compaction",
         level=0,
-        turns=tuple(dict.fromkeys([t for record in old for t in record.turns] + [entry.turn for entry in raw])),
-        from_position=old[0].from_position if old else raw[0].position,
-        to_position=raw[-1].position if raw else old[-1].to_position,
+        turns=tuple(dict.fromkeys([t for record in old for t in record.turns] + [entry.turn for entry in covered])),
+        from_position=old[0].from_position if old else covered[0].position,
+        to_position=covered[-1].position,
         messages=tuple(read),
-        source_ids=(*joined_id(old), *(str(entry.message.id) for entry in raw)),
-        original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in raw),
+        source_ids=(*joined_id(old), *(str(entry.message.id) for entry in covered)),
+        original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in covered),
         source_chars=chars,
         source_tokens=tokens,
-        target_chars=max(1, min(chars // 2, int(max_tokens * chars / max(1, tokens)))),
+        target_chars=max(1, int(max_tokens * chars / max(1, tokens))),
         rate=standing.rate,
         sources=tuple(record.id for record in old),
         style="rolling",
-        until_message_id="" if raw else old[-1].covered_until_message_id,
-        covered_message_count=sum(record.covered_message_count for record in old) + len(raw),
-        covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in raw),
-        context_messages=len(raw) + bool(old),
-        context_messages_after=1,
-        context_tokens=tokens,
+        covered_message_count=sum(record.covered_message_count for record in old) + len(covered),
+        covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in covered),
+        context_messages=message_count(standing),
+        context_messages_after=len(standing.complete_raw) - len(covered) + 1,
+        context_tokens=context_tokens(standing),
         is_bound=True,
         max_tokens=max_tokens,
     )
@@ -77,12 +112,16 @@ def _shortened(entry: HistoryEntry) -> HistoryEntry:
     return {**entry, "kind": SHORTENED, "summary": text, "summary_tokens": tokens}
 
 
-def without_oldest_turn(messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
-    """Returns the messages without their oldest complete turn; None if only an open turn is left."""
+def without_oldest(
+    history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]
+) -> tuple[list[HistoryEntry], list[AnyMessage]] | None:
+    """Returns the input without its oldest record, or its oldest complete turn; None if only an open turn is left."""
+    if history:
+        return list(history[1:]), list(messages)
     turns = split_turns(messages)
     if not turns or not is_complete(turns[0]):
         return None
-    return [message for turn in turns[1:] for message in turn]
+    return [], [message for turn in turns[1:] for message in turn]
 
 
 def cut_results(messages: Sequence[AnyMessage], excess_tokens: int) -> list[AnyMessage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
@@ -52,6 +52,12 @@ def user_language(messages: Iterable[AnyMessage]) -> str | None:
         if shares.get(script, 0) >= _OWN_SHARE:
             return script
     return max(shares, key=lambda script: shares[script])
+
+
+def session_language(opening: AnyMessage | None) -> Literal["ko", "en"]:
+    """Returns the language of a session's fixed sentences by its first message; Korean where that has no words."""
+    script = user_language([] if opening is None else [opening])
+    return "ko" if script in (None, "ko") else "en"
 
 
 def is_written_in(text: str, language: str | None) -> bool:

@@ -1,16 +1,16 @@
-"""When old interval records become one of the next level, so that the input stays bounded; sends nothing itself."""
+"""When old records become one of the next level, so that the input stays bounded; sends nothing itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from langchain_core.messages import HumanMessage
 
 from graph.core.adopt import label_of
-from graph.core.record import Record
-from graph.core.standing import FoldOrder
+from graph.core.record import ArchivedMessage, Record
+from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.limit import Limits
 
 # Short records would else make merged ones of nearly their own size, and the input would grow by levels.
@@ -18,7 +18,9 @@ _MERGED_SHARE: Final = 0.28
 _DENSITY_MARGIN: Final = 0.95
 
 
-def merge_order(in_force: Sequence[Record], rate: float, limits: Limits) -> FoldOrder | None:
+def merge_order(
+    in_force: Sequence[Record], rate: float, limits: Limits, raw: Sequence[ArchivedMessage] = ()
+) -> FoldOrder | None:
     """Returns the one merge that is due: the oldest 8 records of one level, or None.
 
     The newest 16 records are never merged. A turn is re-summarised once a level, so at most log8(records) times.
@@ -27,25 +29,100 @@ def merge_order(in_force: Sequence[Record], rate: float, limits: Limits) -> Fold
         in_force: The records in force, oldest first.
         rate: The compression rate in force now; the merge only keeps it, its length comes from the budget.
         limits: The budget and how many become one.
+        raw: The messages that no record covers; records with one of these between them aren't merged.
     """
     if sum(record.summary_tokens for record in in_force) <= limits.records_budget_tokens:
         return None
     old = in_force[: max(0, len(in_force) - limits.newest_records)]
-    runs = [list(run) for _, run in groupby(old, key=lambda record: record.level)]
     # The lowest level first: its records are the largest and the most.
-    due = min((run for run in runs if len(run) >= limits.merged_together), key=lambda run: run[0].level, default=None)
-    return None if due is None else _order(due[: limits.merged_together], rate, limits.merged_tokens)
+    due = next((run for run in _runs(old, raw) if len(run) >= limits.merged_together), None)
+    if due is None:
+        return None
+    sources = due[: limits.merged_together]
+    share_tokens = int(sum(record.summary_tokens for record in sources) * _MERGED_SHARE)
+    return merge_fold(sources, rate, min(limits.merged_tokens, max(1, share_tokens)))
 
 
-def _order(sources: Sequence[Record], rate: float, merged_tokens: int) -> FoldOrder:
+def merge_for_room(
+    standing: Standing,
+    excess_tokens: int,
+    *,
+    merged_tokens: int,
+    sizes: Mapping[str, int] | None = None,
+) -> FoldOrder | None:
+    """Returns the merge that makes so much room and says the most; None if none does.
+
+    Two records or more of one level first, the lowest level and the oldest records before the others; then all
+    levels together. So a turn is re-summarised a few times at most, however small the window is.
+
+    Args:
+        standing: How the session stands.
+        excess_tokens: By how much the input is too large.
+        merged_tokens: The most that a merged record may be.
+        sizes: What the records take in the input, by their ids, where that isn't what they take by themselves.
+    """
+    for group in _groups(standing):
+        for count in range(2, len(group) + 1):
+            sources = group[:count]
+            tokens = sum((sizes or {}).get(record.id, record.summary_tokens) for record in sources)
+            size = min(merged_tokens, tokens // 2)
+            if tokens - size >= excess_tokens:
+                return merge_fold(sources, standing.rate, size)
+    return None
+
+
+def unbroken(in_force: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
+    """Splits the records where a message that none of them covers lies between two."""
+    positions = [entry.position for entry in raw]
+    stretches: list[list[Record]] = []
+    for record in in_force:
+        last = stretches[-1][-1] if stretches else None
+        if last is None or any(last.to_position < position < record.from_position for position in positions):
+            stretches.append([])
+        stretches[-1].append(record)
+    return stretches
+
+
+def raw_stretches(standing: Standing) -> list[list[ArchivedMessage]]:
+    """Splits the raw messages of complete turns where a record in force lies between two; none is empty."""
+    begins = [record.from_position for record in standing.in_force]
+    stretches: list[list[ArchivedMessage]] = []
+    for entry in standing.complete_raw:
+        last = stretches[-1][-1] if stretches else None
+        if last is None or any(last.position < begin < entry.position for begin in begins):
+            stretches.append([])
+        stretches[-1].append(entry)
+    return stretches
+
+
+def _runs(in_force: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
+    """Returns the runs of records of one level, the lowest level first, of one level the oldest."""
+    stretches = unbroken(in_force, raw)
+    runs = [list(run) for stretch in stretches for _, run in groupby(stretch, key=lambda record: record.level)]
+    return sorted(runs, key=lambda run: run[0].level)
+
+
+def _groups(standing: Standing) -> Iterator[Sequence[Record]]:
+    for old in (standing.in_force[:-1], standing.in_force):
+        yield from _runs(old, standing.raw)
+        yield from unbroken(old, standing.raw)
+
+
+def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int) -> FoldOrder:
+    """Returns the fold of these records, which follow each other, into one of the next level.
+
+    Args:
+        sources: The records, oldest first.
+        rate: The compression rate in force now.
+        max_tokens: Hard bound on the result.
+    """
     texts = [label_of(record.turns) + record.summary for record in sources]
     chars = sum(len(text) for text in texts)
     tokens = sum(record.summary_tokens for record in sources)
-    max_tokens = min(merged_tokens, max(1, int(tokens * _MERGED_SHARE)))
     return FoldOrder(
         kind="merge",
-        level=sources[0].level + 1,
-        turns=tuple(turn for record in sources for turn in record.turns),
+        level=max(record.level for record in sources) + 1,
+        turns=tuple(dict.fromkeys(turn for record in sources for turn in record.turns)),
         from_position=sources[0].from_position,
         to_position=sources[-1].to_position,
         messages=tuple(HumanMessage(text) for text in texts),

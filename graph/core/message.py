@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import Final
 
 from graph.error import InputError
 
 _TITLE_CHARS: Final = 40
+_UNSEEN_CATEGORIES: Final = {"Zs", "Zl", "Zp", "Cc", "Cf"}
+# Letters and signs that show nothing all the same: Hangul fillers, the blank braille cell, joiners and selectors.
+_UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def check_text(text: str, *, max_chars: int) -> None:
     """Refuses a text that can't be a message.
 
     Raises:
-        InputError: `empty` (nothing but white space), `too_long` (over `max_chars`), or `not_text` (it has half a
-            character, a lone surrogate, that no file or endpoint could take).
+        InputError: `empty` (nothing that can be seen) or `too_long` (over `max_chars`).
     """
-    if not text.strip():
+    if not has_visible(text):
         raise InputError("empty")
     if len(text) > max_chars:
         raise InputError("too_long", f"{len(text)} > {max_chars}")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError("not_text") from None
+
+
+def has_visible(text: str) -> bool:
+    """Whether anything of the text can be seen: a zero-width space can't, though `str.strip` keeps it."""
+    return any(unicodedata.category(sign) not in _UNSEEN_CATEGORIES and not _UNSEEN.match(sign) for sign in text)
 
 
 def title_of(text: str) -> str:
-    """Returns the first words of a text as a title: its first line that isn't blank, at most 40 characters."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    """Returns the first words of a text as a title: its first line that shows anything, at most 40 characters."""
+    line = next((line.strip() for line in text.splitlines() if has_visible(line)), "")
     line = " ".join(line.lstrip("#>*- `").split()) or line
     return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1].rstrip() + "…"

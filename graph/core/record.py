@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 RecordKind = Literal["interval", "merge", "verbatim", "rolling", "compaction"]
 RecordStatus = Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
-RecordOutcome = Literal["compressed", "shortened", "inflated", "empty", "failed"]
+RecordOutcome = Literal["compressed", "shortened", "picked", "inflated", "empty", "failed"]
 
 
 @dataclass(frozen=True)

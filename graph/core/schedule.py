@@ -79,4 +79,4 @@ def source_key(order: FoldOrder, *, model: str, prompt_version: str) -> str:
         source = [[source_id, text_of(m)] for source_id, m in zip(order.source_ids, order.messages, strict=True)]
         source.append([f"{order.rate:.2f}", str(order.target_chars)])
     text = json.dumps([order.kind, order.style, list(order.sources), source, model, prompt_version])
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -25,6 +25,11 @@ def is_final_answer(message: AnyMessage) -> bool:
     return isinstance(message, AIMessage) and not message.tool_calls
 
 
+def is_cut(message: AnyMessage) -> bool:
+    """Whether the model stopped at its limit of length before it had said all."""
+    return isinstance(message, AIMessage) and message.response_metadata.get("finish_reason") == "length"
+
+
 def split_turns(messages: Iterable[AnyMessage]) -> list[list[AnyMessage]]:
     """Splits messages into turns, oldest first; the last one may be open.
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
-from graph.error import ModelError
+from pydantic import SecretStr
 
+from graph.error import BadResponseError, TurnfoldError
+
+_LOG = logging.getLogger(__name__)
 _FRESH_SECONDS: Final = 300.0
 _FAILED_FRESH_SECONDS: Final = 30.0
+_FIRST_WAIT_SECONDS: Final = 1.0
 _WINDOW_FIELDS: Final = (
     "loaded_context_length",
     "max_model_len",
@@ -23,26 +29,19 @@ _WINDOW_FIELDS: Final = (
 _NO_CHAT: Final = re.compile(
     r"embed|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|rerank|sora|babbage|davinci", re.IGNORECASE
 )
-_WINDOWS: Final = (
-    ("gpt-5", 400_000),
-    ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-oss", 131_072),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4", 200_000),
-    ("claude", 200_000),
-    ("gemini", 1_000_000),
-    ("llama3", 128_000),
-    ("llama-3", 128_000),
-    ("deepseek", 64_000),
-    ("mistral", 32_768),
-    ("qwen", 32_768),
-)
 UNKNOWN_WINDOW_TOKENS: Final = 8_192
+_FINE_TUNED: Final = re.compile(r"^ft:([^:]+):.*")
+_EDITION: Final = re.compile(r"-(?:\d{4}-\d\d-\d\d|\d{4}|latest)$")
 
 Fetch = Callable[[], Iterable[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class _Fetching:
+    """A fetch under way; `began_at` is of the monotonic clock."""
+
+    is_over: threading.Event = field(default_factory=threading.Event)
+    began_at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True)
@@ -56,47 +55,93 @@ class CatalogEntry:
 class Catalog:
     """The endpoint's models, fetched at first use and kept for five minutes (half a minute if that failed).
 
+    A thread of its own fetches them, one at a time. Nobody waits for a renewal: what is known serves meanwhile.
+
     Args:
-        fetch: Gets the entries of the endpoint's list; may raise ModelError.
+        fetch: Gets the entries of the endpoint's list, or gives up in time; may raise a TurnfoldError.
         clock: Seconds that never go back.
+        first_wait_seconds: How long the very first list is waited for by those who can do without it.
     """
 
-    def __init__(self, fetch: Fetch, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        fetch: Fetch,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        first_wait_seconds: float = _FIRST_WAIT_SECONDS,
+    ) -> None:
         self._fetch = fetch
+        self._first_wait_seconds = first_wait_seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: tuple[CatalogEntry, ...] = ()
-        self._error: ModelError | None = None
+        self._error: TurnfoldError | None = None
         self._expires_at = float("-inf")
+        self._fetching: _Fetching | None = None
+        self._was_fetched = False
 
     def entries(self) -> tuple[CatalogEntry, ...]:
-        """Returns the chat models in the order of the endpoint.
+        """Returns the chat models in the order of the endpoint; waits for the list only while none is known.
 
         Raises:
             ModelError: The endpoint can't be asked, and never could.
         """
+        fetching = self._renew_if_old()
+        if fetching is not None and not self._entries:
+            fetching.is_over.wait()
         with self._lock:
-            if self._clock() >= self._expires_at:
-                self._renew()
             if self._error is not None and not self._entries:
                 raise type(self._error)(self._error.detail)
             return self._entries
 
-    def _renew(self) -> None:
+    def known(self) -> tuple[CatalogEntry, ...]:
+        """Returns the chat models that are known now; the very first list of all is given a second to come."""
+        fetching = self._renew_if_old()
+        if fetching is not None and not self._was_fetched:
+            fetching.is_over.wait(max(0.0, fetching.began_at + self._first_wait_seconds - time.monotonic()))
+        return self._entries
+
+    def _renew_if_old(self) -> _Fetching | None:
+        """Begins a fetch if what is known is old, and returns the one that is under way, if any."""
+        with self._lock:
+            if self._fetching is None and self._clock() >= self._expires_at:
+                self._fetching = _Fetching()
+                threading.Thread(target=self._renew, args=(self._fetching,), name="model-list", daemon=True).start()
+            return self._fetching
+
+    def _renew(self, fetching: _Fetching) -> None:
+        entries, error = self._entries, None
         try:
-            found = (entry for item in self._fetch() if (entry := _to_entry(item)) is not None)
-            self._entries = tuple(found)
-            self._error = None
-        except ModelError as error:
-            self._error = error
-        fresh_seconds = _FRESH_SECONDS if self._error is None else _FAILED_FRESH_SECONDS
-        self._expires_at = self._clock() + fresh_seconds
+            entries = tuple(entry for item in self._fetch() if (entry := _to_entry(item)) is not None)
+        except TurnfoldError as known_error:
+            error = known_error
+        except Exception:  # noqa: BLE001 - the edge of a thread: those who wait must be told
+            _LOG.exception("the list of models could not be read")
+            error = BadResponseError()
+        with self._lock:
+            self._entries, self._error = entries, error
+            self._expires_at = self._clock() + (_FRESH_SECONDS if error is None else _FAILED_FRESH_SECONDS)
+            self._fetching = None
+            self._was_fetched = True
+        fetching.is_over.set()
 
 
 def guess_window_tokens(name: str) -> int:
-    """Returns the context window of a model by its name's beginning; 8,192 for a name that we don't know."""
-    known = name.rsplit("/", 1)[-1].lower()
-    return next((tokens for prefix, tokens in _WINDOWS if known.startswith(prefix)), UNKNOWN_WINDOW_TOKENS)
+    """Returns how much a model can read by LangChain's profile of its name; 8,192 for a name that has none.
+
+    A provider before the name, the date of an edition and a fine-tuning don't count.
+    """
+    plain = _FINE_TUNED.sub(r"\1", name.rsplit("/", 1)[-1].lower()).removeprefix("chat")
+    return _profile_tokens(plain) or _profile_tokens(_EDITION.sub("", plain)) or UNKNOWN_WINDOW_TOKENS
+
+
+@lru_cache(maxsize=256)
+def _profile_tokens(name: str) -> int | None:
+    from langchain_openai import ChatOpenAI  # noqa: PLC0415  # slow to import, and offline never needs it
+
+    # Made for its profile alone: it's asked nothing, and what it would read from the environment is given.
+    model = ChatOpenAI(model=name, api_key=SecretStr("none"), base_url="http://127.0.0.1", openai_proxy=None)
+    return (model.profile or {}).get("max_input_tokens") or None
 
 
 def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:

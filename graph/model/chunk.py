@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from secrets import token_urlsafe
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, InvalidToolCall, ToolCall, ToolCallChunk
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
+from graph.core.plain import plain_text, plain_value
 from graph.core.turn import text_of
 from graph.error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError
 
@@ -67,7 +69,7 @@ class AnswerBuilder:
         if not isinstance(chunk, AIMessage):
             msg = f"the stream brought a {chunk.type} message"
             raise BadResponseError(msg)
-        text = _without_surrogates(text_of(chunk))
+        text = plain_text(text_of(chunk))
         self._pieces.append(text)
         self._has_chunk = True
         if isinstance(chunk, AIMessageChunk):
@@ -126,7 +128,7 @@ class AnswerBuilder:
         metadata = {"model_name": self._model_name, "finish_reason": self._finish_reason}
         message = AIMessage(
             content=text,
-            id=f"ai-{uuid4().hex}",
+            id=f"ai-{token_urlsafe(9)}",
             tool_calls=valid,
             invalid_tool_calls=invalid,
             response_metadata={name: value for name, value in metadata.items() if value is not None},
@@ -172,17 +174,14 @@ def _split_calls(calls: list[_Call]) -> tuple[list[ToolCall], list[InvalidToolCa
     invalid: list[InvalidToolCall] = []
     seen: set[str] = set()
     for call in calls:
-        call_id = call.id if call.id and call.id not in seen else f"call-{uuid4().hex}"
+        name, given_id = plain_text(call.name), plain_text(call.id or "")
+        call_id = given_id if given_id and given_id not in seen else f"call-{uuid4().hex}"
         seen.add(call_id)
         arguments = _parse(call.arguments)
-        if call.name and arguments is not None:
-            valid.append(tool_call(name=call.name, args=arguments, id=call_id))
+        if name and arguments is not None:
+            valid.append(tool_call(name=name, args=plain_value(arguments), id=call_id))
         else:
-            reason = "the arguments are no JSON object" if call.name else "the call names no tool"
-            invalid.append(invalid_tool_call(name=call.name or None, args=call.arguments, id=call_id, error=reason))
+            reason = "the arguments are no JSON object" if name else "the call names no tool"
+            raw = plain_text(call.arguments)
+            invalid.append(invalid_tool_call(name=name or None, args=raw, id=call_id, error=reason))
     return valid, invalid
-
-
-def _without_surrogates(text: str) -> str:
-    """Returns the text with lone surrogates replaced: JSON may carry them, a database or a page can't."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ _OPENAI_URL: Final = "https://api.openai.com/v1"
 _OPENAI_DEFAULT: Final = "gpt-4o-mini"
 _NO_KEY: Final = "not-needed"
 _LIST_SECONDS: Final = 5.0
+_ListEntries = Callable[[], Sequence[CatalogEntry]]
 
 
 class ChatModels:
@@ -44,9 +45,9 @@ class ChatModels:
 
     @property
     def default_name(self) -> str:
-        """The model of a new session; "" while it depends on the endpoint's list and that can't be had."""
+        """The model of a new session; "" while it depends on the endpoint's list and that isn't known."""
         try:
-            return self.resolve("")
+            return self._resolve("", self._known_entries)
         except ModelError:
             return ""
 
@@ -58,6 +59,9 @@ class ChatModels:
         Raises:
             ModelError: The default depends on the endpoint's list, and that can't be had.
         """
+        return self._resolve(name, self._catalog.entries)
+
+    def _resolve(self, name: str, list_entries: _ListEntries) -> str:
         settings = self._settings
         if settings.is_offline:
             return OFFLINE_NAME
@@ -65,7 +69,7 @@ class ChatModels:
             return name
         if settings.chat_model is not None:
             return settings.chat_model
-        return self._choose_default()
+        return self._choose_default(list_entries)
 
     def chat(self, name: str) -> BaseChatModel:
         """Returns the chat model for a session's model name; the same one each time.
@@ -104,7 +108,7 @@ class ChatModels:
         """Returns the models to choose from: the configured ones first, then those that the endpoint lists."""
         if self._settings.is_offline:
             return (ModelOption(OFFLINE_NAME, is_offline=True),)
-        listed = [entry.name for entry in self._entries_or_none()]
+        listed = [entry.name for entry in self._known_entries()]
         names = dict.fromkeys(name for name in (self.default_name, *sorted(listed)) if name)
         return tuple(ModelOption(name, is_offline=False) for name in names)
 
@@ -115,9 +119,17 @@ class ChatModels:
         if self._settings.is_offline:
             return UNKNOWN_WINDOW_TOKENS
         # OpenAI's own list says nothing of windows: no need to wait for it.
-        entries = self._entries_or_none() if self._settings.openai_base_url else ()
+        entries = self._known_entries() if self._settings.openai_base_url else ()
         listed = next((entry.window_tokens for entry in entries if entry.name == name), None)
         return listed or guess_window_tokens(name)
+
+    def input_tokens(self, name: str) -> int:
+        """Returns how large a whole input for a session's model name may be: the guard's share of its window."""
+        try:
+            resolved = self.resolve(name)
+        except ModelError:
+            resolved = name
+        return int(self.window_tokens(resolved) * self._settings.guard_share)
 
     def is_offline(self, name: str) -> bool:  # noqa: ARG002  # asked for a model, answered alike for all of a server
         """Whether sessions of this model are answered by the embedded model."""
@@ -129,13 +141,13 @@ class ChatModels:
         if self._connections is not None:
             self.caller.run(self._connections.aclose, deadline_seconds=_LIST_SECONDS)
 
-    def _choose_default(self) -> str:
+    def _choose_default(self, list_entries: _ListEntries) -> str:
         """Returns OpenAI's usual model where it is likely there, else the first that the endpoint lists."""
         has_key = self._settings.openai_api_key is not None
         if has_key and self._settings.openai_base_url is None:
             return _OPENAI_DEFAULT
         try:
-            listed = [entry.name for entry in self._catalog.entries()]
+            listed = [entry.name for entry in list_entries()]
         except ModelError:
             if has_key:
                 return _OPENAI_DEFAULT
@@ -144,11 +156,11 @@ class ChatModels:
             raise ModelMissingError
         return _OPENAI_DEFAULT if has_key and _OPENAI_DEFAULT in listed else listed[0]
 
-    def _entries_or_none(self) -> tuple[CatalogEntry, ...]:
-        try:
-            return self._catalog.entries()
-        except ModelError:
-            return ()
+    def _known_entries(self) -> tuple[CatalogEntry, ...]:
+        """Returns the endpoint's models as far as they're known; no page and no turn waits for a list that hangs."""
+        import openai  # noqa: F401, PLC0415  # slow to import: the time that the first list has doesn't go for it
+
+        return self._catalog.known()
 
     def _list_models(self) -> list[Mapping[str, Any]]:
         from openai import AsyncOpenAI  # noqa: PLC0415  # slow to import, and the offline model never needs it

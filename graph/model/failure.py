@@ -22,6 +22,7 @@ from graph.error import (
     QuotaError,
     RateLimitError,
     RefusedError,
+    ToolChoiceError,
     UnreachableError,
 )
 
@@ -46,6 +47,7 @@ _CONTEXT_LENGTH: Final = re.compile(
 _QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit|insufficient.balance", re.IGNORECASE)
 _REFUSAL: Final = re.compile(r"content_filter|content_policy_violation|responsible.?ai.?policy", re.IGNORECASE)
 _MISSING: Final = re.compile(r"model_not_found|model .{1,100}(?:does not exist|not found)", re.IGNORECASE)
+_TOOL_CHOICE: Final = re.compile(r"tool.?choice", re.IGNORECASE)
 _BUSY_STATUS: Final = frozenset({408, 409, 425})
 
 
@@ -107,6 +109,8 @@ def _from_status(status: int, words: str, detail: str, retry_after_seconds: floa
         kind = RefusedError
     elif status == 400 and _MISSING.search(words):  # noqa: PLR2004  # HTTP's own number
         kind = ModelMissingError
+    elif status in (400, 422) and _TOOL_CHOICE.search(words):
+        kind = ToolChoiceError
     elif status in _BUSY_STATUS or status >= 500:  # noqa: PLR2004  # HTTP's own number
         kind = ProviderError
     else:

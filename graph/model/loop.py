@@ -117,6 +117,10 @@ async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> N
     try:
         async for chunk in model.astream(messages, config={"callbacks": []}):
             put(chunk)
+    except (SystemExit, KeyboardInterrupt) as error:
+        # Left alone, it would end the loop, and with it every other call and all that are to come.
+        msg = f"a model raised {type(error).__name__}"
+        raise RuntimeError(msg) from error
     finally:
         _release(sys.exception())
         put(None)

@@ -42,11 +42,11 @@ class OfflineChat(BaseChatModel):
         self,
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
         *,
-        tool_choice: str | None = None,  # noqa: ARG002  # the base class's signature; this model chooses by itself
+        tool_choice: str | None = None,
         **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Returns the model with these tools; it only ever calls `get_current_time`."""
-        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+        """Returns the model with these tools; it only ever calls `get_current_time`, and none if told `none`."""
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs)
 
     def _generate(
         self,
@@ -81,6 +81,9 @@ class OfflineChat(BaseChatModel):
 
 
 def _names(kwargs: dict[str, Any]) -> frozenset[str]:
+    """Returns the names of the tools that may be called."""
+    if kwargs.get("tool_choice") == "none":
+        return frozenset()
     return frozenset(tool["function"]["name"] for tool in kwargs.get("tools", ()))
 
 

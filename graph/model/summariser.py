@@ -6,11 +6,11 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
+from graph.core.adopt import SummaryDraft, until_last_sentence
 from graph.core.extract import extract_summary
 from graph.core.language import user_language
 from graph.core.standing import PromptStyle
@@ -19,9 +19,12 @@ from graph.core.turn import text_of
 from graph.model.call import ChatRunnable, ModelCaller
 from prompt.summary import compaction_generator, merge_generator, rolling_generator, summary_generator
 
+__all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
+
 _SOURCE_SHARE: Final = 0.75
 _PROMPT_TOKENS: Final = 1_000
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
+_END_TAG: Final = "</summary>"
 _GENERATORS: Final = (summary_generator, merge_generator, rolling_generator, compaction_generator)
 PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, str | None], str]]] = {
     "plain": summary_generator.get_prompt,
@@ -29,22 +32,6 @@ PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, st
     "rolling": rolling_generator.get_prompt,
     "structured": compaction_generator.get_prompt,
 }
-
-
-@dataclass(frozen=True)
-class SummaryDraft:
-    """A summary as it was made, not yet adopted.
-
-    Attributes:
-        input_tokens: Tokens read to make it, over all calls.
-        output_tokens: Tokens written.
-        is_usage: Whether the provider reported both (else they're our estimate).
-    """
-
-    text: str
-    input_tokens: int
-    output_tokens: int
-    is_usage: bool
 
 
 class Summariser(Protocol):
@@ -66,6 +53,7 @@ class Summariser(Protocol):
         feedback: str = "",
         style: PromptStyle = "plain",
         answer_tokens: int | None = None,
+        may_retry: bool = False,
         stop: threading.Event,
         deadline_seconds: float,
     ) -> SummaryDraft:
@@ -77,6 +65,7 @@ class Summariser(Protocol):
             feedback: What was wrong with the draft before, "" at the first try.
             style: Which prompt asks for it.
             answer_tokens: How many tokens may be written; None leaves it to the model.
+            may_retry: Whether a call that fails in passing is made again.
             stop: When set, the making ends at once.
             deadline_seconds: For the whole making.
 
@@ -100,6 +89,7 @@ class ExtractiveSummariser:
         feedback: str = "",  # noqa: ARG002  # the same source gives the same sentences, whatever was wrong with them
         style: PromptStyle = "plain",  # noqa: ARG002  # sentences are picked alike from messages and from summaries
         answer_tokens: int | None = None,  # noqa: ARG002  # the target bounds the length
+        may_retry: bool = False,  # noqa: ARG002  # nothing is called
         stop: threading.Event,  # noqa: ARG002  # done in milliseconds
         deadline_seconds: float,  # noqa: ARG002  # done in milliseconds
     ) -> SummaryDraft:
@@ -114,7 +104,7 @@ class ModelSummariser:
         model: The chat model.
         caller: Makes the calls.
         name: The model's name.
-        attempts: How often one call is made at most.
+        attempts: How often one call is made at most, where it may be made again.
         window_tokens: The model's context window; a larger source is condensed in parts, which are joined.
     """
 
@@ -137,6 +127,7 @@ class ModelSummariser:
         feedback: str = "",
         style: PromptStyle = "plain",
         answer_tokens: int | None = None,
+        may_retry: bool = False,
         stop: threading.Event,
         deadline_seconds: float,
     ) -> SummaryDraft:
@@ -145,25 +136,29 @@ class ModelSummariser:
         language = user_language(messages)
         parts = list(_split(messages, self._source_tokens))
         sizes = [sum_tokens(part) for part in parts]
+        attempts = self._attempts if may_retry else 1
+        asked_chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
         drafts = []
         for part, size in zip(parts, sizes, strict=True):
             share = size / sum(sizes) if sum(sizes) else 1.0
-            prompt = PROMPTS[style](part, max(1, int(target_chars * share)), feedback, language)
+            prompt = PROMPTS[style](part, max(1, int(asked_chars * share)), feedback, language)
             request: list[BaseMessage] = [HumanMessage(prompt)]
             if style == "structured":
                 request.insert(0, SystemMessage(compaction_generator.SYSTEM_LINE))
-            drafts.append(self._ask(request, answer_tokens, stop, max(0.0, ends_at - time.monotonic())))
+            drafts.append(self._ask(request, answer_tokens, attempts, stop, max(0.0, ends_at - time.monotonic())))
         return SummaryDraft(
             "\n".join(draft.text for draft in drafts),
             sum(draft.input_tokens for draft in drafts),
             sum(draft.output_tokens for draft in drafts),
             is_usage=all(draft.is_usage for draft in drafts),
+            is_cut=any(draft.is_cut for draft in drafts),
         )
 
     def _ask(
         self,
         request: Sequence[BaseMessage],
         answer_tokens: int | None,
+        attempts: int,
         stop: threading.Event,
         deadline_seconds: float,
     ) -> SummaryDraft:
@@ -172,13 +167,16 @@ class ModelSummariser:
             request,
             stop=stop,
             deadline_seconds=deadline_seconds,
-            attempts=self._attempts,
+            attempts=attempts,
         )
-        text = text_of(answer.message)
+        said = text_of(answer.message)
+        is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
+        text = until_last_sentence(inside_tags(said)) if is_cut else inside_tags(said)
         if answer.usage is None:
             asked = sum(estimate_tokens(message.text) for message in request)
-            return SummaryDraft(inside_tags(text), asked, estimate_tokens(text), is_usage=False)
-        return SummaryDraft(inside_tags(text), answer.usage.input_tokens, answer.usage.output_tokens, is_usage=True)
+            return SummaryDraft(text, asked, estimate_tokens(said), is_usage=False, is_cut=is_cut)
+        usage = answer.usage
+        return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
 
 
 def inside_tags(text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
@@ -22,6 +24,26 @@ from graph.store.opening import Stores
 from graph.tool.registry import ToolContext
 
 
+class WaitBudget:
+    """How long a turn has waited for folds so far; all of its waits together keep to one limit."""
+
+    def __init__(self) -> None:
+        self._spent_seconds = 0.0
+
+    def rest_seconds(self, limit_seconds: float) -> float:
+        """Returns how long the turn may still wait."""
+        return max(0.0, limit_seconds - self._spent_seconds)
+
+    @contextmanager
+    def spend(self) -> Iterator[None]:
+        """Counts the time within as waited."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent_seconds += time.monotonic() - began
+
+
 @dataclass(frozen=True)
 class TurnContext:
     """One attempt of one turn.
@@ -31,6 +53,7 @@ class TurnContext:
         stop: Set when the user presses Stop or the server shuts down.
         time_zone: IANA name of the user's zone, "" for UTC.
         history_tokens: Our estimate for all live messages of the turns before this one.
+        fold_wait: What the waits of summary_node and guard are counted on.
     """
 
     hold: Hold
@@ -41,8 +64,8 @@ class TurnContext:
     strategy: Strategy
     stop: threading.Event
     time_zone: str
-    language: Literal["ko", "en"]
     history_tokens: int
+    fold_wait: WaitBudget = field(default_factory=WaitBudget)
 
 
 class Node(Protocol):

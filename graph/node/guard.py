@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 
-from graph.core.assembly import ModelInput
-from graph.core.guard import cut_results, guard_order, shorten_verbatim, without_oldest_turn
-from graph.core.record import HistoryEntry
+from graph.core import fit as core
+from graph.core.fit import Build, Fit, Fitting
+from graph.core.standing import FoldOrder, Standing
 from graph.event import Folded, FoldWaiting
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.summary import state_update
@@ -20,83 +19,74 @@ from graph.node.working import working_messages
 from graph.state import ChatState
 
 _LOG = logging.getLogger(__name__)
-Build = Callable[[Sequence[HistoryEntry], Sequence[AnyMessage]], ModelInput]
 
 
 @dataclass(frozen=True)
-class Fit:
-    """What an input is built from, the input, and the update of the state if something was folded for it."""
+class FittedInput(Fit):
+    """An input, and the update of the state if something was folded for it."""
 
-    history: Sequence[HistoryEntry]
-    messages: Sequence[AnyMessage]
-    model_input: ModelInput
-    update: dict[str, Any]
+    update: dict[str, Any] = field(default_factory=dict)
 
 
-def begin_fit(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build) -> Fit:
+def begin_fit(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build) -> FittedInput:
     """Builds the input as the strategy wants it, whatever its size."""
     history, messages = state["summary_history"], working_messages(deps, runtime, state)
-    return Fit(history, messages, build(history, messages), {})
+    return FittedInput(history, messages, build(history, messages))
 
 
 def fit_input(
-    deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build, fit: Fit, *, limit_tokens: int
-) -> Fit:
-    """Makes an input smaller while it would reach the limit.
-
-    In this order: word-for-word records go short for this call; everything before the open turn is folded into one
-    record (a strategy that sends no records drops its oldest turns instead); tool results are cut, with a note.
-    """
+    deps: NodeDeps,
+    runtime: Runtime[TurnContext],
+    state: ChatState,
+    build: Build,
+    fit: FittedInput,
+    *,
+    limit_tokens: int,
+) -> FittedInput:
+    """Makes an input smaller if it would reach the limit, see `core.fit.Fitting`."""
     # A correction is at most 2: far below the limit there's no need to read it.
     if fit.model_input.sent_tokens * 2 < limit_tokens:
         return fit
-    correction = deps.stores.calls.correction(state["session_id"])
+    allowed_tokens = math.ceil(limit_tokens / deps.stores.calls.correction(state["session_id"])) - 1
+    if fit.model_input.sent_tokens <= allowed_tokens:
+        return fit
+    fitting = Fitting(build, allowed_tokens=allowed_tokens, merged_tokens=deps.settings.merged_tokens)
+    if not runtime.context.strategy.sends_records:
+        fitted = fitting.by_leaving_out(fit)
+        return FittedInput(fitted.history, fitted.messages, fitted.model_input, fit.update)
+    updates = [fit.update]
 
-    def is_over(built: ModelInput) -> bool:
-        return built.sent_tokens * correction >= limit_tokens
+    def fold(order: FoldOrder) -> core.Folded | None:
+        standing = _fold(deps, runtime, state, order)
+        if standing is None:
+            return None
+        updates.append(state_update(standing, state))
+        raw_ids = {str(entry.message.id) for entry in standing.raw}
+        history = updates[-1].get("summary_history", state["summary_history"])
+        return core.Folded(standing, history, [m for m in fit.messages if str(m.id) in raw_ids])
 
-    history, messages, model_input, update = fit.history, list(fit.messages), fit.model_input, fit.update
-    if is_over(model_input):
-        model_input = build(shorten_verbatim(history), messages)
-    if is_over(model_input) and runtime.context.strategy.sends_records:
-        folded = _fold_further(deps, runtime, state, int(limit_tokens / correction))
-        if folded:
-            update, history = folded, folded["summary_history"]
-            gone = {message.id for message in update["messages"]}
-            messages = [message for message in messages if message.id not in gone]
-            model_input = build(history, messages)
-    while is_over(model_input) and not runtime.context.strategy.sends_records:
-        fewer = without_oldest_turn(messages)
-        if fewer is None:
-            break
-        messages = fewer
-        model_input = build(history, messages)
-    if is_over(model_input):
-        excess = model_input.sent_tokens - int(limit_tokens / correction)
-        model_input = build(shorten_verbatim(history), cut_results(messages, excess))
-    return Fit(history, messages, model_input, update)
+    fitted = fitting.by_folding(fit, _standing(deps, runtime, state), fold)
+    return FittedInput(fitted.history, fitted.messages, fitted.model_input, updates[-1])
 
 
-def _fold_further(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, limit_tokens: int) -> dict[str, Any]:
-    """Folds all that comes before the open turn into one record; {} if it can't be smaller."""
+def _standing(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> Standing:
+    complete_turns, rate = runtime.context.turn - 1, state["compression_rate"]
+    return deps.summariser.standing(state["session_id"], complete_turns=complete_turns, rate=rate)
+
+
+def _fold(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, order: FoldOrder) -> Standing | None:
+    """Makes a fold, brings it into force and returns how the session stands then; None if it couldn't be made."""
     turn, session_id = runtime.context, state["session_id"]
-    complete_turns, rate = turn.turn - 1, state["compression_rate"]
-    standing = deps.summariser.standing(session_id, complete_turns=complete_turns, rate=rate)
-    order = guard_order(standing, limit_tokens)
-    if order is None:
-        return {}
-    runtime.stream_writer(FoldWaiting(order.turns))
-    record = deps.summariser.make_now(
-        session_id,
-        order,
-        owner=turn.owner,
-        model=turn.model,
-        stop=turn.stop,
-        wait_seconds=deps.settings.fold_wait_seconds,
-    )
-    if record is None:
-        return {}
-    deps.stores.records.adopt(turn.hold, record.id)
+    may_wait = deps.summariser.may_wait(session_id)
+    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds) if may_wait else 0.0
+    if seconds:
+        runtime.stream_writer(FoldWaiting(order.turns))
+    with turn.fold_wait.spend():
+        record = deps.summariser.make_now(
+            session_id, order, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
+        )
+    if record is None or not deps.stores.records.adopt(turn.hold, record.id):
+        return None
     runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
-    _LOG.info("guard folded session=%s turns 1-%d", session_id, record.turns[-1])
-    return state_update(deps.summariser.standing(session_id, complete_turns=complete_turns, rate=rate), state)
+    _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
+    return _standing(deps, runtime, state)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -18,15 +19,18 @@ from langgraph.runtime import Runtime
 
 from graph.core.assembly import ModelInput
 from graph.core.closing import MARK
+from graph.core.fit import Build
 from graph.core.record import HistoryEntry
 from graph.core.token import estimate_tokens, measure, sum_tokens
 from graph.core.turn import extract_current_turn
-from graph.error import ContextLengthError, StoreError, ToolRoundsError, TurnfoldError
+from graph.error import ContextLengthError, StoreError, TurnfoldError
 from graph.event import AnswerRestarted, TokenDelta
 from graph.model.call import ChatRunnable
 from graph.model.chunk import Answer, Usage
 from graph.node.context import Node, NodeDeps, TurnContext
-from graph.node.guard import Build, begin_fit, fit_input
+from graph.node.guard import begin_fit, fit_input
+from graph.node.side_call import keep_side_call
+from graph.node.tool_choice import ToolChoice
 from graph.state import ChatState
 from graph.store.call import ModelCall
 from graph.tool.registry import ToolContext
@@ -37,21 +41,27 @@ _SHORTER_SHARE: Final = 0.6
 
 def make_llm_node(deps: NodeDeps) -> Node:
     """Returns `llm_node`: builds the model input, streams one answer, and archives it before state has it."""
+    tool_choice = ToolChoice()
 
     def llm_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         turn = runtime.context
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
-        tools = [] if state["is_casual"] or is_last_round else deps.tools(tool_context(deps, turn))
+        tools = deps.tools(tool_context(deps, turn))
+        may_call = bool(tools) and not (state["is_casual"] or is_last_round)
         schema = tool_schema(tools)
         note = TOOL_ROUNDS_NOTE if is_last_round else ""
 
         def build(history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
             return turn.strategy.assemble(deps.system, history, messages, tool_schema=schema, note=note)
 
-        model = _bound(deps.models.chat(turn.model), tools)
-        answer, update = _answer(deps, runtime, model, build, state)
-        message = _without_calls(answer.message) if not tools else _runnable_calls(answer.message)
-        message = _with_ids_of_its_own(message, state["messages"])
+        def ask(model_input: ModelInput) -> Answer:
+            model, call = deps.models.chat(turn.model), partial(_call, deps, runtime, state)
+            if may_call:
+                return call(model.bind_tools(tools), model_input)
+            return tool_choice.answer_without_calls(deps.models.resolve(turn.model), model, tools, model_input, call)
+
+        answer, update = _answer(deps, runtime, ask, build, state)
+        message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
         deps.stores.archive.append(
             turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message], measure=measure
         )
@@ -61,18 +71,21 @@ def make_llm_node(deps: NodeDeps) -> Node:
 
 
 def _answer(
-    deps: NodeDeps, runtime: Runtime[TurnContext], model: ChatRunnable, build: Build, state: ChatState
+    deps: NodeDeps,
+    runtime: Runtime[TurnContext],
+    ask: Callable[[ModelInput], Answer],
+    build: Build,
+    state: ChatState,
 ) -> tuple[Answer, dict[str, Any]]:
     """Calls the model below the guard's limit; if the provider finds the input too long all the same, folds once more.
 
     Raises:
         ModelError: The call failed.
     """
-    window = deps.models.window_tokens(deps.models.resolve(runtime.context.model))
-    limit = int(window * deps.settings.guard_share)
+    limit = deps.models.input_tokens(runtime.context.model)
     fit = fit_input(deps, runtime, state, build, begin_fit(deps, runtime, state, build), limit_tokens=limit)
     try:
-        return _call(deps, runtime, model, fit.model_input, state), fit.update
+        return ask(fit.model_input), fit.update
     except ContextLengthError:
         sent_tokens = fit.model_input.sent_tokens
         correction = deps.stores.calls.correction(state["session_id"])
@@ -80,7 +93,7 @@ def _answer(
         fit = fit_input(deps, runtime, state, build, fit, limit_tokens=limit)
         if fit.model_input.sent_tokens >= sent_tokens:
             raise
-        return _call(deps, runtime, model, fit.model_input, state), fit.update
+        return ask(fit.model_input), fit.update
 
 
 def tool_context(deps: NodeDeps, turn: TurnContext) -> ToolContext:
@@ -92,6 +105,7 @@ def tool_context(deps: NodeDeps, turn: TurnContext) -> ToolContext:
         time_zone=turn.time_zone,
         clock=deps.clock,
         deadline_seconds=deps.settings.tool_deadline_seconds,
+        keep=partial(keep_side_call, deps, turn),
     )
 
 
@@ -100,16 +114,12 @@ def tool_schema(tools: Sequence[BaseTool]) -> str:
     return json.dumps([convert_to_openai_tool(tool) for tool in tools], ensure_ascii=False) if tools else ""
 
 
-def _bound(model: BaseChatModel, tools: Sequence[BaseTool]) -> ChatRunnable:
-    return model.bind_tools(list(tools)) if tools else model
-
-
 def _call(
     deps: NodeDeps,
     runtime: Runtime[TurnContext],
+    state: ChatState,
     model: ChatRunnable,
     model_input: ModelInput,
-    state: ChatState,
 ) -> Answer:
     """Makes the call and keeps a row of what was sent and what it cost, also when it fails."""
     began = time.monotonic()
@@ -146,11 +156,10 @@ def _call_row(
     seconds: float,
 ) -> ModelCall:
     return ModelCall(
-        id=f"call-{uuid.uuid4().hex}",
+        id=f"call-{secrets.token_urlsafe(9)}",
         session_id=state["session_id"],
         turn=turn.turn,
         attempt=turn.attempt,
-        ordinal=state["tool_rounds"] + 1,
         kind="answer",
         model=turn.model,
         manifest=tuple((item.kind, item.id, item.version, item.tokens) for item in model_input.items),
@@ -175,19 +184,6 @@ def _full_tokens(deps: NodeDeps, turn: TurnContext, model_input: ModelInput, sta
         + sum_tokens(extract_current_turn(state["messages"]))
         + beside
     )
-
-
-def _without_calls(message: AIMessage) -> AIMessage:
-    """Drops tool calls that nobody offered.
-
-    Raises:
-        ToolRoundsError: Nothing else was said.
-    """
-    if not (message.tool_calls or message.invalid_tool_calls):
-        return message
-    if not message.text.strip():
-        raise ToolRoundsError
-    return message.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
 
 
 def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import RemoveMessage
@@ -10,6 +11,7 @@ from langgraph.runtime import Runtime
 
 from graph.core.record import Record, to_entry
 from graph.core.standing import FoldOrder, Standing
+from graph.core.strategy.base import first_turn
 from graph.event import Folded, FoldWaiting
 from graph.node.context import Node, NodeDeps, TurnContext
 from graph.state import ChatState
@@ -19,23 +21,31 @@ def make_summary_node(deps: NodeDeps) -> Node:
     """Returns `summary_node`: adopts ready folds, waits for at most one, and lets folded turns leave the state."""
 
     def summary_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        session_id, turn = state["session_id"], runtime.context
-        standing = deps.summariser.standing(session_id, complete_turns=turn.turn - 1, rate=state["compression_rate"])
+        turn = runtime.context
+        standing = replace(_standing(deps, turn, state), input_tokens=deps.models.input_tokens(turn.model))
         orders = turn.strategy.orders(standing)
         adopted = False
         for order, may_wait in zip(orders, _waits(orders, is_casual=state["is_casual"]), strict=True):
             record = _take(deps, turn, runtime, order, may_wait=may_wait)
-            if record is not None:
-                deps.stores.records.adopt(turn.hold, record.id)
+            if record is not None and deps.stores.records.adopt(turn.hold, record.id):
                 runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
                 adopted = True
             elif order.is_waited:
                 break  # coverage grows from the oldest turn on, without a gap
         if adopted:
-            standing = deps.summariser.standing(session_id, complete_turns=turn.turn - 1, rate=standing.rate)
+            standing = _standing(deps, turn, state)
         return state_update(standing, state)
 
     return summary_node
+
+
+def _standing(deps: NodeDeps, turn: TurnContext, state: ChatState) -> Standing:
+    return deps.summariser.standing(
+        state["session_id"],
+        complete_turns=turn.turn - 1,
+        rate=state["compression_rate"],
+        from_turn=first_turn(turn.strategy, turn.turn),
+    )
 
 
 def _waits(orders: Sequence[FoldOrder], *, is_casual: bool) -> list[bool]:
@@ -55,10 +65,12 @@ def _take(
 ) -> Record | None:
     """Returns the finished record of an order if it's there, or comes while the turn may wait."""
     plan = deps.summariser.plan(turn.hold.session_id, order, owner=turn.owner, model=turn.model)
-    record = deps.summariser.prepared(plan)
-    if record is None and may_wait and not deps.summariser.was_waited_for(plan):
+    record = deps.summariser.ready(plan)
+    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds)
+    if record is None and may_wait and seconds and deps.summariser.should_wait(plan):
         runtime.stream_writer(FoldWaiting(order.turns))
-        record = deps.summariser.wait(plan, deps.settings.fold_wait_seconds, turn.stop)
+        with turn.fold_wait.spend():
+            record = deps.summariser.wait(plan, seconds, turn.stop)
     return record
 
 

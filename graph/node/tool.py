@@ -16,6 +16,7 @@ from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
 from graph.core.closing import MARK
+from graph.core.plain import plain_text
 from graph.core.token import measure
 from graph.error import TurnStoppedSignal
 from graph.event import ToolFinished, ToolStarted
@@ -25,6 +26,8 @@ from graph.state import ChatState
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
+_END_SECONDS: Final = 0.5
+_MAX_THREADS: Final = 16
 
 
 def make_tool_node(deps: NodeDeps) -> Node:
@@ -48,14 +51,14 @@ def make_tool_node(deps: NodeDeps) -> Node:
 def _run_all(
     answer: AIMessage, tools: Mapping[str, BaseTool], runtime: Runtime[TurnContext], deps: NodeDeps
 ) -> list[ToolMessage]:
-    """Runs the calls, each under the tools' deadline.
+    """Runs the calls, sixteen at once at most, all of them under one deadline; the results are in the calls' order.
 
     Raises:
         TurnStoppedSignal: Stop was pressed meanwhile.
     """
     unreadable = set(answer.additional_kwargs.get(MARK, {}).get("unreadable_calls", ()))
     began = time.monotonic()
-    pool = ThreadPoolExecutor(max_workers=max(1, len(answer.tool_calls)), thread_name_prefix="tool")
+    pool = ThreadPoolExecutor(max_workers=_MAX_THREADS, thread_name_prefix="tool")
     try:
         futures: dict[Future[tuple[str, bool]], ToolCall] = {}
         for call in answer.tool_calls:
@@ -69,7 +72,7 @@ def _run_all(
     results = []
     for future, call in futures.items():
         text, is_error = future.result() if future in done else ("Error: the tool took too long. 시간 초과.", True)
-        text = _cut(text, deps.settings.tool_result_chars)
+        text = _cut(plain_text(text), deps.settings.tool_result_chars)
         seconds = done.get(future, time.monotonic()) - began
         runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds))
         results.append(
@@ -94,6 +97,8 @@ def _await(
     open_calls = set(futures)
     while open_calls and time.monotonic() < until:
         if runtime.context.stop.is_set():
+            # A call of a model ends by itself now, and its row is kept under the lease that the turn still has.
+            wait(open_calls, timeout=_END_SECONDS)
             raise TurnStoppedSignal
         finished, open_calls = wait(open_calls, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         done |= dict.fromkeys(finished, time.monotonic())
@@ -111,7 +116,7 @@ def _run_one(call: ToolCall, tools: Mapping[str, BaseTool], is_unreadable: bool)
         result = tool.invoke(call)
     except TurnStoppedSignal:
         return "Error: stopped.", True
-    except Exception as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result
+    except BaseException as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result, an exit or a cancellation too
         _LOG.warning("tool %s failed: %s", call["name"], type(error).__name__)
         return f"Error: {type(error).__name__}: {error}", True
     if isinstance(result, ToolMessage):

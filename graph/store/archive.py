@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langchain_core.messages import AnyMessage, messages_from_dict
-from sqlalchemy import Connection, Select, and_, func, insert, or_, select
+from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
 
+from graph.core.plain import plain_value
 from graph.core.record import ArchivedMessage
 from graph.error import InternalError, NotFoundError
 from graph.store.database import Clock, Database
@@ -21,12 +21,16 @@ _COLUMNS = (
     _message.position,
     _message.turn,
     _message.attempt,
+    _message.role,
+    _message.message_id,
     _message.content,
     _message.chars,
     _message.tokens,
     _message.created_at,
 )
 _USER_ROLE = "human"
+# What nearly every message of a role has beside its text: it's written only where it's otherwise.
+_USUAL: Final[Mapping[str, Mapping[str, Any]]] = {"ai": {"response_metadata": {"finish_reason": "stop"}}}
 _OF_TURN = and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
 _WITH_TURN = message_table.join(turn_table, _OF_TURN)
 _IS_LIVE = or_(_message.attempt == turn_table.c.attempt, _message.role == _USER_ROLE)
@@ -86,22 +90,41 @@ class Archive:
                     insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
             return [_read(connection, hold.session_id, message.id) for message in messages]
 
-    def live(self, session_id: str, *, from_position: int = 1, to_position: int | None = None) -> list[ArchivedMessage]:
-        """Returns the live messages of a range of positions (both ends included), in order."""
-        query = _live(session_id).where(_message.position >= from_position)
-        if to_position is not None:
-            query = query.where(_message.position <= to_position)
-        return self._fetch(query)
+    def live(self, session_id: str, *, from_position: int = 1, from_turn: int = 1) -> list[ArchivedMessage]:
+        """Returns the live messages from this position and this turn on, in order."""
+        return self.live_within(session_id, [(from_position, None)], from_turn=from_turn)
+
+    def live_within(
+        self,
+        session_id: str,
+        places: Sequence[tuple[int, int | None]],
+        *,
+        from_turn: int = 1,
+        limit: int | None = None,
+    ) -> list[ArchivedMessage]:
+        """Returns the live messages of these turns whose position is in one of these ranges, in order.
+
+        Args:
+            session_id: The session.
+            places: First and last position of each range; a last one of None is the newest.
+            from_turn: The first turn to read.
+            limit: How many at most, the oldest; None for all.
+        """
+        ranges = [
+            _message.position >= first if last is None else _message.position.between(first, last)
+            for first, last in places
+        ]
+        query = _live(session_id).where(or_(*ranges))
+        return self._fetch(query.where(_message.turn >= from_turn) if from_turn > 1 else query, limit=limit)
 
     def live_turns(self, session_id: str, first_turn: int, last_turn: int) -> list[ArchivedMessage]:
         """Returns the live messages of these turns (both ends included), in order."""
         return self._fetch(_live(session_id).where(_message.turn.between(first_turn, last_turn)))
 
-    def live_ids(self, session_id: str, *, after_position: int) -> list[str]:
-        """Returns the ids of the live messages behind a position, in order."""
-        query = _LIVE_IDS.where(_message.session_id == session_id, _message.position > after_position)
-        with self._database.read() as connection:
-            return list(connection.execute(query.order_by(_message.position)).scalars())
+    def opening(self, session_id: str) -> AnyMessage | None:
+        """Returns the first message of a session, None if nothing was said yet."""
+        found = self._fetch(_live(session_id).where(_message.turn == 1), limit=1)
+        return found[0].message if found else None
 
     def get(self, session_id: str, message_id: str) -> ArchivedMessage:
         """Returns one message, live or not.
@@ -112,10 +135,10 @@ class Archive:
         with self._database.read() as connection:
             return _read(connection, session_id, message_id)
 
-    def _fetch(self, query: Select[Any]) -> list[ArchivedMessage]:
+    def _fetch(self, query: Select[Any], *, limit: int | None = None) -> list[ArchivedMessage]:
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(_message.position)).all()
-        return [_to_archived(*row) for row in rows]
+            rows = connection.execute(query.order_by(_message.position).limit(limit)).all()
+        return [_to_archived(row) for row in rows]
 
 
 def find_turn(connection: Connection, session_id: str, message_id: str | None) -> int | None:
@@ -131,6 +154,27 @@ def find_turn(connection: Connection, session_id: str, message_id: str | None) -
     return turn
 
 
+def find_position(connection: Connection, session_id: str, message_id: str) -> int:
+    """Returns the archive position of a message.
+
+    Raises:
+        NotFoundError: It isn't in the archive of this session.
+    """
+    return _read(connection, session_id, message_id).position
+
+
+def is_live(connection: Connection, session_id: str, message_id: str) -> bool:
+    """Whether the message counts: it is of its turn's present attempt, or a user's."""
+    query = _LIVE_IDS.where(_message.session_id == session_id, _message.message_id == message_id)
+    return connection.execute(query).first() is not None
+
+
+def has_live_between(connection: Connection, session_id: str, first: int, last: int) -> bool:
+    """Whether any live message stands at one of these positions (both ends included)."""
+    query = _LIVE_IDS.where(_message.session_id == session_id, _message.position.between(first, last))
+    return first <= last and connection.execute(query.limit(1)).first() is not None
+
+
 def insert_message(connection: Connection, message: AnyMessage, values: Mapping[str, object]) -> None:
     """Writes the message at the session's next position; `values` are the other columns, `session_id` among them."""
     newest = select(func.max(_message.position)).where(_message.session_id == values["session_id"])
@@ -140,14 +184,22 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 
 def _encode(message: AnyMessage) -> str:
-    """Writes the message as JSON without what a new one has anyway; Hangul as it is, as escapes take twice the room."""
-    plain = {"type": message.type, "data": message.model_dump(exclude_defaults=True)}
-    content = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
-    try:
-        content.encode()
-    except UnicodeEncodeError:  # half a character, which no file takes, stands as an escape and comes back as it was
-        return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
-    return content
+    """Writes as JSON what the other columns don't have: of a message that is usual for its role the text alone."""
+    said = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
+    is_usual = isinstance(message.content, str) and said == _usual(message.type, message.content)
+    plain = message.content if is_usual else said
+    return json.dumps(plain_value(plain), ensure_ascii=False, separators=(",", ":"))
+
+
+def _decode(role: str, message_id: str, content: str) -> AnyMessage:
+    """Reads what `_encode` wrote, and older rows: their JSON has the role and the id too, and may have half letters."""
+    said = plain_value(json.loads(content))
+    said = _usual(role, said) if isinstance(said, str) else said.get("data", said)
+    return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**said, "id": message_id}}])[0])
+
+
+def _usual(role: str, text: str) -> dict[str, Any]:
+    return {**_USUAL.get(role, {}), "content": text}
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
@@ -165,11 +217,9 @@ def _read(connection: Connection, session_id: str, message_id: str | None) -> Ar
     row = connection.execute(query).one_or_none()
     if row is None:
         raise NotFoundError(message_id or "")
-    return _to_archived(*row)
+    return _to_archived(row)
 
 
-def _to_archived(
-    position: int, turn: int, attempt: int, content: str, chars: int, tokens: int, created_at: datetime
-) -> ArchivedMessage:
-    message = cast("AnyMessage", messages_from_dict([json.loads(content)])[0])
-    return ArchivedMessage(position, turn, attempt, message, chars, tokens, created_at)
+def _to_archived(row: Row[*tuple[Any, ...]]) -> ArchivedMessage:
+    message = _decode(row.role, row.message_id, row.content)
+    return ArchivedMessage(row.position, row.turn, row.attempt, message, row.chars, row.tokens, row.created_at)

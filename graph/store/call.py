@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Select, and_, func, insert, select
+from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
 
+from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_manifest, encode_manifest
+from graph.error import DatabaseError
 from graph.store.database import Database
 from graph.store.hold import Hold
-from graph.store.schema import call_table, turn_table
+from graph.store.schema import call_table, message_table, session_table, turn_table
 
 _CORRECTION_CALLS = 20
 _LOWEST_CORRECTION = 0.5
 _HIGHEST_CORRECTION = 2.0
+_NO_TURN_YET = 2**31
 _call = call_table.c
+_PLACE = (_call.turn, _call.attempt, _call.ordinal)
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class ModelCall:
     """One call of a model within a turn.
 
     Attributes:
-        ordinal: Counts the calls of one attempt.
+        kind: "answer" for a call of the chat itself, "reasoning" for one that the tool of that name made.
         manifest: What was sent, block by block: (kind, id, version, tokens).
         input_hash: Of the bytes sent.
         sent_tokens: Our estimate for what was sent.
@@ -32,16 +35,16 @@ class ModelCall:
         usage_input_tokens: As the provider reported it, None if it didn't; so too the two below.
         usage_cached_tokens: The part of the input that its cache held.
         error_code: Why it failed, "" if it didn't.
+        ordinal: Counts the calls of one attempt, of both kinds, from 1 on; given when the call is kept.
     """
 
     id: str
     session_id: str
     turn: int
     attempt: int
-    ordinal: int
     kind: Literal["answer", "reasoning"]
     model: str
-    manifest: tuple[tuple[str, str, int, int], ...]
+    manifest: Manifest
     input_hash: str
     sent_tokens: int
     full_tokens: int
@@ -51,6 +54,23 @@ class ModelCall:
     seconds: float
     error_code: str
     created_at: datetime
+    ordinal: int = 0
+
+
+_NEWEST = (
+    select(*_PLACE, _call.kind, _call.manifest)
+    .where(_call.session_id == bindparam("session_id"))
+    .order_by(*(column.desc() for column in _PLACE))
+    .limit(LONGEST_CHAIN)
+)
+
+
+class AnsweredCall(NamedTuple):
+    """What the newest answer call that didn't fail was sent: our estimate, and what the provider reported of it."""
+
+    session_id: str
+    sent_tokens: int
+    usage_input_tokens: int | None
 
 
 class CallPoint(NamedTuple):
@@ -67,28 +87,42 @@ class CallStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, hold: Hold, call: ModelCall, owner: str) -> None:
-        """Keeps a call that has ended, well or not.
+    def add(self, hold: Hold, call: ModelCall, owner: str) -> ModelCall:
+        """Keeps a call that has ended, well or not, behind all calls of its session; returns it with its ordinal.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        values = {**asdict(call), "owner": owner, "manifest": json.dumps(call.manifest, separators=(",", ":"))}
         with self._database.write(hold) as connection:
+            newest = connection.execute(_NEWEST, {"session_id": call.session_id}).all()
+            is_first = not newest or newest[0][:2] != (call.turn, call.attempt)
+            kept = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
+            before = [row.manifest for row in reversed(newest) if row.kind == call.kind == "answer"]
+            values = {**vars(kept), "owner": owner, "manifest": encode_manifest(kept.manifest, before)}
             connection.execute(insert(call_table).values(values))
+        return kept
 
-    def last_answered(self, session_id: str) -> ModelCall | None:
+    def last_answered(self, session_id: str) -> AnsweredCall | None:
         """Returns the newest answer call that didn't fail, None if there is none."""
-        columns = (_call[field.name] for field in fields(ModelCall))
-        query = _newest_first(select(*columns).where(*_answers(session_id), _call.error_code == "")).limit(1)
+        query = select(_call.session_id, _call.sent_tokens, _call.usage_input_tokens)
+        query = _newest_first(query.where(*_answers(session_id), _call.error_code == ""))
         with self._database.read() as connection:
-            row = connection.execute(query).mappings().one_or_none()
-        if row is None:
-            return None
-        return ModelCall(**{**row, "manifest": tuple(tuple(block) for block in json.loads(row["manifest"]))})
+            row = connection.execute(query.limit(1)).one_or_none()
+        return None if row is None else AnsweredCall(*row)
+
+    def of_turn(self, session_id: str, turn: int) -> list[ModelCall]:
+        """Returns all calls of a turn, in order, with what each was sent; earlier attempts and the tools' own included.
+
+        Raises:
+            DatabaseError: What one was sent can't be read.
+        """
+        query = select(*(_call[field.name] for field in fields(ModelCall)))
+        query = query.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE)
+        with self._database.read() as connection:
+            return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
 
     def series(self, session_id: str) -> list[CallPoint]:
-        """Returns a point for each turn whose present attempt called the model for an answer, in order."""
+        """Returns the last answered call of each turn's present attempt, in order; a reset begins the history anew."""
         is_current = and_(
             turn_table.c.session_id == _call.session_id,
             turn_table.c.number == _call.turn,
@@ -96,15 +130,20 @@ class CallStore:
         )
         query = select(_call.turn, _call.sent_tokens, _call.full_tokens)
         query = query.select_from(call_table.join(turn_table, is_current)).where(*_answers(session_id))
+        query = query.order_by(_call.turn, _call.ordinal, _call.created_at)
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(_call.turn, _call.ordinal)).all()
-        return list({row.turn: CallPoint(*row) for row in rows}.values())
+            begin, left_tokens = _since_reset(connection, session_id)
+            rows = connection.execute(query.where(_call.error_code == "", _call.turn >= begin)).all()
+        points = {row.turn: CallPoint(row.turn, row.sent_tokens, row.full_tokens - left_tokens) for row in rows}
+        return list(points.values())
 
     def unsent_tokens(self, session_id: str) -> int:
-        """Returns how much less was sent than the whole history, over all answer calls that didn't fail."""
-        query = select(func.coalesce(func.sum(_call.full_tokens - _call.sent_tokens), 0))
+        """Returns how much less was sent than the whole history since a reset, over all answer calls that worked."""
         with self._database.read() as connection:
-            return int(connection.execute(query.where(*_answers(session_id), _call.error_code == "")).scalar_one())
+            begin, left_tokens = _since_reset(connection, session_id)
+            unsent = func.sum(_call.full_tokens - left_tokens - _call.sent_tokens)
+            worked = (*_answers(session_id), _call.error_code == "", _call.turn >= begin)
+            return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
     def correction(self, session_id: str) -> float:
         """Returns by what our estimate must be multiplied to meet the provider's usage, 0.5 to 2.
@@ -128,4 +167,32 @@ def _answers(session_id: str) -> tuple[Any, ...]:
 
 
 def _newest_first(query: Select[Any]) -> Select[Any]:
-    return query.order_by(_call.turn.desc(), _call.attempt.desc(), _call.ordinal.desc())
+    return query.order_by(*(column.desc() for column in _PLACE))
+
+
+def _written_before(connection: Connection, call: ModelCall) -> list[str]:
+    """Returns the written lists of the answer calls before this one, oldest first, as many as any may need."""
+    is_before = tuple_(*_PLACE) < (call.turn, call.attempt, call.ordinal)
+    query = select(_call.manifest).where(*_answers(call.session_id), is_before)
+    return list(connection.execute(_newest_first(query).limit(LONGEST_CHAIN)).scalars())[::-1]
+
+
+def _to_call(connection: Connection, row: RowMapping) -> ModelCall:
+    call = ModelCall(**{**row, "manifest": ()})
+    before = _written_before(connection, call) if call.kind == "answer" else []
+    try:
+        return replace(call, manifest=decode_manifest([*before, row["manifest"]]))
+    except ValueError as error:
+        detail = f"the list of {call.id} can't be read"
+        raise DatabaseError(detail) from error
+
+
+def _since_reset(connection: Connection, session_id: str) -> tuple[int, int]:
+    """Returns the first turn that the last reset left in the context, and the tokens of all that was said before it."""
+    turn, message, session = turn_table.c, message_table.c, session_table.c
+    asked = and_(message.session_id == turn.session_id, message.message_id == turn.user_message_id)
+    reset = select(session.context_from_position).where(session.session_id == session_id).scalar_subquery()
+    query = select(turn.number, turn.history_tokens).select_from(turn_table.join(message_table, asked))
+    query = query.where(turn.session_id == session_id, message.position > reset).order_by(turn.number).limit(1)
+    row = connection.execute(query).one_or_none()
+    return (_NO_TURN_YET, 0) if row is None else (row.number, row.history_tokens)

@@ -19,7 +19,7 @@ from graph.store.sqlite import check_integrity, make_private_file, set_up_lock, 
 
 Clock = Callable[[], datetime]
 
-HEAD_REVISION = "0002"
+HEAD_REVISION = "0003"
 _POOL_SIZE = 8
 _CHECK_SECONDS = 2.0
 _IS_HELD = select(lease_table.c.fence).where(

@@ -1,12 +1,15 @@
-"""Opens all stores of one server together and closes them in order; knows nothing of what they're used for."""
+"""Opens all stores of one server together and closes them in order; reads what spans several of them."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from graph.core.record import ArchivedMessage, Record
+from graph.core.standing import uncovered_ranges
 from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.call import CallStore
@@ -17,6 +20,8 @@ from graph.store.record import RecordStore
 from graph.store.session import SessionStore
 from graph.store.sqlite import in_use
 from graph.store.turn import TurnStore
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,33 @@ class Stores:
     records: RecordStore
     calls: CallStore
     checkpointer: Checkpointer
+
+    def context(self, session_id: str, *, from_turn: int = 1) -> tuple[list[Record], list[ArchivedMessage]]:
+        """Reads what a session's context is made of: the active records, and the raw messages.
+
+        Raw is every live message behind the last reset that no active record covers. Records that begin behind a raw
+        message aren't returned, and what they cover is raw: a hole in the coverage costs tokens, never memory.
+
+        Args:
+            session_id: The session.
+            from_turn: The first turn whose raw messages are read.
+        """
+        records = self.records.in_force(session_id)
+        begin = self.sessions.context_begin(session_id)
+        raw = self.archive.live_within(session_id, uncovered_ranges(records, begin), from_turn=from_turn)
+        if not raw or not records or raw[0].position > records[-1].to_position:
+            return records, raw
+        hole = raw[0].position
+        _LOG.warning("the records of session=%s leave position %d out; what follows is read raw", session_id, hole)
+        records = [record for record in records if record.to_position < hole]
+        return records, self.archive.live(session_id, from_position=hole, from_turn=from_turn)
+
+    def oldest_raw_position(self, session_id: str) -> int | None:
+        """Returns the archive position of the oldest raw message, None if there is none."""
+        begin = self.sessions.context_begin(session_id)
+        places = uncovered_ranges(self.records.in_force(session_id), begin)
+        oldest = self.archive.live_within(session_id, places, limit=1)
+        return oldest[0].position if oldest else None
 
 
 @contextmanager

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, insert, or_, select, update
 
 from graph.core.record import Record
-from graph.error import NotFoundError
+from graph.error import NotFoundError, TurnStoppedSignal
+from graph.store.active import (
+    DISCARDED_CODE,
+    IS_ACTIVE,
+    IS_COMPLETED,
+    IS_IN_CONTEXT,
+    IS_IN_PROGRESS,
+    IS_PREPARED,
+    adopt_record,
+    invalidate_from,
+    revert_records,
+)
 from graph.store.database import Clock, Database
 from graph.store.hold import Hold
-from graph.store.schema import record_table, session_table
+from graph.store.schema import record_table
 
 EXPIRED_CODE = "expired"
-DISCARDED_CODE = "discarded"
-WITHDRAWN = "withdrawn"
+# How folds end that no summariser is to blame for: they were thrown away, or their server died or ended.
+_BLAMELESS_CODES = (DISCARDED_CODE, EXPIRED_CODE, TurnStoppedSignal.code)
 
 _record = record_table.c
-_IN_PROGRESS = _record.status == "IN_PROGRESS"
-_COMPLETED = _record.status == "COMPLETED"
 _FAILED = _record.status == "FAILED"
-_PREPARED = and_(_COMPLETED, _record.adopted_at.is_(None), _record.superseded_by.is_(None))
-# A reset leaves the records before it behind, for good.
-_CONTEXT_FROM = (
-    select(session_table.c.context_from_position)
-    .where(session_table.c.session_id == _record.session_id)
-    .correlate(record_table)
-    .scalar_subquery()
-)
-_IN_FORCE = and_(
-    _COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None), _record.from_position > _CONTEXT_FROM
-)
 _PLAIN_FIELDS = [field.name for field in fields(Record) if field.name not in {"thread_id", "turns", "sources"}]
 _KNOWN_LIMIT = 4_096
 _CLOCK_SLACK = timedelta(seconds=60)
@@ -46,7 +45,7 @@ class RecordSums:
 
     Attributes:
         record_count: Records in force; so too the three below.
-        input_tokens: Read by the summary model over every record ever made, thrown-away and failed ones included.
+        input_tokens: Read by the summary model over every record made since a reset, failed and thrown-away ones too.
         output_tokens: Written by it, over the same.
     """
 
@@ -83,12 +82,13 @@ class RecordStore:
         """
         with self._database.write() as connection:
             same = _of_source(record.thread_id, record.source_key)
-            # One that would outlast this new claim was dated by a clock that has been set back since.
-            is_late = or_(_record.expires_at <= self._clock(), _record.expires_at > expires_at + _CLOCK_SLACK)
+            # One that begins in the future was dated by a clock that has been set back since.
+            now = self._clock()
+            is_late = or_(_record.expires_at <= now, _record.created_at > now + _CLOCK_SLACK)
             expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
             of_session = _record.session_id == record.thread_id
-            connection.execute(update(record_table).where(of_session, _IN_PROGRESS, is_late).values(expired))
-            if connection.execute(select(_record.id).where(same, or_(_IN_PROGRESS, _PREPARED))).first() is not None:
+            connection.execute(update(record_table).where(of_session, IS_IN_PROGRESS, is_late).values(expired))
+            if connection.execute(select(_record.id).where(same, or_(IS_IN_PROGRESS, IS_PREPARED))).first() is not None:
                 return False
             connection.execute(insert(record_table).values(**_to_values(record), owner=owner, expires_at=expires_at))
             return True
@@ -109,52 +109,33 @@ class RecordStore:
         """
         return self._end(record)
 
-    def adopt(self, hold: Hold, record_id: str) -> None:
-        """Puts a completed record in force, in place of those that it replaces or merges; doing so again is no change.
+    def adopt(self, hold: Hold, record_id: str) -> bool:
+        """Makes a completed record active, in place of those that it replaces or merges; see `adopt_record`.
+
+        Returns:
+            False when it can't be taken any more: it is discarded, and what it covers stays as it was.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
-            NotFoundError: There is no such completed record, or what it covers is covered by another one meanwhile.
         """
         with self._database.write(hold) as connection:
-            is_it = and_(_record.session_id == hold.session_id, _record.id == record_id)
-            row = (
-                connection.execute(
-                    select(*_COLUMNS, _record.adopted_at).where(is_it, _COMPLETED, _record.superseded_by.is_(None))
-                )
-                .mappings()
-                .one_or_none()
-            )
-            if row is None:
-                raise NotFoundError(record_id)
-            if row["adopted_at"] is not None:
-                return
-            record = _to_record(row)
-            older = [*record.sources, *([record.replaces] if record.replaces else [])]
-            in_force = and_(_record.session_id == hold.session_id, _IN_FORCE)
-            connection.execute(
-                update(record_table).where(in_force, _record.id.in_(older)).values(superseded_by=record_id)
-            )
-            overlaps = and_(_record.from_position <= record.to_position, _record.to_position >= record.from_position)
-            if connection.execute(select(_record.id).where(in_force, overlaps)).first() is not None:
-                raise NotFoundError(record_id)
-            connection.execute(update(record_table).where(is_it).values(adopted_at=self._clock()))
+            return adopt_record(connection, hold.session_id, record_id, self._clock())
 
     def prepared(self, session_id: str, source_key: str) -> Record | None:
         """Returns the newest record of these sources that is ready and not adopted yet."""
-        query = select(*_COLUMNS).where(_of_source(session_id, source_key), _PREPARED)
+        query = select(*_COLUMNS).where(_of_source(session_id, source_key), IS_PREPARED)
         return self._first(query.order_by(_record.sequence.desc()))
 
     def in_progress(self, session_id: str, source_key: str, now: datetime) -> bool:
         """Whether somebody is making a record of these sources at `now` (UTC)."""
         is_on_time = _record.expires_at > now
-        query = select(_record.id).where(_of_source(session_id, source_key), _IN_PROGRESS, is_on_time)
+        query = select(_record.id).where(_of_source(session_id, source_key), IS_IN_PROGRESS, is_on_time)
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
 
     def in_force(self, session_id: str) -> list[Record]:
         """Returns the records in force, by the place of what they cover."""
-        in_force = and_(_record.session_id == session_id, _IN_FORCE)
+        in_force = and_(_record.session_id == session_id, IS_ACTIVE)
         ids = select(_record.id).where(in_force).order_by(_record.from_position)
         with self._database.read() as connection:
             found = {record_id: self._known.get(record_id) for record_id in connection.execute(ids).scalars()}
@@ -168,7 +149,7 @@ class RecordStore:
 
     def newest(self, session_id: str, last: int) -> list[Record]:
         """Returns the `last` records in force that cover the newest turns, oldest first."""
-        query = select(*_COLUMNS).where(_record.session_id == session_id, _IN_FORCE)
+        query = select(*_COLUMNS).where(_record.session_id == session_id, IS_ACTIVE)
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
 
     def all(self, session_id: str) -> list[Record]:
@@ -186,71 +167,55 @@ class RecordStore:
             raise NotFoundError(record_id)
         return record
 
-    def covered_to(self, session_id: str) -> int:
-        """Returns the last archive position that a record in force covers or a reset left behind, 0 if there's none."""
-        newest = select(func.max(_record.to_position)).where(_record.session_id == session_id, _IN_FORCE)
-        begin = select(session_table.c.context_from_position).where(session_table.c.session_id == session_id)
-        with self._database.read() as connection:
-            places = [connection.execute(query).scalar() for query in (newest, begin)]
-        return max(place or 0 for place in places)
-
-    def give_way(self, hold: Hold, position: int) -> None:
-        """Takes everything that reaches to this archive position or past it out of use, as what it stands for changes.
-
-        Unfinished and unadopted records are thrown away (their cost still counts); adopted ones give way to their
-        sources, or to raw messages.
+    def invalidate_from(self, hold: Hold, position: int) -> None:
+        """Takes every record that reaches to this archive position or past it out of use; see `active`.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        mine = and_(_record.session_id == hold.session_id, _record.to_position >= position)
         with self._database.write(hold) as connection:
-            thrown = {"status": "FAILED", "outcome": "failed", "error_code": DISCARDED_CODE}
-            connection.execute(update(record_table).where(mine, _IN_PROGRESS).values(thrown))
-            connection.execute(update(record_table).where(mine, _PREPARED).values(superseded_by=DISCARDED_CODE))
-            while (row := connection.execute(select(_record.id).where(mine, _IN_FORCE)).first()) is not None:
-                _withdraw(connection, hold.session_id, row.id)
+            invalidate_from(connection, hold.session_id, position)
 
-    def withdraw(self, hold: Hold, record_id: str) -> None:
-        """Takes a record in force out of use: its sources come back in force, or what it covered goes raw again.
+    def revert(self, hold: Hold, chain: Sequence[str], *, restored_tokens: int) -> None:
+        """Undoes active records, newest first, in one transaction; see `revert_records`.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
-            NotFoundError: It isn't in force.
+            NotFoundError: The first one isn't active.
         """
-        is_it = and_(_record.session_id == hold.session_id, _record.id == record_id)
         with self._database.write(hold) as connection:
-            if connection.execute(select(_record.id).where(is_it, _IN_FORCE)).first() is None:
-                raise NotFoundError(record_id)
-            _withdraw(connection, hold.session_id, record_id)
+            if not revert_records(connection, hold.session_id, chain, restored_tokens):
+                raise NotFoundError(chain[0])
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
-        """Returns how often folds that reach over this position failed since one last worked, and the newest code."""
+        """Returns how often folds over this position failed in a row and the last code; ends of servers don't count."""
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
-        worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, _COMPLETED).scalar_subquery()
-        failed = and_(block, _FAILED, _record.error_code != DISCARDED_CODE)
+        worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, IS_COMPLETED).scalar_subquery()
+        failed = and_(block, _FAILED, _record.error_code.not_in(_BLAMELESS_CODES))
         query = select(_record.error_code).where(failed, _record.sequence > worked)
         with self._database.read() as connection:
             codes = connection.execute(query.order_by(_record.sequence.desc())).scalars().all()
         return len(codes), codes[0] if codes else ""
 
     def sums(self, session_id: str) -> RecordSums:
-        """Returns the sums that the panel shows."""
-        in_force = (_record.turn_length, _record.original_chars, _record.summary_chars)
+        """Returns the sums that the panel shows; a turn that two records share counts once."""
+        of_session = _record.session_id == session_id
+        sizes, costs = (_record.original_chars, _record.summary_chars), (_record.input_tokens, _record.output_tokens)
         query = select(
-            func.count().filter(_IN_FORCE),
-            *(func.coalesce(func.sum(column).filter(_IN_FORCE), 0) for column in in_force),
-            *(func.coalesce(func.sum(column), 0) for column in (_record.input_tokens, _record.output_tokens)),
+            *(func.coalesce(func.sum(column).filter(IS_ACTIVE), 0) for column in sizes),
+            *(func.coalesce(func.sum(column).filter(IS_IN_CONTEXT), 0) for column in costs),
         )
         with self._database.read() as connection:
-            return RecordSums(*connection.execute(query.where(_record.session_id == session_id)).one())
+            turns = connection.execute(select(_record.turns).where(of_session, IS_ACTIVE)).scalars().all()
+            folded = {turn for listed in turns for turn in json.loads(listed)}
+            return RecordSums(len(turns), len(folded), *connection.execute(query.where(of_session)).one())
 
     def _end(self, record: Record) -> bool:
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
         cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
         with self._database.write() as connection:
-            ended = update(record_table).where(is_it, _IN_PROGRESS).values(_to_values(record))
+            ended = update(record_table).where(is_it, IS_IN_PROGRESS).values(_to_values(record))
             if connection.execute(ended).rowcount == 1:
                 return True
             too_late = and_(is_it, _FAILED, _record.error_code.in_((EXPIRED_CODE, DISCARDED_CODE)))
@@ -270,13 +235,6 @@ class RecordStore:
     def _fetch(self, query: Select[Any]) -> list[Record]:
         with self._database.read() as connection:
             return [_to_record(row) for row in connection.execute(query).mappings()]
-
-
-def _withdraw(connection: Connection, session_id: str, record_id: str) -> None:
-    of_session = _record.session_id == session_id
-    back = update(record_table).where(of_session, _record.superseded_by == record_id).values(superseded_by=None)
-    connection.execute(back)
-    connection.execute(update(record_table).where(of_session, _record.id == record_id).values(superseded_by=WITHDRAWN))
 
 
 def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
 from sqlalchemy import (
@@ -22,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+from graph.core.plain import plain_text
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -48,14 +47,14 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class PlainText(TypeDecorator[str]):
-    """Text that every database takes: NUL and lone surrogates become U+FFFD, one for one, so that lengths stay true."""
+    """Text that every database takes: NUL and halves of characters become U+FFFD."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # SQLAlchemy's signature
         """Replaces what no text column can hold."""
-        return None if value is None else _UNSTORABLE.sub("\ufffd", value)
+        return None if value is None else plain_text(value)
 
 
 METADATA = MetaData()
@@ -82,6 +81,7 @@ session_table = Table(
     Column("title", PlainText, nullable=False),
     Column("title_folded", PlainText, nullable=False),
     Column("context_from_position", Integer, nullable=False, server_default="0"),
+    Column("restored_tokens", Integer, nullable=False, server_default="0"),
     Index("session_by_owner", "owner", "updated_at"),
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, delete, insert, select, update
+from sqlalchemy import ColumnElement, Select, and_, case, delete, func, insert, select, update
 
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database
@@ -83,20 +83,24 @@ class SessionStore:
             raise NotFoundError(session_id)
         return SessionRow(*row)
 
-    def list(self, owner: str, *, search: str = "", limit: int = 200) -> tuple[SessionRow, ...]:
-        """Returns the owner's sessions, last updated first.
+    def list(self, owner: str, *, search: str = "", limit: int | None = None) -> tuple[SessionRow, ...]:
+        """Returns the owner's sessions that have a turn, last updated first.
 
         Args:
             owner: Whose.
             search: Part of the title, in any case; `%` and `_` mean themselves.
-            limit: How many at most.
+            limit: How many at most; all if None.
         """
-        query = _rows().where(_session.owner == owner)
-        if search:
-            query = query.where(_session.title_folded.contains(_fold(search), autoescape=True))
+        query = _rows().where(*_with_turns(owner, search))
         query = query.order_by(_session.updated_at.desc(), _session.session_id).limit(limit)
         with self._database.read() as connection:
             return tuple(SessionRow(*row) for row in connection.execute(query))
+
+    def count(self, owner: str, *, search: str = "") -> int:
+        """Returns how many sessions `list` has without a limit."""
+        query = select(func.count()).select_from(session_table).where(*_with_turns(owner, search))
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
 
     def rename(self, session_id: str, owner: str, title: str) -> None:
         """Gives the session another title.
@@ -131,13 +135,29 @@ class SessionStore:
         """
         change = update(session_table).where(_session.session_id == hold.session_id)
         with self._database.write(hold) as connection:
-            connection.execute(change.values(context_from_position=position))
+            connection.execute(change.values(context_from_position=position, restored_tokens=0))
 
     def context_begin(self, session_id: str) -> int:
         """Returns the archive position up to which everything was left out of the context, 0 if nothing was."""
         with self._database.read() as connection:
             query = select(_session.context_from_position).where(_session.session_id == session_id)
             return int(connection.execute(query).scalar() or 0)
+
+    def restored_tokens(self, session_id: str) -> int:
+        """Returns our estimate for the context when a compaction was last undone, 0 if none was since the last one."""
+        with self._database.read() as connection:
+            query = select(_session.restored_tokens).where(_session.session_id == session_id)
+            return int(connection.execute(query).scalar() or 0)
+
+    def discard_empty(self, hold: Hold) -> None:
+        """Deletes the session if nothing was ever said in it: its first message was refused.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+        """
+        is_empty = and_(_session.session_id == hold.session_id, _session.turn_count == 0)
+        with self._database.write(hold) as connection:
+            connection.execute(delete(session_table).where(is_empty))
 
     def delete(self, session_id: str, owner: str) -> None:
         """Deletes the session with everything of it; a worker still in it can write no more, as its lease goes too.
@@ -172,6 +192,12 @@ def _rows() -> Select[Any]:
         _session.turn_count,
         case((turn_table.c.status == "running", True), else_=False),
     ).select_from(session_table.outerjoin(turn_table, is_last))
+
+
+def _with_turns(owner: str, search: str) -> tuple[ColumnElement[bool], ...]:
+    """A session whose first message was refused holds nothing to open, and takes no place in a list."""
+    listed = (_session.owner == owner, _session.turn_count > 0)
+    return (*listed, _session.title_folded.contains(_fold(search), autoescape=True)) if search else listed
 
 
 def _is(session_id: str, owner: str) -> ColumnElement[bool]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal
 
 from langchain_core.messages import HumanMessage
 from sqlalchemy import Connection, Select, Update, insert, select, update
 
 from graph.error import NotFoundError
-from graph.store.archive import find_turn, insert_message, sum_live_tokens
+from graph.store.active import invalidate_from
+from graph.store.archive import find_position, find_turn, insert_message, sum_live_tokens
 from graph.store.database import Clock, Database
 from graph.store.hold import Hold
 from graph.store.schema import session_table, turn_table
@@ -57,7 +60,16 @@ class TurnStore:
         self._clock = clock
 
     def begin(
-        self, hold: Hold, *, owner: str, message: HumanMessage, chars: int, tokens: int, model: str, is_casual: bool
+        self,
+        hold: Hold,
+        *,
+        owner: str,
+        message: HumanMessage,
+        chars: int,
+        tokens: int,
+        model: str,
+        is_casual: bool,
+        settings: Mapping[str, object] = MappingProxyType({}),
     ) -> tuple[TurnRow, bool]:
         """Writes the user's message and its new turn in one transaction: from here on the message is kept.
 
@@ -69,6 +81,7 @@ class TurnStore:
             tokens: Our estimate for it.
             model: The model that will answer.
             is_casual: Whether it goes the casual path.
+            settings: Columns of the session that change with it.
 
         Returns:
             The turn, and whether it's new: False when this message began it before.
@@ -101,11 +114,22 @@ class TurnStore:
             connection.execute(insert(turn_table).values(values))
             place = {"session_id": hold.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
-            _touch(connection, hold.session_id, turn_count=number, updated_at=now)
+            _touch(connection, hold.session_id, **settings, turn_count=number, updated_at=now)
             return _read(connection, hold.session_id, number), True
 
-    def begin_attempt(self, hold: Hold, number: int, *, model: str) -> TurnRow:
+    def begin_attempt(
+        self, hold: Hold, number: int, *, model: str, settings: Mapping[str, object] = MappingProxyType({})
+    ) -> TurnRow:
         """Starts the last turn over with the same question; what the attempt before said is kept but counts no more.
+
+        In the same transaction every record that covers the turn is taken out of use, and the context begins before
+        the turn's question at the latest, also after a reset.
+
+        Args:
+            hold: The session's lease.
+            number: The last turn.
+            model: The model that will answer.
+            settings: Columns of the session that change with it.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -118,7 +142,12 @@ class TurnStore:
                 raise NotFoundError(str(number))
             values = {"attempt": turn.attempt + 1, "status": _RUNNING, "model": model, **_fresh(now)}
             connection.execute(_change(hold.session_id, number).values(values))
-            _touch(connection, hold.session_id, updated_at=now)
+            position = find_position(connection, hold.session_id, turn.user_message_id)
+            invalidate_from(connection, hold.session_id, position)
+            session = session_table.c
+            is_behind = (session.session_id == hold.session_id, session.context_from_position >= position)
+            connection.execute(update(session_table).where(*is_behind).values(context_from_position=position - 1))
+            _touch(connection, hold.session_id, **settings, updated_at=now)
             return _read(connection, hold.session_id, number)
 
     def finish(

@@ -7,9 +7,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from graph.model.call import ChatRunnable, ModelCaller
+from langchain_core.messages import AnyMessage
+
+from graph.model.call import ChatRunnable, ModelCaller, drop
+from graph.model.chunk import Usage
 
 Search = Callable[[str, int, float], list[Mapping[str, str]]]
+
+
+@dataclass(frozen=True)
+class SideCall:
+    """A model call that a tool has made by itself, well or not.
+
+    Attributes:
+        call_id: The tool call that it was made for; its arguments are what was sent.
+        messages: The tool's own prompt, then what was given to it.
+        usage: As the provider reported it, None if it didn't.
+        error_code: Why it failed, "" if it didn't.
+    """
+
+    call_id: str
+    messages: tuple[AnyMessage, AnyMessage]
+    usage: Usage | None
+    seconds: float
+    error_code: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,6 +46,7 @@ class ToolContext:
         deadline_seconds: How long one tool call may take.
         search: Searches the web: (query, number of results, seconds) to entries with `title`, `href` and `body`;
             raises ModelError. None for DuckDuckGo.
+        keep: Hears of each call of a model that a tool made, for what it cost.
     """
 
     caller: ModelCaller
@@ -34,3 +56,4 @@ class ToolContext:
     clock: Callable[[], datetime]
     deadline_seconds: float
     search: Search | None = None
+    keep: Callable[[SideCall], None] = drop

@@ -62,11 +62,16 @@ def tokens_of(body: Body) -> int:
 
 
 def faults(messages: Sequence[Body]) -> list[str]:
-    """What no provider should ever be sent.
+    """What no provider should ever be sent: orphan tool calls or results, blank answers, two questions running.
 
-    Orphan tool calls or results, blank answers, two questions running, a conversation that the user doesn't begin.
+    Nor a conversation that doesn't begin with the user, or in which the user says nothing at all.
     """
-    found, waiting = _faults_of_the_beginning(messages), set[str]()
+    found, waiting = [], set[str]()
+    said = [message["role"] for message in messages if message["role"] != "system"]
+    if "user" not in said:
+        found.append("no user message at all")
+    elif said[0] != "user":
+        found.append("the first message isn't the user's")
     for before, message in zip([{"role": ""}, *messages], messages, strict=False):
         role = message["role"]
         if role != "tool" and waiting:
@@ -83,10 +88,3 @@ def faults(messages: Sequence[Body]) -> list[str]:
                 found.append(f"result without a call: {message['tool_call_id']}")
             waiting.discard(message["tool_call_id"])
     return found + ([f"calls without results: {sorted(waiting)}"] if waiting else [])
-
-
-def _faults_of_the_beginning(messages: Sequence[Body]) -> list[str]:
-    said = [message["role"] for message in messages if message["role"] != "system"]
-    if "user" not in said:
-        return ["no user message at all"]
-    return [] if said[0] == "user" else [f"the first message after the system prompt is of the {said[0]}"]

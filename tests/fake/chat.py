@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 import uuid
@@ -97,9 +98,10 @@ class Chat:
             connection.execute(statement)
 
     def wait_for_folds(self) -> None:
-        """Waits until no summary is being made."""
+        """Waits until no summary is being made, nor queued to be."""
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
-        self.wait_until(lambda: self.rows(query, self.session_id) == [(0,)])
+        folder = self.service._folder  # noqa: SLF001  # nobody but a test has to know
+        self.wait_until(lambda: folder.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
 
     def wait_until(self, is_true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS
@@ -111,6 +113,12 @@ class Chat:
 def text_of(events: Sequence[Event]) -> str:
     """The text streamed, all pieces joined."""
     return "".join(event.text for event in events if isinstance(event, TokenDelta))
+
+
+def text_in(content: str) -> str:
+    """The text of a message as its row has it."""
+    said = json.loads(content)
+    return str(said if isinstance(said, str) else said["content"])
 
 
 def names(events: Sequence[Event]) -> list[str]:

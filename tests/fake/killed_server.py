@@ -1,18 +1,23 @@
 """A server process that a test kills in the middle of a turn; knows nothing of the test.
 
-python -m tests.fake.killed_server <data dir> <base url> <session id> <message>
+python -m tests.fake.killed_server <data dir> <base url> <session id> <message> [<file>]
+
+Into the file goes a line for each piece of text that was shown: when (monotonic clock, nanoseconds), and the piece.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+import time
 from pathlib import Path
 
+from graph.event import TokenDelta
 from graph.service import open_service
 from graph.settings import Settings
 
 
-def main(data_dir: str, base_url: str, session_id: str, message: str) -> None:
+def main(data_dir: str, base_url: str, session_id: str, message: str, shown: str = "/dev/null") -> None:
     """Sends one message and follows its turn until somebody kills the process."""
     settings = Settings(  # type: ignore[call-arg]  # the base class's own argument
         _env_file=None,
@@ -21,10 +26,11 @@ def main(data_dir: str, base_url: str, session_id: str, message: str) -> None:
         turnfold_data_dir=Path(data_dir),
         model_window_tokens=100_000,
     )
-    with open_service(settings) as service:
+    with open_service(settings) as service, Path(shown).open("a", encoding="utf-8", buffering=1) as lines:
         service.send(session_id, message)
-        for _ in service.follow(session_id):
-            pass
+        for event in service.follow(session_id):
+            if isinstance(event, TokenDelta):
+                lines.write(json.dumps([time.monotonic_ns(), event.text]) + "\n")
 
 
 if __name__ == "__main__":

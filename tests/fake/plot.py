@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+import pytest
 from langchain_core.messages.utils import convert_to_openai_messages
 from langchain_core.tools import BaseTool, StructuredTool
 
-from graph.error import InputError
+from graph.error import BusyError, InputError
 from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
-from graph.service import open_service
+from graph.service import ChatService, open_service
 from graph.settings import Settings
-from graph.store.checkpoint import open_checkpointer
 from graph.tool.registry import ToolContext, build_tools
-from tests.fake.body import faults, summaries
+from graph.view import TurnOptions
+from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
+from tests.fake.oracle import check_cover, check_request, check_sent, read_truth, state_ids
 from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
 
 SESSION = "session-1"
-_LIVE = """
-    SELECT message.message_id FROM message JOIN turn
-    ON turn.session_id = message.session_id AND turn.number = message.turn
-    WHERE (message.attempt = turn.attempt OR message.role = 'human') AND message.position > (
-        SELECT coalesce(max(to_position), 0) FROM record
-        WHERE status = 'COMPLETED' AND adopted_at IS NOT NULL AND superseded_by IS NULL
-    )
-    ORDER BY message.position
-"""
 
 
 class Plot:
@@ -42,6 +34,7 @@ class Plot:
         self._changes = settings
         self._stack = ExitStack()
         self._opened = 0
+        self.chat: Chat
         self.model = ScriptedChat()
         self.summariser = ScriptedSummariser()
         self.turn_count = 0
@@ -50,6 +43,10 @@ class Plot:
         self._covered_turns = 0
         self._has_crashed = False
         self._may_lag = False
+        self._begun = 0
+        self._strategy = str(settings.get("context_strategy", "interval"))
+        # Only then each block is covered as soon as it's due, and what was covered stays so.
+        self._is_plain = self._strategy == "interval" and "model_window_tokens" not in settings
         self._open(folder / "data-0")
 
     def close(self) -> None:
@@ -115,6 +112,51 @@ class Plot:
         if self.turn_count:
             self.chat.service.configure(SESSION, compression_rate=rate)
 
+    def switch(self, strategy: str) -> None:
+        if self.turn_count:
+            self.chat.service.configure(SESSION, strategy=strategy)
+            self._strategy, self._is_plain = strategy, False
+
+    def reset(self) -> None:
+        if self.turn_count:
+            self.chat.service.reset(SESSION)
+            self._begun, self._is_plain = self.turn_count, False
+
+    def compact(self) -> None:
+        if self.turn_count:
+            with suppress(InputError):  # too few messages, or the strategy sends no summaries
+                self.chat.service.compact(SESSION)
+                self._is_plain = False
+
+    def restore(self, index: int) -> None:
+        """The user undoes one of the compactions that the context stands on, however many turns ago it was made."""
+        listed = self.chat.service.compactions(SESSION) if self.turn_count else ()
+        if listed:
+            self.chat.service.restore(SESSION, listed[index % len(listed)].record_id)
+
+    def refuse(self) -> None:
+        """A second tab sends while an answer is written, with other settings; then the user stops the answer."""
+        self._hang("", 0)
+        before, rows = self.chat.view, self.chat.rows("SELECT count(*) FROM message")
+        options = TurnOptions(compression_rate=0.45, strategy="window")
+        with pytest.raises(BusyError):
+            self.chat.service.send(SESSION, "두 번째 탭에서 보냅니다.", message_id="refused", options=options)
+        after = self.chat.view
+        assert (after.compression_rate, after.strategy) == (before.compression_rate, before.strategy)
+        assert self.chat.rows("SELECT count(*) FROM message") == rows
+        self.chat.service.stop(SESSION)
+        assert isinstance(self.chat.events()[-1], TurnStopped)
+
+    def elsewhere(self) -> None:
+        """The next question goes through another server on the same files, while this one is open."""
+        here = self.chat
+        models = scripted_models(self.model, self.summariser)
+        with open_service(self.settings, models=models, tools=_tools) as other:
+            self.chat = Chat(other, SESSION)
+            self.ask()
+            self.chat.wait_for_folds()
+        self.chat = here
+
     def break_folds(self) -> None:
         self.summariser.is_failing = True
 
@@ -127,25 +169,45 @@ class Plot:
         if self.turn_count == 0:
             return
         inputs = self.model.inputs
+        question, truth = self.chat.last_turn.user_text, read_truth(self.chat)
         for sent in inputs[self._checked_inputs :]:
-            _check_input(sent)
-        covered = [turn for turns in self.chat.covered for turn in turns]
-        assert covered == list(range(1, len(covered) + 1))
-        assert len(covered) >= self._covered_turns
-        self.has_missed_folds = self.has_missed_folds or self.summariser.is_failing
-        if not self.has_missed_folds and not self._may_lag:
-            assert len(covered) == (self.turn_count - 1) // 3 * 3
+            check_request(sent, question)
+        check_cover(truth, self._begun)
         if len(inputs) > self._checked_inputs:
-            labels = summaries(_as_body(inputs[-1]))
-            assert labels == [(turns[0], turns[-1]) for turns in self.chat.covered]
+            turns = self.settings.window_turns if self._strategy == "window" else None
+            check_sent(truth, inputs[-1], turn=self.turn_count, begun=self._begun, window_turns=turns)
+        self.has_missed_folds = self.has_missed_folds or self.summariser.is_failing
+        covered = [turn for turns in self.chat.covered for turn in turns]
+        if self._is_plain:
+            self._check_blocks(covered, is_new=len(inputs) > self._checked_inputs)
         assert [turn.number for turn in self.chat.turns] == list(range(1, self.turn_count + 1))
         assert self.chat.view.turn_count == self.turn_count
         self._checked_inputs, self._covered_turns = len(inputs), len(covered)
 
-    def check_state(self) -> None:
-        """Checks that graph state holds just the live messages that no record covers (not so behind a crash)."""
-        if self.turn_count:
-            assert _state_ids(self.settings) == [message_id for (message_id,) in self.chat.rows(_LIVE)]
+    def check_end(self) -> None:
+        """Checks what must hold once the story has gone on well for two turns."""
+        assert self.chat.rows("SELECT count(*) FROM turn WHERE status = 'running'") == [(0,)]
+        if self._is_plain:
+            assert sum(len(turns) for turns in self.chat.covered) == (self.turn_count - 1) // 3 * 3
+        first = self.turn_count - self.settings.window_turns if self._strategy == "window" else 1
+        truth = read_truth(self.chat)
+        raw = [
+            message_id
+            for position, message_id, turn, *_ in truth.live
+            if turn > self._begun and turn >= first and not truth.is_covered(position)
+        ]
+        assert state_ids(self.settings, SESSION) == raw
+
+    def _check_blocks(self, covered: list[int], *, is_new: bool) -> None:
+        """Under "interval" alone: blocks are covered from the first on, in time, and sent under their labels."""
+        assert covered == list(range(1, len(covered) + 1))
+        assert len(covered) >= self._covered_turns
+        if not self.has_missed_folds and not self._may_lag:
+            assert len(covered) == (self.turn_count - 1) // 3 * 3
+        if is_new:
+            sent = self.model.inputs[-1]
+            labels = summaries({"messages": convert_to_openai_messages(sent)})
+            assert labels == [(turns[0], turns[-1]) for turns in self.chat.covered]
 
     def _die(self) -> None:
         self._opened += 1
@@ -204,6 +266,7 @@ class Plot:
         before = self.chat.last_turn
         is_right = (before.status == "finished") == (action == self.chat.regenerate)
         if is_right:
+            self._begun = min(self._begun, self.turn_count - 1)
             self._finish(action())
             self._has_crashed = self._may_lag = False
             assert self.chat.last_turn.attempt == before.attempt + 1
@@ -218,7 +281,7 @@ class Plot:
         values: dict[str, Any] = {"turnfold_data_dir": folder, "model_attempts": 1, "fold_wait_seconds": 5}
         self.settings = Settings(_env_file=None, **{**values, **self._changes})  # type: ignore[call-arg]  # the base class's own argument
         self._stack = ExitStack()
-        service = self._stack.enter_context(
+        service: ChatService = self._stack.enter_context(
             open_service(self.settings, models=scripted_models(self.model, self.summariser), tools=_tools)
         )
         self.chat = Chat(service, SESSION)
@@ -232,23 +295,3 @@ def _tools(context: ToolContext) -> list[BaseTool]:
         return "끝"
 
     return [*build_tools(context), StructuredTool.from_function(wait, name="wait", description="Waits.")]
-
-
-def _as_body(sent: list[AnyMessage]) -> dict[str, Any]:
-    return {"messages": convert_to_openai_messages(sent)}
-
-
-def _check_input(sent: list[AnyMessage]) -> None:
-    """An input must be one that a provider takes, and have each turn up to the open one once."""
-    body = _as_body(sent)
-    assert faults(body["messages"]) == []
-    covered = [turn for first, last in summaries(body) for turn in range(first, last + 1)]
-    raw = [int(str(message.id).removeprefix("user-")) for message in sent if isinstance(message, HumanMessage)]
-    assert [*covered, *raw] == list(range(1, len(covered) + len(raw) + 1))
-
-
-def _state_ids(settings: Settings) -> list[str]:
-    checkpointer = open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=30)
-    with closing(checkpointer):
-        kept = checkpointer.get_tuple({"configurable": {"thread_id": SESSION}})
-    return [] if kept is None else [str(message.id) for message in kept.checkpoint["channel_values"]["messages"]]

@@ -41,6 +41,8 @@ class ScriptedService:
         stopped: The sessions that Stop was asked for.
         sent: The options of each send, retry and regenerate.
         calls: The names of all methods called, for query budgets.
+        reset_after: The chart begins behind this turn.
+        deleted_when_asked_for: When this is read of a session next, another tab has just deleted it.
     """
 
     def __init__(self, folder: Path, *, models: tuple[ModelOption, ...] = (OFFLINE,)) -> None:
@@ -55,6 +57,8 @@ class ScriptedService:
         self.stopped: list[str] = []
         self.sent: list[TurnOptions] = []
         self.calls: list[str] = []
+        self.deleted_when_asked_for = ""
+        self.reset_after = 0
         self.now = START
         self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192, source="estimate")
         self._numbers = count(1)
@@ -90,12 +94,10 @@ class ScriptedService:
         self.stopped.append(session_id)
 
     def live(self, session_id: str) -> LiveTurn | None:
-        self.calls.append("live")
-        return self._get(session_id).live
+        return self._look("live", session_id).live
 
     def session(self, session_id: str) -> SessionView:
-        self.calls.append("session")
-        session = self._get(session_id)
+        session = self._look("session", session_id)
         return SessionView(
             session_id=session_id,
             title=session.title,
@@ -111,14 +113,13 @@ class ScriptedService:
             was_rebuilt=session.was_rebuilt,
         )
 
-    def sessions(self, *, search: str = "") -> tuple[SessionItem, ...]:
+    def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
         self.calls.append("sessions")
-        items = [
-            SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None)
-            for key, item in self.stored.items()
-            if search.lower() in item.title.lower()
-        ]
-        return tuple(sorted(items, key=lambda item: item.updated_at, reverse=True))
+        return tuple(self._found(search)[:last])
+
+    def session_count(self, *, search: str = "") -> int:
+        self.calls.append("session_count")
+        return len(self._found(search))
 
     def rename(self, session_id: str, title: str) -> None:
         self._act("rename")
@@ -143,19 +144,16 @@ class ScriptedService:
         self._apply(self._get(session_id), TurnOptions(compression_rate, strategy, model))
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
-        self.calls.append("transcript")
-        turns = self._get(session_id).turns
+        turns = self._look("transcript", session_id).turns
         shown = tuple(turns[-last:])
         return Transcript(shown, len(turns) - len(shown))
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
-        self.calls.append("records")
-        records = self._get(session_id).records
+        records = self._look("records", session_id).records
         return tuple(records if last is None else records[-last:])
 
     def statistics(self, session_id: str) -> Statistics:
-        self.calls.append("statistics")
-        records = self._get(session_id).records
+        records = self._look("statistics", session_id).records
         original = sum(record.original_chars for record in records)
         summary = sum(record.summary_chars for record in records)
         return Statistics(
@@ -169,8 +167,7 @@ class ScriptedService:
         )
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
-        self.calls.append("chart")
-        turns = self._get(session_id).turns
+        turns = self._look("chart", session_id).turns
         return tuple(
             ChartPoint(
                 turn=turn.number,
@@ -178,11 +175,12 @@ class ScriptedService:
                 full_tokens=300 + 250 * turn.number,
                 has_fold=turn.number > 1 and turn.number % 3 == 1,
             )
-            for turn in turns
+            for turn in turns[self.reset_after :]
         )
 
     def gauge(self, session_id: str | None, *, model: str) -> Gauge:
-        self.calls.append("gauge")
+        if session_id is not None:
+            self._look("gauge", session_id)
         assert model
         return self.gauge_now if session_id else Gauge(210, 8192, "estimate")
 
@@ -224,6 +222,21 @@ class ScriptedService:
         refusal, self.refusal = self.refusal, None
         if refusal is not None:
             raise refusal
+
+    def _found(self, search: str) -> list[SessionItem]:
+        items = (
+            SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None)
+            for key, item in self.stored.items()
+            if search.lower() in item.title.lower()
+        )
+        return sorted(items, key=lambda item: item.updated_at, reverse=True)
+
+    def _look(self, name: str, session_id: str) -> ScriptedSession:
+        self.calls.append(name)
+        if name == self.deleted_when_asked_for:
+            self.deleted_when_asked_for = ""
+            self.stored.pop(session_id, None)
+        return self._get(session_id)
 
     def _get(self, session_id: str) -> ScriptedSession:
         if session_id not in self.stored:

@@ -112,7 +112,6 @@ class StoreSet:
             "session_id": SESSION,
             "turn": turn,
             "attempt": 1,
-            "ordinal": 1,
             "kind": "answer",
             "model": "m",
             "manifest": (("system", "base", 1, 20), ("message", "q1", 1, 30)),

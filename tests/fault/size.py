@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from graph.service import ChatService
+from tests.fake.chat import text_in
 from tests.fault.check import Ledger
 from tests.fault.scenario import say_all, serve
 
 LARGEST_SHARE: Final = 2.5
+LARGEST_FILE_SHARE: Final = 6.0
 SLOWEST_SHARE: Final = 1.5
 MESSAGE_BYTES: Final = 300
 _SHORT_TURNS: Final = 30
@@ -28,9 +30,17 @@ def archive_share(file: Path) -> tuple[float, float]:
     """Returns the bytes of the archive with its indexes by those of the text in it, and that text's bytes a message."""
     with closing(sqlite3.connect(file)) as connection:
         (size_bytes,) = connection.execute(_SIZE).fetchone()
-        contents = [row[0] for row in connection.execute("SELECT json_extract(content, '$.data.content') FROM message")]
+        contents = [text_in(row[0]) for row in connection.execute("SELECT content FROM message")]
     text_bytes = sum(len(text.encode()) for text in contents)
     return size_bytes / text_bytes, text_bytes / len(contents)
+
+
+def file_share(file: Path) -> float:
+    """Returns the bytes of the whole database by the characters that were said in it."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (chars,) = connection.execute("SELECT sum(chars) FROM message").fetchone()
+    return file.stat().st_size / float(chars)
 
 
 def opening_share(folder: Path, *, turns: int) -> float:

@@ -77,3 +77,11 @@ def test_the_archive_is_small_beside_its_text(tmp_path: Path) -> None:
     share, message_bytes = archive_share(tmp_path / "turnfold.db")
     assert message_bytes >= MESSAGE_BYTES
     assert share <= LARGEST_SHARE
+
+
+def test_what_a_call_was_sent_takes_little_room(tmp_path: Path) -> None:
+    with serve(tmp_path) as service:
+        say_all(service, Ledger(), range(2, 81, 2))
+    with closing(sqlite3.connect(tmp_path / "turnfold.db")) as connection:
+        (manifest_bytes,) = connection.execute("SELECT avg(length(manifest)) FROM model_call").fetchone()
+    assert manifest_bytes <= 200

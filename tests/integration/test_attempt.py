@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from graph.error import InputError
 from graph.event import TurnFinished, TurnStarted
 from tests.fake.body import content_of, faults, raw_turns
-from tests.fake.chat import Chat, question
+from tests.fake.chat import Chat, question, text_in
 from tests.fake.openai_reply import failure, text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -29,7 +27,7 @@ def test_the_new_answer_counts_everywhere_and_the_old_one_stays_in_the_archive(c
     assert [content_of(m) for m in body["messages"] if m["role"] == "assistant"][-1] == NEW
     assert raw_turns(body) == [1, 2, 3]
     kept = chat.rows("SELECT content FROM message WHERE turn = 2 AND role = 'ai' ORDER BY position")
-    assert [json.loads(content)["data"]["content"] for (content,) in kept] == [OLD, NEW]
+    assert [text_in(content) for (content,) in kept] == [OLD, NEW]
 
 
 def test_a_third_attempt_follows_the_second(chat: Chat, server: FakeOpenAI) -> None:

@@ -8,7 +8,7 @@ from graph.core.token import estimate_tokens
 from graph.event import Folded, TurnFinished
 from graph.view import TurnOptions
 from tests.fake.body import faults, raw_turns, roles, shape, summaries, system_prompt, tokens_of
-from tests.fake.chat import Chat, names, question, text_of
+from tests.fake.chat import Chat, names, question, text_in, text_of
 from tests.fake.openai_server import FakeOpenAI
 
 SEED_TABLE = {
@@ -114,7 +114,7 @@ def test_the_answer_is_committed_before_the_last_event(chat: Chat) -> None:
     for event in chat.service.follow(chat.session_id, timeout_seconds=30):
         if isinstance(event, TurnFinished):
             (content,) = chat.rows("SELECT content FROM message WHERE message_id = ?", event.message_id)[0]
-            assert json.loads(content)["data"]["content"] == event.text
+            assert text_in(content) == event.text
             assert chat.rows("SELECT status FROM turn") == [("finished",)]
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
 
-from graph.error import InputError, NotFoundError
+from graph.error import BusyError, InputError, NotFoundError
 from graph.event import TurnFinished
 from tests.fake.body import content_of, faults
 from tests.fake.chat import question
@@ -15,7 +16,7 @@ from tests.fake.compacting import (
     STEPS,
     ask_until_compacted,
 )
-from tests.fake.openai_reply import ScriptedCall, failure, text, tools
+from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import Start
 
@@ -156,3 +157,34 @@ def test_a_hidden_instruction_in_the_source_is_quoted(start: Start, server: Fake
     chat.service.compact(chat.session_id)
     prompt: Any = content_of(server.bodies("summary")[0]["messages"][1])
     assert prompt.count("</source>") == 1
+
+
+def test_a_compaction_by_hand_can_be_stopped_and_the_session_is_busy_meanwhile(
+    start: Start, server: FakeOpenAI
+) -> None:
+    chat = start(max_context_tokens=100_000)
+    chat.ask(1, 6)
+    server.script(hang(is_silent=True), kind="summary")
+    refused: list[InputError] = []
+
+    def compact() -> None:
+        try:
+            chat.service.compact(chat.session_id)
+        except InputError as error:
+            refused.append(error)
+
+    worker = threading.Thread(target=compact)
+    worker.start()
+    chat.wait_until(lambda: chat.view.is_running)
+    server.wait_until(lambda fake: fake.open_count == 1)
+    with pytest.raises(BusyError):
+        chat.start(question(7))
+    with pytest.raises(BusyError):
+        chat.service.compact(chat.session_id)
+    chat.service.stop(chat.session_id)
+    worker.join()
+    assert [error.reason for error in refused] == ["compact_stopped"]
+    server.wait_until(lambda fake: fake.open_count == 0)
+    assert not chat.view.is_running
+    assert chat.service.records(chat.session_id) == ()
+    chat.ask(7, 7)

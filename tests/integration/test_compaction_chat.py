@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from graph.event import FoldWaiting, TurnFinished
@@ -10,6 +12,7 @@ from tests.fake.compacting import (
     ask_until_compacted,
     compaction,
     history_tokens,
+    with_true_usage,
 )
 from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
@@ -80,12 +83,20 @@ def test_checklist_the_figures_of_a_compaction_are_told(start: Start) -> None:
 
 def test_the_user_is_told_before_and_after(start: Start, server: FakeOpenAI) -> None:
     chat = start()
-    server.script(failure(500), kind="summary")
+    is_waited = threading.Event()
+    server.script(lambda body: with_true_usage(body) if is_waited.wait(30) else failure(500), kind="summary")
+
+    def phase() -> str:
+        live = chat.service.live(chat.session_id)
+        return live.phase if live else "over"
+
     for number in range(1, 60):
-        events = chat.say(question(number))
-        chat.wait_for_folds()
-        if server.bodies("summary") and len(events) > 3 and isinstance(events[1], FoldWaiting):
+        chat.start(question(number))
+        chat.wait_until(lambda: phase() in {"over", "folding"})
+        if phase() == "folding":
             break
+    is_waited.set()
+    events = chat.events()
     assert names(events)[:3] == ["TurnStarted", "FoldWaiting", "Folded"]
 
 
@@ -102,7 +113,7 @@ def test_checklist_it_comes_again_at_each_75_percent(start: Start, server: FakeO
 
 def test_an_answer_without_tags_is_taken_whole(start: Start, server: FakeOpenAI) -> None:
     chat = start()
-    words = "서버 이전은 김민수가 맡고 10월에 합니다. 데이터베이스를 먼저 복제합니다."
+    words = " ".join(["서버 이전은 김민수가 맡고 10월에 합니다. 데이터베이스를 먼저 복제합니다."] * 4)
     server.script(text(words), kind="summary")
     ask_until_compacted(chat)
     assert compaction(chat).summary == words

@@ -77,11 +77,12 @@ def test_folds_catch_up_once_the_summariser_works_again(hasty: ChatService, serv
 
 def test_three_failures_in_a_row_are_told_and_the_chat_goes_on(chat: Chat, server: FakeOpenAI) -> None:
     server.script(failure(500), failure(500), failure(500), kind="summary")
-    chat.ask(1, 4)
+    chat.ask(1, 5)
     assert (chat.view.fold_failures, chat.view.fold_error_code) == (3, "provider")
-    assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4]
-    chat.ask(5, 6)
-    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6]
+    assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4, 5]
+    chat.ask(6, 7)
+    assert [shape(body) for body in server.bodies("chat")[5:]] == [[(1, 3), 4, 5, 6], [(1, 3), (4, 6), 7]]
+    assert [record.outcome for record in chat.service.records(chat.session_id)] == ["picked", "compressed"]
     assert chat.view.fold_failures == 0
 
 
@@ -130,6 +131,7 @@ def test_a_summary_in_the_wrong_language_is_not_adopted(chat: Chat, server: Fake
     chat.ask(1, 3)
     assert chat.view.fold_error_code == "summary_language"
     chat.say(question(4))
+    chat.wait_for_folds()
     assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4]
     assert "not in the language of the user" in str(server.bodies("summary")[1])
     assert chat.covered == []

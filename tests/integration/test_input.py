@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import http.server
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
+from langchain_core.tools import StructuredTool
 
 from graph.error import InputError
 from graph.event import TurnFinished
@@ -17,7 +20,6 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import MakeSettings
 
 WHOLE = {
-    "nul": "앞\x00뒤",
     "right-to-left": "\u202etrap\u202c שלום مرحبا \u200f \u2066x\u2069",
     "emoji": "👩\u200d👩\u200d👧\u200d👦🏳\ufe0f\u200d🌈" * 10_000,
     "markdown": "# 제목\n\n* 하나\n* 둘\n\n```python\nprint('</source>')\n```\n| a | b |\n|---|---|",
@@ -47,15 +49,68 @@ def test_what_is_taken_is_stored_shown_and_sent_whole(
 
 
 @pytest.mark.parametrize(
+    ("words", "taken"),
+    [
+        ("앞\x00뒤", "앞\ufffd뒤"),
+        ("반쪽 \ud83d 글자", "반쪽 \ufffd 글자"),
+        ("\udc00", "\ufffd"),
+        ("두 반쪽 \ud83d\ude00", "두 반쪽 😀"),
+    ],
+    ids=["nul", "high-surrogate", "low-surrogate", "both"],
+)
+def test_what_no_database_takes_is_replaced_where_it_enters(
+    chat: Chat, server: FakeOpenAI, words: str, taken: str
+) -> None:
+    assert isinstance(chat.say(words)[-1], TurnFinished)
+    assert chat.last_turn.user_text == taken
+    assert content_of(server.bodies("chat")[0]["messages"][-1]) == taken
+    chat.service.rename(chat.session_id, words)
+    assert chat.view.title == taken
+
+
+HALF = chr(0xD83D)
+
+
+def test_half_an_emoji_in_a_call_and_in_its_result_is_replaced_and_the_chat_goes_on(
+    make_settings: MakeSettings, server: FakeOpenAI
+) -> None:
+    def look_up(words: str, places: list[dict[str, str]]) -> str:
+        heard.append((words, places))
+        return f"{words} {HALF} \x00"
+
+    heard: list[tuple[str, list[dict[str, str]]]] = []
+    tool = StructuredTool.from_function(look_up, name="look_up", description="Looks it up.")
+    arguments = r'{"words": "웃음 \ud83d", "places": [{"\ud83d": "\u0000"}]}'
+    server.script(tools(ScriptedCall("look_up", arguments, "call-1")), text("찾았습니다."))
+    with open_service(make_settings(), tools=lambda _: [tool]) as service:
+        chat = Chat(service)
+        assert isinstance(chat.say(question(1))[-1], TurnFinished)
+        chat.ask(2, 4)
+        assert chat.turns[0].steps[0].result == "웃음 \ufffd \ufffd \ufffd"
+    assert heard == [("웃음 \ufffd", [{"\ufffd": "\ufffd"}])]
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+@pytest.mark.parametrize("broken", [f'{{"words": "{HALF}"', f'["{HALF}"]'], ids=["cut", "list"])
+def test_half_an_emoji_in_a_call_that_is_no_json_is_replaced_too(chat: Chat, server: FakeOpenAI, broken: str) -> None:
+    call = tools(ScriptedCall(f"look{HALF}", broken, f"call{HALF}"))
+    # As escapes, as no wire takes half a character.
+    events = tuple(json.dumps(json.loads(event)) for event in call.events)
+    server.script(replace(call, events=events), text("다시 하겠습니다."))
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    assert chat.last_turn.steps[0].name == "look\ufffd"
+    chat.ask(2, 2)
+
+
+@pytest.mark.parametrize(
     ("words", "reason"),
     [
         ("", "empty"),
         (" \n\t\u3000\u200a", "empty"),
-        ("반쪽 \ud83d 글자", "not_text"),
-        ("\udc00", "not_text"),
+        ("\x00", "empty"),
         ("가" * 1_048_576, "too_long"),
     ],
-    ids=["empty", "blank", "high-surrogate", "low-surrogate", "megabyte"],
+    ids=["empty", "blank", "nul", "megabyte"],
 )
 def test_what_cannot_be_taken_is_refused_with_its_reason(
     service: ChatService, server: FakeOpenAI, words: str, reason: str

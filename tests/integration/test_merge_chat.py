@@ -7,7 +7,7 @@ import pytest
 from graph.service import open_service
 from tests.fake.body import content_of, summaries, system_prompt
 from tests.fake.chat import Chat, names, question
-from tests.fake.openai_reply import Reply, failure, hang
+from tests.fake.openai_reply import Body, Reply, failure, hang
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.integration.conftest import MakeSettings
@@ -50,15 +50,33 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
     assert merging.rows("SELECT message_id FROM message WHERE position = ?", until[0][1]) == [(until[0][0],)]
 
 
-@pytest.mark.parametrize("broken", [failure(500), hang(is_silent=True)])
-def test_a_merge_that_fails_or_hangs_leaves_the_summaries_as_they_are(
-    merging: Chat, server: FakeOpenAI, broken: Reply
-) -> None:
-    def respond(body: dict[str, object]) -> Reply:
-        is_merge = kind_of(body) == "summary" and content_of(body["messages"][-1]).startswith(MERGE_PROMPT)  # type: ignore[index]  # the shape of a request
+def break_merges(server: FakeOpenAI, broken: Reply) -> None:
+    def respond(body: Body) -> Reply:
+        is_merge = kind_of(body) == "summary" and content_of(body["messages"][-1]).startswith(MERGE_PROMPT)
         return broken if is_merge else answer_body(body)
 
-    server.respond_with(respond)  # type: ignore[arg-type]  # a request's body is a dict
+    server.respond_with(respond)
+
+
+def test_a_merge_that_fails_leaves_the_summaries_as_they_are_and_is_picked_after_three_tries(
+    merging: Chat, server: FakeOpenAI
+) -> None:
+    break_merges(server, failure(500))
+    blocks = [(k, k + 1, k + 2) for k in range(1, 30, 3)]
+    number = 0
+    while len(merge_prompts(server)) < 3:
+        number += 1
+        merging.say(question(number))
+        merging.wait_for_folds()
+        assert merging.covered == blocks[: len(merging.covered)]
+    merging.say(question(number + 1))
+    first, *_ = merging.service.records(merging.session_id)
+    assert (first.kind, first.outcome, first.turns) == ("merge", "picked", tuple(range(1, 13)))
+    assert len(merge_prompts(server)) == 3
+
+
+def test_a_merge_that_hangs_leaves_the_summaries_as_they_are(merging: Chat, server: FakeOpenAI) -> None:
+    break_merges(server, hang(is_silent=True))
     for number in range(1, 24):
         merging.say(question(number))
     assert merge_prompts(server)

@@ -65,6 +65,33 @@ def test_without_usage_the_cost_is_estimated(server: FakeOpenAI, models: ChatMod
     )
 
 
+def test_a_summary_that_stopped_at_the_length_limit_is_known_as_such_and_ends_whole(
+    server: FakeOpenAI, models: ChatModels
+) -> None:
+    server.script(text("배포는 10월 14일입니다. 담당은 민지이고 롤백 기", finish_reason="length"), kind="summary")
+    draft = summarise(models)
+    assert (draft.text, draft.is_cut) == ("배포는 10월 14일입니다.", True)
+
+
+def test_a_tagged_summary_that_is_whole_is_not_cut_by_what_is_said_behind_it(
+    server: FakeOpenAI, models: ChatModels
+) -> None:
+    server.script(text("<summary>배포는 10월 14일</summary> 그리고 더", finish_reason="length"), kind="summary")
+    draft = summarise(models, style="structured")
+    assert (draft.text, draft.is_cut) == ("배포는 10월 14일", False)
+
+
+def test_no_more_than_six_thousand_characters_are_asked_for_over_all_parts(
+    server: FakeOpenAI, models: ChatModels
+) -> None:
+    summariser = ModelSummariser(models.chat("m"), models.caller, "m", attempts=1, window_tokens=4_000)
+    long: list[AnyMessage] = [HumanMessage("배포 날짜를 정합니다. " * 600)]
+    summariser.summarise(long, 9_900, stop=threading.Event(), deadline_seconds=60)
+    prompts = [body["messages"][0]["content"] for body in server.bodies("summary")]
+    assert len(prompts) > 1
+    assert 5_900 <= sum(int(prompt.split("약 ")[1].split("자")[0]) for prompt in prompts) <= 6_000
+
+
 def test_feedback_goes_into_the_prompt(server: FakeOpenAI, models: ChatModels) -> None:
     summarise(models, feedback="The last answer was 40 % too long.")
     assert "40 % too long" in server.bodies("summary")[0]["messages"][0]["content"]

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from graph.error import DeadlineError, ProviderError, UnreachableError
 from graph.model.catalog import Catalog, guess_window_tokens
@@ -104,7 +106,7 @@ def test_an_endpoint_that_lists_nothing_leaves_the_configured_model(server: Fake
     server.model_list_reply = reply
     with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
         assert models.options() == (ModelOption("m", is_offline=False),)
-        assert models.window_tokens("qwen2.5:7b") == 32_768
+        assert models.window_tokens("gpt-4o") == 128_000
 
 
 def test_a_list_that_hangs_is_given_up(server: FakeOpenAI) -> None:
@@ -147,12 +149,29 @@ def test_the_window_is_read_from_the_list(server: FakeOpenAI, entry: Body) -> No
 @pytest.mark.parametrize(
     ("name", "tokens"),
     [
-        ("gpt-5-mini", 400_000), ("gpt-4.1", 1_047_576), ("openai/gpt-4o", 128_000), ("o3-mini", 200_000),
-        ("claude-sonnet-4", 200_000), ("llama3.2:3b", 128_000), ("Qwen/Qwen2.5-7B", 32_768), ("unheard-of", 8_192),
+        ("gpt-5", 272_000), ("gpt-5-mini", 272_000), ("gpt-5-2025-08-07", 272_000), ("gpt-4.1", 1_047_576),
+        ("gpt-4o-2024-08-06", 128_000), ("openai/gpt-4o", 128_000), ("OpenAI/GPT-4o-mini-2024-07-18", 128_000),
+        ("chatgpt-4o-latest", 128_000), ("ft:gpt-4o-mini-2024-07-18:acme::abc123", 128_000), ("o3-mini", 200_000),
+        ("gpt-3.5-turbo", 16_385), ("gpt-3.5-turbo-0125", 16_385), ("gpt-4-0613", 8_192), ("gpt-image-1", 8_192),
+        ("claude-sonnet-4", 8_192), ("llama3.2:3b", 8_192), ("Qwen/Qwen2.5-7B", 8_192), ("unheard-of", 8_192),
+        ("", 8_192),
     ],
 )  # fmt: skip
-def test_the_window_is_guessed_by_name(name: str, tokens: int) -> None:
+def test_the_window_is_that_of_langchains_own_profile(name: str, tokens: int) -> None:
     assert guess_window_tokens(name) == tokens
+
+
+def test_a_profile_is_the_librarys_and_no_table_of_ours() -> None:
+    model = ChatOpenAI(model="gpt-5", api_key=SecretStr("none"))
+    assert model.profile is not None
+    assert guess_window_tokens("gpt-5") == model.profile["max_input_tokens"]
+
+
+def test_nothing_of_the_environment_is_needed_or_read_for_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_PROXY", "no proxy at all")
+    assert guess_window_tokens("gpt-4.1-nano-2025-04-14") == 1_047_576
 
 
 def test_the_list_is_kept_for_five_minutes_and_outlives_a_failure() -> None:
@@ -163,16 +182,33 @@ def test_the_list_is_kept_for_five_minutes_and_outlives_a_failure() -> None:
     fetch.items = [{"id": "two"}]
     clock.seconds = 299
     assert names(catalog) == ["one"]
+    assert fetch.count == 1
     clock.seconds = 301
+    # Nobody waits for a renewal.
+    assert names(catalog) in (["one"], ["two"])
+    wait_for_fetch()
     assert names(catalog) == ["two"]
     fetch.is_failing = True
     clock.seconds = 700
     assert names(catalog) == ["two"]
-    assert fetch.count == 3
+    wait_for_fetch()
     fetch.is_failing = False
     fetch.items = [{"id": "three"}]
+    clock.seconds = 729
+    assert names(catalog) == ["two"]
+    wait_for_fetch()
+    assert fetch.count == 3
     clock.seconds = 731
+    names(catalog)
+    wait_for_fetch()
     assert names(catalog) == ["three"]
+    assert fetch.count == 4
+
+
+def wait_for_fetch() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "model-list":
+            thread.join(10)
 
 
 class Clock:

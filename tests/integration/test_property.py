@@ -72,10 +72,7 @@ def end_well(plot: Plot) -> None:
     plot.check()
     plot.ask()
     plot.check()
-    plot.check_state()
-    assert plot.chat.rows("SELECT count(*) FROM turn WHERE status = 'running'") == [(0,)]
-    covered = sum(len(turns) for turns in plot.chat.covered)
-    assert covered == (plot.turn_count - 1) // 3 * 3
+    plot.check_end()
 
 
 @repeatable(30)
@@ -87,6 +84,57 @@ def end_well(plot: Plot) -> None:
 @given(st.lists(STEPS, max_size=12))
 def test_every_turn_is_sent_once_whatever_happens(steps: list[Step]) -> None:
     with opened_plot() as plot:
+        play(plot, steps)
+        end_well(plot)
+
+
+STRATEGIES = ["interval", "rolling", "compaction", "window"]
+CONTEXT_STEPS = st.one_of(
+    st.just(("ask",)),
+    st.just(("ask",)),
+    st.just(("ask",)),
+    STEPS,
+    st.just(("reset",)),
+    st.just(("compact",)),
+    st.tuples(st.just("restore"), st.integers(0, 2)),
+    st.tuples(st.just("switch"), st.sampled_from(STRATEGIES)),
+    st.just(("refuse",)),
+    st.just(("elsewhere",)),
+    st.just(("regenerate",)),
+)
+ASKS = [("ask",)] * 4
+# Each strategy folds early, and what isn't folded is always sent.
+EARLY: dict[str, Any] = {
+    "app_context_threshold": 500,
+    "rolling_sends_unsummarised": True,
+    "max_context_tokens": 1_000,
+    "compaction_threshold": 0.6,
+    "window_turns": 2,
+    **EARLY_MERGES,
+}
+
+
+@repeatable(24)
+@example([*ASKS, ("compact",), *ASKS, ("restore", 0), *ASKS, ("regenerate",)])
+@example(
+    [("ask",), ("ask",), ("reset",), ("regenerate",), ("ask",), ("reset",), ("fail", "", 0), ("reset",), ("retry",)]
+)
+@example(
+    [("switch", "compaction"), *[("ask",)] * 7, ("restore", 0), ("switch", "interval"), *[("ask",)] * 3, ("refuse",)]
+)
+@given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
+def test_every_turn_is_sent_once_whatever_is_done_to_the_context(steps: list[Step]) -> None:
+    with opened_plot(**EARLY) as plot:
+        play(plot, steps)
+        end_well(plot)
+
+
+@repeatable(12)
+@example([*[("ask",)] * 12, ("regenerate",), ("restore", 0), ("ask",), ("ask",)])
+@given(st.lists(CONTEXT_STEPS, min_size=8, max_size=16))
+def test_every_turn_is_sent_once_in_a_small_window(steps: list[Step]) -> None:
+    with opened_plot(words=LONG, model_window_tokens=2_500, rolling_sends_unsummarised=True) as plot:
+        play(plot, [("ask",)] * 4)
         play(plot, steps)
         end_well(plot)
 

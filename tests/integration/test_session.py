@@ -87,8 +87,9 @@ def test_a_session_can_be_renamed(chat: Chat) -> None:
     chat.ask(1, 1)
     chat.service.rename(chat.session_id, "  서버 이전 계획  ")
     assert chat.view.title == "서버 이전 계획"
-    with pytest.raises(InputError):
-        chat.service.rename(chat.session_id, " \n ")
+    for nothing in (" \n ", "\u200b\u3164"):
+        with pytest.raises(InputError):
+            chat.service.rename(chat.session_id, nothing)
     with pytest.raises(NotFoundError):
         chat.service.rename("no-such-session", "이름")
 
@@ -110,8 +111,9 @@ def test_a_running_session_is_ended_and_deleted(chat: Chat, server: FakeOpenAI) 
     server.script(hang("여기까지"))
     chat.start(question(1))
     server.wait_until(lambda fake: fake.open_count == 1)
+    heard = chat.service.follow(chat.session_id, timeout_seconds=30)
     chat.service.delete(chat.session_id)
-    assert isinstance(chat.events()[-1], TurnStopped)
+    assert isinstance(list(heard)[-1], TurnStopped)
     server.wait_until(lambda fake: fake.open_count == 0)
     assert chat.rows("SELECT count(*) FROM message") == [(0,)]
     assert chat.service.sessions() == ()
@@ -122,8 +124,8 @@ def test_a_running_session_is_ended_and_deleted(chat: Chat, server: FakeOpenAI) 
     [
         ("", None),
         (" \n\t ", None),
+        ("\u200b", None),
         ("가" * 1_001, None),
-        ("깨진 글자 \ud800", None),
         ("안녕하세요", TurnOptions(compression_rate=0.6)),
         ("안녕하세요", TurnOptions(compression_rate=0.0)),
         ("안녕하세요", TurnOptions(strategy="magic")),

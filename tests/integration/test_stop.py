@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
+from graph.error import NotFoundError
 from graph.event import TurnFinished, TurnStopped
 from graph.service import ChatService, open_service
 from tests.fake.body import content_of, faults, raw_turns, roles, shape
@@ -105,7 +106,8 @@ def test_stop_while_a_tool_runs_leaves_no_orphan_call(
 def test_stop_does_nothing_when_nothing_runs(chat: Chat) -> None:
     chat.ask(1, 1)
     chat.service.stop(chat.session_id)
-    chat.service.stop("no-such-session")
+    with pytest.raises(NotFoundError):
+        chat.service.stop("no-such-session")
     assert chat.last_turn.status == "finished"
     chat.ask(2, 2)
 

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from sqlalchemy import update
 
 from graph.error import InternalError, NotFoundError
+from graph.store.schema import message_table
 from tests.fake.store import SESSION, StoreSet, open_store_set
 
 USAGE = UsageMetadata(
@@ -25,7 +30,7 @@ def stores(tmp_path: Path) -> Iterator[StoreSet]:
     "message",
     [
         HumanMessage([{"type": "text", "text": "무엇"}, {"type": "image", "url": "data:,x"}], id="m"),
-        HumanMessage('NUL \x00, half a pair \ud83d, a whole one 😀, quote " and \\', id="m"),
+        HumanMessage('a whole one 😀, quote " and \\', id="m"),
         AIMessage(
             "calls",
             id="m",
@@ -53,6 +58,69 @@ def test_message_comes_back_whole(stores: StoreSet, message: AnyMessage) -> None
     found = stores.archive.get(SESSION, "m").message
     assert type(found) is type(message)
     assert found.model_dump() == message.model_dump()
+
+
+def live_ids(stores: StoreSet) -> list[str | None]:
+    return [entry.message.id for entry in stores.archive.live(SESSION)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        HumanMessage("안녕하세요?", id="m"),
+        AIMessage("안녕하세요.", id="m", response_metadata={"finish_reason": "stop"}),
+        AIMessage("", id="m", response_metadata={"finish_reason": "stop"}),
+    ],
+    ids=["question", "answer", "blank"],
+)
+def test_a_usual_message_takes_the_room_of_its_text(stores: StoreSet, message: AnyMessage) -> None:
+    hold = stores.make_session()
+    stores.say(hold, stores.begin(hold, "q1"), message)
+    with closing(sqlite3.connect(stores.path)) as connection:
+        written = connection.execute("SELECT content FROM message WHERE message_id = 'm'").fetchone()
+    assert written == (f'"{message.text}"',)
+    assert stores.archive.get(SESSION, "m").message.model_dump() == message.model_dump()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        AIMessage("closed by us", id="m"),
+        AIMessage("cut", id="m", response_metadata={"finish_reason": "length"}),
+        AIMessage("said", id="m", response_metadata={"finish_reason": "stop", "model_name": "a-model"}),
+        HumanMessage("named", id="m", name="Kim"),
+    ],
+    ids=["no-reason", "cut", "model", "name"],
+)
+def test_what_is_unusual_of_a_message_comes_back(stores: StoreSet, message: AnyMessage) -> None:
+    hold = stores.make_session()
+    stores.say(hold, stores.begin(hold, "q1"), message)
+    assert stores.archive.get(SESSION, "m").message.model_dump() == message.model_dump()
+
+
+def test_a_row_of_an_older_database_is_read(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    old = AIMessage("12:00", id="m", response_metadata={"finish_reason": "stop", "model_name": "a-model"})
+    stores.say(hold, stores.begin(hold, "q1"), old)
+    as_it_was = {"type": "ai", "data": old.model_dump(exclude_defaults=True)}
+    with closing(sqlite3.connect(stores.path)) as connection, connection:
+        connection.execute("UPDATE message SET content = ? WHERE message_id = 'm'", (json.dumps(as_it_was),))
+    assert stores.archive.get(SESSION, "m").message.model_dump() == old.model_dump()
+
+
+def test_what_no_database_takes_is_replaced_and_so_it_is_in_older_rows(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    turn = stores.begin(hold, "q1")
+    call = {"name": "clock", "args": {"zone": "a\x00\ud83d"}, "id": "c1", "type": "tool_call"}
+    stores.say(hold, turn, AIMessage("NUL \x00, half \ud83d", id="m", tool_calls=[call]))
+    found = stores.archive.get(SESSION, "m").message
+    assert isinstance(found, AIMessage)
+    assert (found.content, found.tool_calls[0]["args"]) == ("NUL \ufffd, half \ufffd", {"zone": "a\ufffd\ufffd"})
+    older = {"type": "human", "data": {"content": "half \ud83d", "type": "human", "id": "q1"}}
+    with stores.database.write() as connection:
+        change = update(message_table).where(message_table.c.message_id == "q1").values(content=json.dumps(older))
+        connection.execute(change)
+    assert stores.archive.get(SESSION, "q1").message.content == "half \ufffd"
 
 
 def test_positions_count_on_over_turns_and_attempts(stores: StoreSet) -> None:
@@ -87,7 +155,7 @@ def test_only_the_last_attempt_is_live_and_the_question_always_is(stores: StoreS
     again = stores.turns.begin_attempt(hold, 2, model="m")
     assert [entry.message.id for entry in stores.archive.live_turns(SESSION, 2, 2)] == ["q2"]
     stores.say(hold, again, AIMessage("new", id="new"))
-    assert stores.archive.live_ids(SESSION, after_position=0) == ["one-question", "one-answer", "q2", "new"]
+    assert live_ids(stores) == ["one-question", "one-answer", "q2", "new"]
     assert stores.archive.get(SESSION, "old").message.content == "old"
 
 
@@ -97,13 +165,15 @@ def test_ranges_include_both_ends(stores: StoreSet) -> None:
         stores.run_turn(hold, f"t{number}")
 
     def positions(first: int, last: int | None) -> list[int]:
-        return [entry.position for entry in stores.archive.live(SESSION, from_position=first, to_position=last)]
+        return [entry.position for entry in stores.archive.live_within(SESSION, [(first, last)])]
 
     assert positions(3, 6) == [3, 4, 5, 6]
     assert positions(9, None) == [9, 10]
     assert positions(11, None) == []
     assert [entry.turn for entry in stores.archive.live_turns(SESSION, 2, 3)] == [2, 2, 3, 3]
-    assert stores.archive.live_ids(SESSION, after_position=8) == ["t5-question", "t5-answer"]
+    within = stores.archive.live_within(SESSION, [(2, 3), (8, None)], from_turn=2)
+    assert [entry.position for entry in within] == [3, 8, 9, 10]
+    assert [entry.position for entry in stores.archive.live_within(SESSION, [(5, None)], limit=1)] == [5]
 
 
 def test_sessions_are_apart(stores: StoreSet) -> None:
@@ -121,4 +191,4 @@ def test_append_with_one_message_without_id_writes_none(stores: StoreSet) -> Non
     turn = stores.begin(hold, "q1")
     with pytest.raises(InternalError):
         stores.say(hold, turn, AIMessage("with", id="a1"), AIMessage("without"))
-    assert stores.archive.live_ids(SESSION, after_position=0) == ["q1"]
+    assert live_ids(stores) == ["q1"]

@@ -19,9 +19,12 @@ def stores(tmp_path: Path) -> Iterator[StoreSet]:
         yield opened
 
 
-def make(stores: StoreSet, *titles: str, owner: str = OWNER) -> None:
+def make(stores: StoreSet, *titles: str) -> None:
     for title in titles:
-        stores.sessions.create(title, owner, compression_rate=0.3, strategy="interval", title=title)
+        stores.sessions.create(title, OWNER, compression_rate=0.3, strategy="interval", title=title)
+        hold = stores.leases.acquire(title)
+        stores.run_turn(hold, "one")
+        stores.leases.release(hold)
         stores.clock.move(1)
 
 
@@ -60,6 +63,15 @@ def test_list_is_by_last_turn_and_bounded(stores: StoreSet) -> None:
     stores.sessions.rename("b", OWNER, "b, renamed")
     assert found(stores, "") == ["a", "c", "b, renamed"]
     assert [row.title for row in stores.sessions.list(OWNER, limit=1)] == ["a"]
+
+
+def test_sessions_without_a_turn_take_no_place_in_the_list(stores: StoreSet) -> None:
+    make(stores, "old", "older")
+    for number in range(5):
+        stores.sessions.create(f"refused-{number}", OWNER, compression_rate=0.3, strategy="", title="old, refused")
+    assert [row.title for row in stores.sessions.list(OWNER, limit=2)] == ["older", "old"]
+    assert (stores.sessions.count(OWNER), stores.sessions.count(OWNER, search="old")) == (2, 2)
+    assert (stores.sessions.count(OWNER, search="older"), stores.sessions.count("mallory")) == (1, 0)
 
 
 @pytest.mark.parametrize(

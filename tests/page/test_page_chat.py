@@ -36,7 +36,7 @@ def test_message_is_answered_and_the_address_names_the_session(page: AppTest, se
     assert "안녕하세요" in [text.value for text in page.text]
     assert "들었습니다: 안녕하세요" in told(page)
     assert page.query_params["session"] == "session-1"
-    assert (service.sent[0].time_zone, service.sent[0].language) == ("Asia/Seoul", "ko")
+    assert service.sent[0].time_zone == "Asia/Seoul"
 
 
 def test_what_the_user_typed_is_shown_letter_by_letter(page: AppTest) -> None:
@@ -81,6 +81,27 @@ def test_failed_turn_says_why_and_is_tried_again(page: AppTest, service: Scripte
     assert not page.error
     turn = service.stored["session-1"].turns[-1]
     assert (turn.number, turn.attempt, turn.status) == (1, 2, "finished")
+
+
+@pytest.mark.parametrize(
+    ("locale", "sentence"),
+    [
+        ("ko-KR", "서버가 중단되어 답변이 끝나지 못했습니다. 그때까지 받은 내용은 남겨 두었습니다."),
+        ("en-US", "The server stopped while it was answering. What had arrived by then is kept."),
+    ],
+)
+def test_turn_of_a_killed_server_says_that_the_server_stopped(
+    page: AppTest, service: ScriptedService, locale: str, sentence: str
+) -> None:
+    page.context["locale"] = locale
+    service.status, service.error_code = "failed", "interrupted"
+    identifier = store_session(service, 1)
+    turns = service.stored[identifier].turns
+    turns[0] = replace(turns[0], answer_text="여기까지 받은 답")
+    open_page(page, identifier)
+    assert page.error[0].value.startswith(sentence)
+    assert "여기까지 받은 답" in told(page)
+    assert "retry" in keys(page)
 
 
 def test_stopped_turn_keeps_its_part_and_offers_another_try(page: AppTest, service: ScriptedService) -> None:
@@ -176,6 +197,9 @@ def test_fold_failures_are_told_from_the_third_on(page: AppTest, service: Script
     page.run()
     assert "요약이 3번 이어서 실패했습니다" in page.warning[0].value
     assert "정해진 시간 안에 답이 오지 않았습니다" in page.warning[0].value
+    service.stored[identifier].fold_error_code = "summary_language"
+    page.run()
+    assert "요약이 사용자의 말과 다른 언어로 쓰였습니다" in page.warning[0].value
 
 
 def test_thousand_turns_show_the_last_thirty_and_thirty_more(page: AppTest, service: ScriptedService) -> None:
@@ -200,11 +224,3 @@ def test_sending_at_a_thousand_turns_asks_and_draws_no_more_than_at_forty(
     assert costs[0][0] == costs[1][0]
     assert costs[0][1] == costs[1][1]
     assert len(costs[1][0]) <= 20
-
-
-def test_session_with_settings_of_a_model_that_is_gone_still_opens(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    service.stored[identifier].model = "gone-model"
-    open_page(page, identifier)
-    assert not page.exception
-    assert page.selectbox(key="model").value == "offline-mini"

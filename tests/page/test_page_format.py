@@ -95,7 +95,9 @@ def test_price_is_no_formula_and_code_stays() -> None:
     assert answer_markdown(r"\$5 and $x$") == r"\$5 and $x$"
     code = "`echo $1` and\n```sh\necho $1 ![x](y)\n```\nthen"
     assert answer_markdown(code) == code
-    assert answer_markdown("open ```\n$1 ![x](y)") == "open ```\n$1 ![x](y)"
+    assert answer_markdown("open\n```\n$1 ![x](y)") == "open\n```\n$1 ![x](y)"
+    # Three backticks within a line open nothing, so what follows is shown as Markdown.
+    assert answer_markdown("open ```\n$1 ![x](y)") == "open ```\n\\$1 [x](y)"
 
 
 def test_image_becomes_a_link() -> None:

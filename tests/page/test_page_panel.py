@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
+import pytest
 from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
@@ -67,6 +69,15 @@ def test_fold_without_a_model_says_that_it_cost_nothing(page: AppTest, service: 
     assert "모델을 부르지 않아 토큰이 들지 않음 · 1.2초 · 문장 추출" in told(open_page(page, identifier))
 
 
+def test_picked_sentences_are_told_from_a_summary_of_the_model(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    records = service.stored[identifier].records
+    assert "문장을 골랐습니다" not in told(open_page(page, identifier))
+    records[0] = replace(records[0], outcome="picked", model="extractive")
+    said = told(page.run())
+    assert "요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다." in said
+
+
 def test_only_the_newest_cards_are_sent_until_the_older_are_opened(page: AppTest, service: ScriptedService) -> None:
     open_page(page, store_session(service, 31))
     assert [said for said in told(page).splitlines() if "턴 요약" in said] == [
@@ -93,6 +104,18 @@ def test_chart_draws_the_figures_of_the_service(page: AppTest, service: Scripted
     assert [row["turn"] for table in tables for row in table if "kind" not in row] == [4, 7]
     assert "7턴: 보낸 토큰 730, 전체 기록 2050" in chart.alt
     assert "≈ 추정한 토큰 수입니다." in told(page)
+
+
+@pytest.mark.parametrize(("reset_after", "turns"), [(0, [1, 7]), (4, [5, 7]), (6, [7, 8])])
+def test_chart_begins_with_the_first_turn_since_a_reset(
+    page: AppTest, service: ScriptedService, reset_after: int, turns: list[int]
+) -> None:
+    service.reset_after = reset_after
+    page.session_state["tabs_rail"] = "통계"
+    open_page(page, store_session(service, 7))
+    spec = json.loads(page.get("vega_lite_chart")[0].proto.spec)
+    layers = [layer["encoding"]["x"]["scale"]["domain"] for layer in spec.get("layer", [spec])]
+    assert {tuple(domain) for domain in layers} == {tuple(turns)}
 
 
 def test_chart_is_asked_for_only_where_it_is_shown(page: AppTest, service: ScriptedService) -> None:

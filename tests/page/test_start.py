@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
     ("name", "value", "sentence"),
     [
         ("COMPRESSION_RATE", "9", "COMPRESSION_RATE"),
-        ("OPENAI_BASE_URL", "localhost:11434", "http:// or https://"),
+        ("OPENAI_BASE_URL", "localhost:11434", "OPENAI_BASE_URL: takes a URL that begins with http:// or https://"),
+        ("LEASE_SECONDS", "9.5", "LEASE_SECONDS (9.5) must be at least twice HEARTBEAT_SECONDS (5)"),
         ("TURNFOLD_DATA_DIR", "{folder}", "not_a_database"),
     ],
 )

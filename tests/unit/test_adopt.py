@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.adopt import Source, cut_at_sentence, feedback_on, judge, label_of, quote
+from graph.core import adopt
+from graph.core.adopt import (
+    Source,
+    SummaryDraft,
+    Verdict,
+    cut_at_sentence,
+    label_of,
+    quote,
+    until_last_sentence,
+    visible_chars,
+)
 from graph.core.token import estimate_tokens
 
 KOREAN = "서버를 옮기는 날은 10월 14일로 정했습니다. "
@@ -15,6 +25,18 @@ ENGLISH = "The server moves on 14 October at nine. "
 def source_of(text: str, target: int, language: str | None = "ko") -> Source:
     messages: list[AnyMessage] = [HumanMessage(text), AIMessage("네.")]
     return Source(messages, len(text) + 2, estimate_tokens(text), target, label_of((1, 2, 3)), language)
+
+
+def draft_of(text: str, *, is_cut: bool = False) -> SummaryDraft:
+    return SummaryDraft(text, 0, 0, is_usage=False, is_cut=is_cut)
+
+
+def feedback_on(text: str, source: Source) -> str:
+    return adopt.feedback_on(draft_of(text), source)
+
+
+def judge(texts: list[str], source: Source) -> Verdict:
+    return adopt.judge([draft_of(text) for text in texts], source)
 
 
 def korean(chars: int) -> str:
@@ -138,3 +160,94 @@ def test_a_bound_is_content_with_less_and_cuts_what_is_over_it() -> None:
     verdict = judge([korean(860)], source)
     assert verdict.outcome == "shortened"
     assert estimate_tokens(source.label + verdict.text) <= 500
+
+
+@pytest.mark.parametrize(
+    ("text", "chars"),
+    [
+        ("", 0),
+        ("\u200b\u200b\u200b", 0),
+        ("\u2060\ufeff\u00ad\u202e\x00\x07", 0),
+        ("\u3164\u115f\u2800\ufe0f\u034f", 0),
+        (" \n\t ", 0),
+        ("가\u200b나 \n\n  다", 4),
+        ("नमस्ते", 6),
+        ("한글 abc", 6),
+    ],
+)
+def test_only_what_a_reader_sees_counts(text: str, chars: int) -> None:
+    assert visible_chars(text) == chars
+
+
+HOLLOW = [".", "요약", "죄송하지만 그 내용은 요약을 도와드릴 수 없습니다.", "\u200b\u200b\u200b", "가" + "\u200b" * 300]
+
+
+@pytest.mark.parametrize("text", HOLLOW)
+def test_what_holds_nothing_is_asked_for_again_and_never_adopted(text: str) -> None:
+    assert feedback_on(text, LARGE)
+    verdict = judge([text, text], LARGE)
+    assert verdict.text == ""
+    assert verdict.error_code in {"summary_short", "summary_empty"}
+
+
+@pytest.mark.parametrize("text", HOLLOW)
+def test_what_holds_nothing_is_no_bounded_summary_either(text: str) -> None:
+    source = bound_source(700, 500)
+    assert feedback_on(text, source)
+    assert judge([text, text], source).text == ""
+    assert judge([text, korean(100)], source).text == korean(100).strip()
+
+
+def test_a_fifth_of_what_was_asked_for_is_a_summary_when_the_retry_was_no_better() -> None:
+    assert judge([korean(62), "요약"], LARGE).text == korean(62).strip()
+    assert judge([korean(58), "요약"], LARGE).error_code == "summary_short"
+
+
+def test_a_small_block_stands_word_for_word_rather_than_as_a_full_stop() -> None:
+    source = source_of(korean(200), 60)
+    assert judge(["."], source).is_verbatim
+    assert judge(["\u200b"], source).outcome == "empty"
+
+
+def test_picked_sentences_may_be_as_few_as_the_source_has_different_ones() -> None:
+    text = "같은 말입니다. " * 100
+    source = Source([HumanMessage(text)], len(text), estimate_tokens(text), 270, label_of((1, 3)), None, is_quoted=True)
+    assert judge(["같은 말입니다."], source).text == "같은 말입니다."
+
+
+def test_a_draft_is_compared_with_what_was_asked_for_when_that_is_less_than_the_target() -> None:
+    source = source_of(korean(33_000), 9_900)
+    assert feedback_on(korean(5_900), source) == ""
+    assert judge([korean(5_900)], source).outcome == "compressed"
+    assert "too long" in feedback_on(korean(9_900), source)
+    assert len(judge([korean(9_900)], source).text) <= 7_500
+
+
+def test_a_draft_that_broke_off_is_asked_for_again_and_then_taken_as_far_as_it_goes() -> None:
+    cut = draft_of(korean(299).strip(), is_cut=True)
+    assert "length limit" in adopt.feedback_on(cut, LARGE)
+    assert adopt.judge([cut, cut], LARGE).outcome == "shortened"
+    whole = draft_of(korean(200).strip())
+    verdict = adopt.judge([cut, whole], LARGE)
+    assert (verdict.text, verdict.outcome) == (whole.text, "compressed")
+
+
+def test_a_bounded_draft_that_broke_off_is_taken_as_it_is_and_marked() -> None:
+    source = bound_source(700, 500)
+    cut = draft_of(korean(400).strip(), is_cut=True)
+    assert adopt.feedback_on(cut, source) == ""
+    assert adopt.judge([cut], source).outcome == "shortened"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("하나입니다. 둘입니다. 셋이", "하나입니다. 둘입니다."),
+        ("하나입니다. 둘입니다.", "하나입니다. 둘입니다."),
+        ("- 파일: a.py\n- 파일: b", "- 파일: a.py"),
+        ("끝이 없는 한 문장의 앞", "끝이 없는 한 문장의…"),
+        ("한마디", "한마디…"),
+    ],
+)
+def test_a_text_that_broke_off_ends_with_its_last_whole_sentence(text: str, kept: str) -> None:
+    assert until_last_sentence(text) == kept

@@ -63,6 +63,23 @@ def test_turn_seven_reads_as_in_the_seed() -> None:
     assert raw == ["Q7"]
 
 
+def test_a_turn_whose_beginning_was_folded_is_sent_behind_a_message_of_the_user() -> None:
+    call: Any = {"name": "t", "args": {}, "id": "c", "type": "tool_call"}
+    rest: list[AnyMessage] = [AIMessage("", tool_calls=[call], id="k2"), ToolMessage("42", tool_call_id="c", id="t2")]
+    messages: list[AnyMessage] = [*rest, AIMessage("A2", id="a2"), HumanMessage("Q3", id="h3")]
+    built = assemble(SYSTEM, [entry(1)], messages)
+    assert [message.type for message in built.messages] == ["system", "human", "ai", "tool", "ai", "human"]
+    assert built.messages[1].content == "(위 요약에서 이어집니다.)"
+    assert list(built.messages[2:]) == messages
+    assert (built.items[2].kind, built.items[2].id) == ("message", "continued-k2")
+    assert built.items[2].tokens > 0
+
+
+def test_nothing_is_put_before_a_message_of_the_user() -> None:
+    messages: list[AnyMessage] = [HumanMessage("Q1", id="h1"), AIMessage("A1", id="a1"), HumanMessage("Q2", id="h2")]
+    assert list(assemble(SYSTEM, [], messages).messages[1:]) == messages
+
+
 def test_without_records_there_is_no_summary_heading() -> None:
     assert "[이전 대화 요약]" not in render_system(SYSTEM, [])
 

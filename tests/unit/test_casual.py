@@ -29,11 +29,43 @@ def test_anything_with_content_is_not_casual(text: str) -> None:
     assert not is_casual(text)
 
 
-@pytest.mark.parametrize("answer", ["진행할까요?", "표로 만들까요", "Shall I go on?", "어느 쪽이 좋으신가요?"])
-@pytest.mark.parametrize("text", ["네", "좋아요", "yes", "ok"])
-def test_an_answer_to_a_question_is_not_casual(text: str, answer: str) -> None:
+ASKING = [
+    "진행할까요?",
+    "표로 만들까요",
+    "Shall I go on?",
+    "어느 쪽이 좋으신가요?",
+    "웹에서 찾아보겠습니다. 괜찮으면 '네'라고 답해 주세요.",
+    f"Shall I search the web for it? {'I can also look into the notes of last week and make a table. ' * 4}",
+    "가격 순과 거리 순이 있습니다. 어느 쪽이 좋은지 알려 주세요",
+    "Say yes and I'll run the search",
+    "어느 방법으로 할까요?\n\n1. 먼저 복제\n\n2. 바로 이전\n\n3. 나중에",
+    "원하시면 웹에서 찾아볼 수 있습니다.",
+    "바로 검색해 볼게요.",
+    "Just let me know which one you prefer.",
+]
+
+
+@pytest.mark.parametrize("answer", ASKING)
+@pytest.mark.parametrize("text", ["네", "좋아요", "yes", "ok", "네, 감사합니다", "👍"])
+def test_a_yes_to_what_the_assistant_asked_or_offered_is_not_casual(text: str, answer: str) -> None:
     assert not is_casual(text, answer)
 
 
-def test_an_acknowledgement_of_a_statement_is_casual() -> None:
-    assert is_casual("네", "10월 14일로 정리했습니다.")
+@pytest.mark.parametrize("answer", ASKING)
+@pytest.mark.parametrize("text", ["고마워요!", "thanks a lot", "안녕히 계세요", "bye!"])
+def test_thanks_and_farewells_are_casual_whatever_was_asked(text: str, answer: str) -> None:
+    assert is_casual(text, answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "10월 14일로 정리했습니다.",
+        "네, 알겠습니다. 표에 넣었습니다.",
+        "The meeting is on Monday, and the table has it.",
+        "왜 그럴까요? 이유는 이렇습니다.\n\n" + "첫째, 데이터베이스를 먼저 복제했습니다. " * 60,
+    ],
+)
+@pytest.mark.parametrize("text", ["네", "ok", "좋아요", "👍"])
+def test_an_acknowledgement_of_a_statement_is_casual(text: str, answer: str) -> None:
+    assert is_casual(text, answer)

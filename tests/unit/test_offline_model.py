@@ -56,6 +56,13 @@ def test_it_asks_the_clock_and_tells_what_it_said(caller: ModelCaller) -> None:
     assert answer.tool_calls == []
 
 
+def test_it_calls_nothing_when_told_to_call_nothing(caller: ModelCaller) -> None:
+    model = OfflineChat(pause_seconds=0).bind_tools([get_current_time], tool_choice="none")
+    answer = ask(caller, model, INPUT).message
+    assert answer.tool_calls == []
+    assert answer.content == ask(caller, OfflineChat(pause_seconds=0), INPUT).message.content
+
+
 def test_calls_of_different_turns_have_different_ids(caller: ModelCaller) -> None:
     model = OfflineChat(pause_seconds=0).bind_tools([get_current_time])
     ids = {

@@ -4,7 +4,7 @@ import pytest
 from bpe_openai import get_encoding
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.adopt import Source, judge, label_of
+from graph.core.adopt import Source, SummaryDraft, judge, label_of
 from graph.core.assembly import SystemPart
 from graph.core.record import Record, to_entry
 from graph.core.strategy.compaction import CompactionStrategy, compaction_order, context_tokens, should_compact
@@ -120,7 +120,7 @@ def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_m
             is_bound=True,
             max_tokens=order.max_tokens,
         )
-        verdict = judge([LONG * 10], source)
+        verdict = judge([SummaryDraft(LONG * 10, 0, 0, is_usage=False)], source)
         after = estimate_tokens(label_of(order.turns) + verdict.text) + sum(
             entry.tokens for entry in standing.raw if entry.position > order.to_position
         )
@@ -174,7 +174,7 @@ def test_the_summary_stands_as_a_user_message_before_what_stayed() -> None:
     system, summary, *raw = assembled(rest)
     assert text_of(system) == "You help."
     assert isinstance(summary, HumanMessage)
-    assert text_of(summary) == "[Previous conversation summary]\n\n**Task Overview**\n계산기"
+    assert text_of(summary) == "[Previous conversation summary]\n\n**Task Overview**\n  계산기"
     assert raw == rest
 
 

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from graph import generate_summary
+from graph.model.summariser import SummaryDraft
 from prompt.summary.summary_generator import get_prompt
+from tests.fake.scripted_model import ScriptedSummariser
 
 
 def test_every_message_is_quoted_inside_the_source() -> None:
@@ -37,3 +42,24 @@ def test_feedback_and_language_are_said() -> None:
 
 def test_dollar_signs_in_the_source_stay() -> None:
     assert "$target_length and $5" in get_prompt([HumanMessage("$target_length and $5")], 50)
+
+
+TALK: list[AnyMessage] = [
+    HumanMessage("출시일은 10월 14일이고 예산은 320만 원입니다. 날씨 이야기도 조금 했습니다."),
+    AIMessage("알겠습니다. 출시일 10월 14일에 맞추어 점검 항목을 정리하겠습니다. 다른 것은 나중에 정해도 됩니다."),
+]
+
+
+def test_without_a_summariser_sentences_are_picked_to_about_the_target() -> None:
+    text = generate_summary(TALK, 40)
+    assert "10월 14일" in text
+    assert len(text) <= 44
+
+
+def test_a_given_summariser_writes_the_summary_to_the_target() -> None:
+    class Asked(ScriptedSummariser):
+        def summarise(self, messages: Sequence[AnyMessage], target_chars: int, **rest: object) -> SummaryDraft:
+            assert (list(messages), rest["deadline_seconds"]) == (TALK, 60)
+            return SummaryDraft(f"  {target_chars}자로 줄임\n", 1, 1, is_usage=False)
+
+    assert generate_summary(TALK, 40, Asked()) == "40자로 줄임"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
+from langchain_core.messages import ToolCall
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graph.error import ModelError, RateLimitError, TurnStoppedSignal, UnreachableError
@@ -49,7 +50,8 @@ def context() -> Iterator[ToolContext]:
 
 def run(context: ToolContext, name: str, **arguments: object) -> str:
     (tool,) = [tool for tool in build_tools(context) if tool.name == name]
-    return str(tool.invoke(arguments))
+    call = ToolCall(type="tool_call", name=name, args=arguments, id="call-1")
+    return str(tool.invoke(dict(call)).content)
 
 
 @pytest.mark.parametrize(

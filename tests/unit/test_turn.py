@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph import extract_current_turn, extract_last_n_turns
-from graph.core.turn import split_turns, text_of, unanswered_calls
+from graph.core.turn import is_final_answer, split_turns, text_of, unanswered_calls
 
 
 def call(call_id: str) -> dict[str, Any]:
@@ -47,6 +47,16 @@ def test_open_turn_is_not_among_the_last_turns() -> None:
     opened = [*plain_turn(1), *tool_turn(2)[:4]]
     assert extract_last_n_turns(opened, 3) == plain_turn(1)
     assert extract_current_turn(opened) == tool_turn(2)[:4]
+
+
+def test_an_answer_that_calls_tools_leaves_its_turn_open() -> None:
+    for length in (2, 5):
+        opened = [*plain_turn(1), *tool_turn(2)[:length]]
+        assert not is_final_answer(opened[-1])
+        assert extract_last_n_turns(opened, 3) == plain_turn(1)
+        assert extract_current_turn(opened) == tool_turn(2)[:length]
+    assert is_final_answer(tool_turn(2)[-1])
+    assert not is_final_answer(HumanMessage("q1"))
 
 
 def test_no_current_turn_once_it_is_answered() -> None:

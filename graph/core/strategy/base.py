@@ -12,6 +12,11 @@ from graph.core.record import HistoryEntry
 from graph.core.standing import FoldOrder, Standing
 
 
+def first_turn(strategy: Strategy, open_turn: int) -> int:
+    """Returns the first turn that a strategy can ever need beside its records, when this turn is open; 1 for all."""
+    return 1 if strategy.whole_turns is None else max(1, open_turn - strategy.whole_turns)
+
+
 class Strategy(Protocol):
     """A way to keep a conversation affordable. Pure: it only reads what it's given."""
 

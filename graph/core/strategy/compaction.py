@@ -7,11 +7,12 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.assembly import ModelInput, SystemPart, assemble, record_item
+from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble, record_item
 from graph.core.record import ArchivedMessage, HistoryEntry
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.limit import Limits
 from graph.core.strategy.rolling import joined_id, previous_summary, render_summary
+from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 
 HEADING: Final = "[Previous conversation summary]"
@@ -20,6 +21,7 @@ SUMMARY_CHARS: Final = 6_000
 _SPARE_MESSAGES: Final = 2
 _DENSITY_MARGIN: Final = 0.95
 _LEAST_SHARE: Final = 10
+_GROWN_SHARE: Final = 1.1
 
 
 class CompactionStrategy:
@@ -34,9 +36,10 @@ class CompactionStrategy:
 
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the compaction that is due, if one is."""
-        if not self._limits.enable_auto_compaction or not should_compact(standing, self._limits):
+        limits = self._limits.within(standing.input_tokens)
+        if not limits.enable_auto_compaction or not should_compact(standing, limits):
             return ()
-        order = compaction_order(standing, self._limits.preserve_recent_messages)
+        order = compaction_order(standing, limits.preserve_recent_messages)
         return () if order is None else (order,)
 
     def assemble(
@@ -60,9 +63,12 @@ class CompactionStrategy:
         base = assemble(system, (), messages, tool_schema=tool_schema, note=note)
         raw = list(base.messages[1:])
         own = text_of(raw[0])
-        raw[0] = raw[0].model_copy(update={"content": f"{summary}\n\n---\n\n{own}" if own else summary})
+        joined = f"{summary}\n\n---\n\n{own}" if own else summary
+        raw[0] = raw[0].model_copy(update={"content": joined})
         records = [record_item(entry) for entry in history]
-        return ModelInput((base.messages[0], *raw), (base.items[0], *records, *base.items[1:]))
+        beside = estimate_tokens(joined) - estimate_tokens(own) - sum(entry["summary_tokens"] for entry in history)
+        around = InputItem("note", "context", 1, max(0, beside))
+        return ModelInput((base.messages[0], *raw), (base.items[0], *records, around, *base.items[1:]))
 
 
 def context_tokens(standing: Standing) -> int:
@@ -77,11 +83,17 @@ def message_count(standing: Standing) -> int:
 
 
 def should_compact(standing: Standing, limits: Limits) -> bool:
-    """Whether there's enough to compact, and the context has reached its threshold (seed 004)."""
+    """Whether there's enough to compact, and the context has reached its threshold (seed 004).
+
+    One that the user undid isn't made again until the context has grown by a tenth.
+    """
     if message_count(standing) <= limits.preserve_recent_messages + _SPARE_MESSAGES:
         return False
+    tokens = context_tokens(standing)
+    if tokens <= standing.restored_tokens * _GROWN_SHARE:
+        return False  # the user has just undone it
     threshold_tokens = int(limits.max_context_tokens * limits.compaction_threshold)
-    return context_tokens(standing) * standing.correction >= threshold_tokens
+    return tokens * standing.correction >= threshold_tokens
 
 
 def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | None:

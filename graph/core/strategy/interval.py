@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from langchain_core.messages import AnyMessage
 
 from graph.core.assembly import ModelInput, SystemPart, assemble
-from graph.core.merge import merge_order
+from graph.core.merge import merge_for_room, merge_order, raw_stretches
 from graph.core.record import ArchivedMessage, HistoryEntry
 from graph.core.schedule import due_blocks, target_chars
 from graph.core.standing import FoldOrder, Standing
@@ -26,11 +26,11 @@ class IntervalStrategy:
 
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the complete blocks that no record covers, oldest first, then a merge if one is due."""
-        blocks = []
-        for block in due_blocks(standing.complete_turns, standing.covered_turn):
-            source = [entry for entry in standing.raw if block.first_turn <= entry.turn <= block.last_turn]
-            blocks.append(block_order(source, standing.rate))
-        merge = merge_order(standing.in_force, standing.rate, self._limits)
+        limits = self._limits.within(standing.input_tokens)
+        blocks = list(_blocks(standing))
+        merge = merge_order(standing.in_force, standing.rate, limits, standing.raw)
+        if merge is None and (excess := _excess_tokens(standing, blocks, limits)) > 0:
+            merge = merge_for_room(standing, excess, merged_tokens=limits.merged_tokens)
         return tuple(blocks) if merge is None else (*blocks, merge)
 
     def assemble(
@@ -44,6 +44,25 @@ class IntervalStrategy:
     ) -> ModelInput:
         """Builds `[all summaries] + [raw turns] + [open turn]`."""
         return assemble(system, history, messages, tool_schema=tool_schema, note=note)
+
+
+def _blocks(standing: Standing) -> Iterator[FoldOrder]:
+    """Yields the folds of the blocks that are due; raw turns before a record in force are folded up to it."""
+    for stretch in raw_stretches(standing):
+        for block in due_blocks(standing.complete_turns, stretch[0].turn - 1):
+            source = [entry for entry in stretch if block.first_turn <= entry.turn <= block.last_turn]
+            if source:
+                yield block_order(source, standing.rate)
+
+
+def _excess_tokens(standing: Standing, blocks: Sequence[FoldOrder], limits: Limits) -> int:
+    """Estimates by how much the next input will be too large once the blocks that are due are folded."""
+    if limits.room_tokens is None:
+        return 0
+    folded = sum(block.source_tokens for block in blocks)
+    said = sum(entry.tokens for entry in standing.complete_raw) - folded + int(folded * standing.rate)
+    records = sum(record.summary_tokens for record in standing.in_force)
+    return records + said - int(limits.room_tokens / standing.correction)
 
 
 def block_order(source: Sequence[ArchivedMessage], rate: float) -> FoldOrder:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
+
+_RESERVE_SHARE: Final = 6
+_MIN_RESERVE_TOKENS: Final = 800
+_MAX_RESERVE_TOKENS: Final = 4_000
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class Limits:
         preserve_recent_messages: compaction: so many messages stay raw.
         enable_auto_compaction: compaction: whether it's done without being asked for.
         window_turns: window: so many complete turns go with the open one.
+        room_tokens: How much all that was said before the open turn may take of an input; None for no bound.
     """
 
     records_budget_tokens: int = 8_000
@@ -36,3 +42,22 @@ class Limits:
     preserve_recent_messages: int = 4
     enable_auto_compaction: bool = True
     window_turns: int = 10
+    room_tokens: int | None = None
+
+    def within(self, input_tokens: int | None) -> Limits:
+        """Returns the limits for a model whose whole input may be that large; None if nobody asks for a bound.
+
+        A sixth of the input is left for the prompt, the tools and the open turn: 800 to 4,000 tokens, at most half.
+        """
+        if input_tokens is None:
+            return self
+        reserve = min(max(input_tokens // _RESERVE_SHARE, _MIN_RESERVE_TOKENS), _MAX_RESERVE_TOKENS)
+        room = input_tokens - min(reserve, input_tokens // 2)
+        return replace(
+            self,
+            room_tokens=room,
+            records_budget_tokens=min(self.records_budget_tokens, room),
+            # The summary and the newest exchange need the rest.
+            rolling_threshold_tokens=min(self.rolling_threshold_tokens, room * 2 // 3),
+            max_context_tokens=min(self.max_context_tokens, int(room / self.compaction_threshold)),
+        )

@@ -38,8 +38,9 @@ def build_strategies(limits: Limits, *, default_name: str, is_enabled: bool) -> 
     Args:
         limits: Their numbers.
         default_name: Which one sessions get that chose none.
-        is_enabled: False makes the default "window" with no turn but the current one (`APP_CONTEXT_ENABLED`).
+        is_enabled: False makes the default "window", and that no turn but the current one (`APP_CONTEXT_ENABLED`):
+            a name means one thing, whether it was chosen or not.
     """
+    limits = limits if is_enabled else replace(limits, window_turns=0)
     by_name: dict[str, Strategy] = {kind.name: kind(limits) for kind in _CLASSES}
-    default = by_name[default_name] if is_enabled else WindowStrategy(replace(limits, window_turns=0))
-    return Strategies(by_name, default)
+    return Strategies(by_name, by_name[default_name if is_enabled else WindowStrategy.name])

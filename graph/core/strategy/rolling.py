@@ -9,7 +9,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.adopt import label_of
-from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble, record_item
+from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble, labelled, record_item, unlabelled
 from graph.core.record import HistoryEntry, Record
 from graph.core.standing import FoldOrder, Standing
 from graph.core.strategy.limit import Limits
@@ -31,14 +31,15 @@ class RollingStrategy:
     whole_turns = None
 
     def __init__(self, limits: Limits) -> None:
-        self._threshold_tokens = limits.rolling_threshold_tokens
+        self._limits = limits
         self._recent_messages = limits.rolling_recent_messages
         self._sends_unsummarised = limits.rolling_sends_unsummarised
 
     def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
         """Returns the next version of the summary if one is due; no turn waits for it."""
         new = standing.complete_raw
-        if not should_summarize(sum(entry.tokens for entry in new), self._threshold_tokens):
+        threshold_tokens = self._limits.within(standing.input_tokens).rolling_threshold_tokens
+        if not should_summarize(sum(entry.tokens for entry in new), threshold_tokens):
             return ()
         read = [*previous_summary(standing.in_force), *(_cut(entry.message, SOURCE_CHARS) for entry in new)]
         chars = sum(len(text_of(message)) for message in read)
@@ -126,7 +127,7 @@ def previous_summary(in_force: Sequence[Record]) -> list[SystemMessage]:
         return []
     if len(in_force) == 1:
         return [SystemMessage(in_force[0].summary)]
-    return [SystemMessage("\n".join(label_of(record.turns) + record.summary for record in in_force))]
+    return [SystemMessage("\n".join(labelled(label_of(record.turns), record.summary) for record in in_force))]
 
 
 def joined_id(in_force: Sequence[Record]) -> list[str]:
@@ -137,22 +138,22 @@ def joined_id(in_force: Sequence[Record]) -> list[str]:
 def render_summary(history: Sequence[HistoryEntry]) -> str:
     """Renders what stands for the earlier conversation: the one summary, or the records of another strategy."""
     if len(history) == 1:
-        return history[0]["summary"]
-    return "\n".join(label_of(entry["turns"]) + entry["summary"] for entry in history)
+        return unlabelled(history[0]["summary"])
+    return "\n".join(labelled(label_of(entry["turns"]), entry["summary"]) for entry in history)
 
 
 def build_context_prompt(summary: str, recent: Sequence[AnyMessage], current: str) -> str:
     """Renders seed 003's single user message.
 
     Args:
-        summary: What stands for the earlier conversation; "" leaves its part out.
+        summary: What stands for the earlier conversation, rendered; "" leaves its part out.
         recent: Messages since then, oldest first; each is cut at 2,000 characters.
-        current: The current message, whole.
+        current: The current message, whole and as it is: nothing stands behind it.
     """
     parts = []
     if summary:
         parts.append(f"[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n{summary}")
-    lines = [f"{_speaker(m)}: {words}" for m in recent if (words := _words(m))]
+    lines = [labelled(f"{_speaker(m)}: ", words) for m in recent if (words := _words(m))]
     if lines:
         parts.append("[RECENT MESSAGES]\n" + "\n".join(lines))
     return "\n\n".join([*parts, f"[CURRENT MESSAGE]\n{current}"])

@@ -1,0 +1,89 @@
+"""How a call is made that may use no tools, with the tools still in the request; knows nothing of what an input is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import BaseTool
+
+from graph.core.assembly import ModelInput
+from graph.error import ToolChoiceError, ToolRoundsError
+from graph.model.call import ChatRunnable
+from graph.model.chunk import Answer
+
+Call = Callable[[ChatRunnable, ModelInput], Answer]
+
+_NONE: Final = "none"
+
+
+class ToolChoice:
+    """Calls models with `tool_choice="none"`, and remembers those whose endpoint refuses it.
+
+    The tools stay in the request, as they are in the cached prefix and some endpoints take no old tool calls without
+    them.
+    """
+
+    def __init__(self) -> None:
+        self._refused_by: set[str] = set()
+
+    def answer_without_calls(
+        self, name: str, model: BaseChatModel, tools: Sequence[BaseTool], model_input: ModelInput, call: Call
+    ) -> Answer:
+        """Returns an answer that calls no tool.
+
+        A model that calls one all the same, and says nothing, is asked once more, now without the tools: its endpoint
+        doesn't know `tool_choice`.
+
+        Args:
+            name: The model's name.
+            model: The model, no tools bound.
+            tools: What it's offered in other calls.
+            model_input: What it's sent, the tools included.
+            call: Makes one call.
+
+        Raises:
+            ToolRoundsError: It only ever calls tools.
+            ModelError: The call failed.
+        """
+        if not tools:
+            return _without_calls(call(model, model_input))
+        answer = self._answer(name, model, tools, model_input, call)
+        if _calls_tools(answer.message) and not answer.message.text.strip():
+            items = tuple(item for item in model_input.items if item.kind != "tools")
+            answer = call(model, replace(model_input, items=items))
+        return _without_calls(answer)
+
+    def _answer(
+        self, name: str, model: BaseChatModel, tools: Sequence[BaseTool], model_input: ModelInput, call: Call
+    ) -> Answer:
+        free = model.bind_tools(tools)
+        if name in self._refused_by:
+            return call(free, model_input)
+        try:
+            return call(model.bind_tools(tools, tool_choice=_NONE), model_input)
+        except ToolChoiceError:
+            answer = call(free, model_input)
+        self._refused_by.add(name)
+        return answer
+
+
+def _calls_tools(message: AIMessage) -> bool:
+    return bool(message.tool_calls or message.invalid_tool_calls)
+
+
+def _without_calls(answer: Answer) -> Answer:
+    """Drops tool calls that nobody allowed.
+
+    Raises:
+        ToolRoundsError: Nothing else was said.
+    """
+    if not _calls_tools(answer.message):
+        return answer
+    if not answer.message.text.strip():
+        raise ToolRoundsError
+    message = answer.message.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
+    return replace(answer, message=message)

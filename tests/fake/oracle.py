@@ -1,0 +1,99 @@
+"""What holds after every step: each live message is sent, in exactly one active record, or before the last reset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+
+from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_openai_messages
+
+from graph.settings import Settings
+from graph.store.checkpoint import open_checkpointer
+from tests.fake.body import content_of, faults
+from tests.fake.chat import Chat
+
+_LIVE: Final = """
+    SELECT message.position, message.message_id, message.turn, message.role, CASE json_type(message.content)
+        WHEN 'text' THEN json_extract(message.content, '$')
+        ELSE coalesce(json_extract(message.content, '$.content'), '') END
+    FROM message JOIN turn ON turn.session_id = message.session_id AND turn.number = message.turn
+    WHERE message.attempt = turn.attempt OR message.role = 'human' ORDER BY message.position
+"""
+_ACTIVE: Final = """
+    SELECT from_position, to_position, summary FROM record JOIN session USING (session_id)
+    WHERE status = 'COMPLETED' AND adopted_at IS NOT NULL AND superseded_by IS NULL
+    AND from_position > context_from_position ORDER BY from_position
+"""
+_LABEL_CHARS: Final = 40
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The file's own word, past all of our code: live messages and active records of its one session."""
+
+    live: Sequence[tuple[int, str, int, str, str]]
+    active: Sequence[tuple[int, int, str]]
+
+    def is_covered(self, position: int) -> bool:
+        return any(first <= position <= last for first, last, _ in self.active)
+
+
+def read_truth(chat: Chat) -> Truth:
+    return Truth(chat.rows(_LIVE), chat.rows(_ACTIVE))
+
+
+def check_cover(truth: Truth, begun: int) -> None:
+    """No message stands in two active records, none of a later record before one of an earlier, and no hole is left."""
+    ends = [place for first, last, _ in truth.active for place in (first, last)]
+    assert ends == sorted(ends), truth.active
+    assert len(set(ends[1:-1:2]) & set(ends[2::2])) == 0, truth.active
+    counted = [(position, truth.is_covered(position)) for position, _, turn, _, _ in truth.live if turn > begun]
+    flags = [is_covered for _, is_covered in counted]
+    assert flags == sorted(flags, reverse=True), f"a hole in the coverage: {counted} {truth.active}"
+
+
+def check_request(sent: Sequence[AnyMessage], question: str) -> None:
+    """A provider takes it, and it ends with the open turn."""
+    messages = convert_to_openai_messages(list(sent))
+    assert faults(messages) == []
+    last = sent[-1]
+    asked = [content_of(message) for message in messages if message["role"] == "user"]
+    assert question in asked[-1], (question, asked[-1])
+    assert isinstance(last, ToolMessage) or question in content_of(messages[-1])
+
+
+def check_sent(truth: Truth, sent: Sequence[AnyMessage], *, turn: int, begun: int, window_turns: int | None) -> None:
+    """The newest request of a turn has every live message before it, raw or by its record.
+
+    Args:
+        truth: As the file stands after the turn.
+        sent: The turn's newest request.
+        turn: The open turn.
+        begun: The last turn that a reset left behind, 0 for none.
+        window_turns: Under "window" how many turns go with the open one, else None.
+    """
+    ids = {str(message.id) for message in sent}
+    told = "\n".join(content_of(message) for message in convert_to_openai_messages(list(sent)))
+    first = begun + 1 if window_turns is None else max(begun + 1, turn - window_turns)
+    for position, message_id, number, role, words in truth.live:
+        is_question = number == turn and role == "human"
+        if not first <= number < turn and not is_question:
+            continue
+        is_raw = message_id in ids or (bool(words.strip()) and role != "tool" and words in told)
+        if window_turns is None and truth.is_covered(position):
+            assert message_id not in ids, f"{message_id} is sent beside its record"
+        elif role != "tool" and words.strip():
+            assert is_raw, f"position {position} of turn {number} is neither sent nor in a record: {words[:60]}"
+    if window_turns is None:
+        for _, _, summary in truth.active:
+            assert summary.splitlines()[0][:_LABEL_CHARS] in told, f"a record isn't sent: {summary[:60]}"
+
+
+def state_ids(settings: Settings, session_id: str) -> list[str]:
+    """The ids of the messages that graph state holds."""
+    with closing(open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=30)) as checkpointer:
+        kept = checkpointer.get_tuple({"configurable": {"thread_id": session_id}})
+    return [] if kept is None else [str(message.id) for message in kept.checkpoint["channel_values"]["messages"]]

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from graph.error import NotFoundError
+from graph.service import ChatService, open_service
+from graph.settings import Settings
+from tests.fake.chat import Chat, question
+from tests.fake.openai_server import FakeOpenAI
+
+# What a method needs beside the session's id.
+ARGUMENTS = {"text": question(9), "title": "내 것", "record_id": "record-1"}
+TABLES = ("session", "turn", "message", "record", "model_call")
+
+
+class Owners(NamedTuple):
+    """One folder, two owners; `chat` has four turns and is the first one's."""
+
+    chat: Chat
+    other: ChatService
+
+
+@pytest.fixture(scope="module")
+def owners(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owners]:
+    folder = tmp_path_factory.mktemp("owners")
+    with (
+        open_service(_settings(endpoint, folder, "first")) as mine,
+        open_service(_settings(endpoint, folder, "second")) as other,
+    ):
+        chat = Chat(mine)
+        chat.ask(1, 4)
+        yield Owners(chat, other)
+
+
+def _settings(endpoint: FakeOpenAI, folder: Path, owner: str) -> Settings:
+    return Settings(  # type: ignore[call-arg]  # the base class's own argument
+        _env_file=None,
+        openai_base_url=endpoint.url,
+        chat_model="scripted-model",
+        model_window_tokens=100_000,
+        turnfold_data_dir=folder,
+        turnfold_owner=owner,
+    )
+
+
+def methods_of_a_session() -> list[str]:
+    public = (name for name in dir(ChatService) if not name.startswith("_") and name != "settings")
+    found = [name for name in public if "session_id" in inspect.signature(getattr(ChatService, name)).parameters]
+    assert len(found) >= 20
+    return found
+
+
+def refusal(service: ChatService, name: str, session_id: str) -> str:
+    """Calls the method with all that it needs and returns what it says of a session that isn't the caller's."""
+    method = getattr(service, name)
+    needed = [
+        parameter.name
+        for parameter in inspect.signature(method).parameters.values()
+        if parameter.default is parameter.empty and parameter.name != "session_id"
+    ]
+    with pytest.raises(NotFoundError) as caught:
+        method(session_id, **{argument: ARGUMENTS[argument] for argument in needed})
+    return str(caught.value).replace(session_id, "<session>")
+
+
+@pytest.mark.parametrize("name", methods_of_a_session())
+def test_another_owners_session_is_answered_for_like_one_that_never_was(owners: Owners, name: str) -> None:
+    rows = {table: owners.chat.rows(f"SELECT * FROM {table}") for table in TABLES}  # noqa: S608  # names of our own
+    said = refusal(owners.other, name, owners.chat.session_id)
+    if name != "send":  # an id that is nobody's is a new session there
+        assert said == refusal(owners.other, name, "no-such-session")
+    assert rows == {table: owners.chat.rows(f"SELECT * FROM {table}") for table in TABLES}  # noqa: S608  # same
+
+
+def test_each_owner_lists_and_reads_what_is_his(owners: Owners) -> None:
+    assert owners.other.sessions() == ()
+    assert [item.session_id for item in owners.chat.service.sessions()] == [owners.chat.session_id]
+    assert owners.chat.service.statistics(owners.chat.session_id).record_count == 1
+    assert len(owners.chat.service.chart(owners.chat.session_id)) == 4
+    assert owners.chat.events()
+
+
+def test_gauge_needs_no_session(owners: Owners) -> None:
+    assert owners.other.gauge(None).source == "estimate"
+
+
+def test_nothing_is_told_of_a_deleted_session(owners: Owners) -> None:
+    service = owners.chat.service
+    gone = Chat(service)
+    gone.ask(1, 1)
+    assert gone.events()
+    service.delete(gone.session_id)
+    for name in methods_of_a_session():
+        if name != "send":
+            refusal(service, name, gone.session_id)

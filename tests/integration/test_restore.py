@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from graph.error import InputError
+from graph.event import Folded, FoldWaiting
+from tests.fake.body import content_of, faults
+from tests.fake.chat import Chat, question
+from tests.fake.compacting import ask_until_compacted
+from tests.fake.openai_reply import Body
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import Start
+
+OPENING = "암호는 은빛고래74입니다. 이 암호를 꼭 기억해 주세요."
+
+
+def turns_told(chat: Chat, body: Body) -> list[int]:
+    """The turns before the open one that the input has, by their record's text or by their own question."""
+    told = "\n".join(content_of(message) for message in body["messages"])
+    by_record = {turn for r in chat.service.records(chat.session_id) if r.summary in told for turn in r.turns}
+    return sorted(by_record | {turn.number for turn in chat.turns[:-1] if turn.user_text in told})
+
+
+def test_restoring_under_younger_records_leaves_no_turn_out(start: Start, server: FakeOpenAI) -> None:
+    chat = start(max_context_tokens=100_000)
+    chat.say(OPENING)
+    chat.ask(2, 4)
+    record = chat.service.compact(chat.session_id)
+    chat.service.configure(chat.session_id, strategy="interval")
+    chat.ask(5, 9)
+    assert len(chat.service.records(chat.session_id)) > 1
+    chat.service.restore(chat.session_id, record.record_id)
+    chat.ask(10, 10)
+    body = server.bodies("chat")[-1]
+    assert turns_told(chat, body) == list(range(1, 10))
+    assert "은빛고래74" in "\n".join(content_of(message) for message in body["messages"])
+    assert faults(body["messages"]) == []
+    chat.ask(11, 16)
+    body = server.bodies("chat")[-1]
+    assert turns_told(chat, body) == list(range(1, 16))
+    covered = [turn for turns in chat.covered for turn in turns]
+    assert covered == list(range(1, 16))
+
+
+def test_a_restored_compaction_is_not_made_again_by_the_next_turn(start: Start, server: FakeOpenAI) -> None:
+    chat = start()
+    number = ask_until_compacted(chat)
+    (record,) = chat.service.compactions(chat.session_id)
+    chat.service.restore(chat.session_id, record.record_id)
+    paid = len(server.bodies("summary"))
+    events = chat.say("네, 그대로 두세요. 다음 항목으로 갑시다.")
+    assert not [event for event in events if isinstance(event, Folded | FoldWaiting)]
+    chat.wait_for_folds()
+    assert len(server.bodies("summary")) == paid
+    said = [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
+    assert question(1) in said
+    assert question(number) in said
+
+
+def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(start: Start) -> None:
+    chat = start()
+    ask_until_compacted(chat)
+    (record,) = chat.service.compactions(chat.session_id)
+    chat.service.restore(chat.session_id, record.record_id)
+    again = ask_until_compacted(chat)
+    (made,) = chat.service.compactions(chat.session_id)
+    assert made.context_tokens > record.context_tokens * 1.1
+    assert made.turns[-1] < again
+
+
+def test_a_compaction_by_hand_follows_a_restore_at_once(start: Start) -> None:
+    chat = start()
+    ask_until_compacted(chat)
+    (record,) = chat.service.compactions(chat.session_id)
+    chat.service.restore(chat.session_id, record.record_id)
+    assert chat.service.compact(chat.session_id).kind == "compaction"
+
+
+def test_a_hole_that_an_older_version_left_costs_tokens_and_no_memory(start: Start, server: FakeOpenAI) -> None:
+    chat = start(context_strategy="interval")
+    chat.say(OPENING)
+    chat.ask(2, 10)
+    assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
+    chat.change("UPDATE record SET superseded_by = 'withdrawn' WHERE turns = '[1, 2, 3]'")
+    chat.say(question(11))
+    body = server.bodies("chat")[-1]
+    assert turns_told(chat, body) == list(range(1, 11))
+    assert faults(body["messages"]) == []
+    chat.wait_for_folds()
+    chat.ask(12, 16)
+    assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12), (13, 14, 15)]
+    assert turns_told(chat, server.bodies("chat")[-1]) == list(range(1, 16))
+
+
+def test_compacting_under_window_says_that_it_has_no_effect_and_costs_nothing(start: Start, server: FakeOpenAI) -> None:
+    chat = start(context_strategy="window", window_turns=5)
+    chat.ask(1, 8)
+    with pytest.raises(InputError, match="no_effect"):
+        chat.service.compact(chat.session_id)
+    assert server.bodies("summary") == []
+    assert chat.service.records(chat.session_id) == ()

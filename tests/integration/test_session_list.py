@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from component import door
+from tests.fake.chat import Chat
+from tests.page.conftest import PAGE
+
+COUNT = 500
+
+
+def copy_session(chat: Chat, **changes: str) -> None:
+    """Copies the chat's row 499 times, with the SQL expressions of `changes` over the copy's number n."""
+    columns = [row[1] for row in chat.rows("PRAGMA table_info(session)")]
+    values = ", ".join({"session_id": "'copy-' || n", **changes}.get(column, column) for column in columns)
+    numbers = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 499) "
+    chat.change(f"{numbers} INSERT INTO session ({', '.join(columns)}) SELECT {values} FROM session, numbers")  # noqa: S608  # names of our own
+
+
+@pytest.fixture
+def many(chat: Chat) -> Iterator[Chat]:
+    chat.ask(1, 1)
+    title = "'대화 ' || n || '번'"
+    copy_session(chat, title=title, title_folded=title, updated_at="datetime(updated_at, '-' || n || ' hours')")
+    door.provide(chat.service)
+    yield chat
+    door.provide(None)
+
+
+def test_each_of_many_sessions_is_listed_and_found(many: Chat) -> None:
+    service = many.service
+    everything = [item.session_id for item in service.sessions()]
+    assert len(everything) == len(set(everything)) == service.session_count() == COUNT
+    assert everything[0] == many.session_id
+    assert everything[-1] == f"copy-{COUNT - 1}"
+    assert [item.session_id for item in service.sessions(last=30)] == everything[:30]
+    assert [item.session_id for item in service.sessions(search="대화 499번")] == ["copy-499"]
+    assert service.session_count(search="대화 4") == 111
+    assert len(service.sessions(search="대화 4", last=10)) == 10
+
+
+def test_more_leads_to_the_last_of_many_sessions(many: Chat) -> None:
+    page = AppTest.from_file(str(PAGE), default_timeout=60).run()
+    page.session_state["shown_sessions"] = COUNT - 40
+    page.run()
+    assert page.button(key="more_sessions").label == "대화 40개 더 보기"
+    page.button(key="more_sessions").click().run()
+    assert page.button(key="more_sessions").label == "대화 10개 더 보기"
+    page.button(key="more_sessions").click().run()
+    assert "more_sessions" not in {button.key for button in page.button}
+    assert page.button(key=f"session_copy-{COUNT - 1}").label == f"대화 {COUNT - 1}번"
+    page.text_input(key="search").set_value("대화 321번").run()
+    rows = [button.key for button in page.button if str(button.key).startswith("session_")]
+    assert rows == ["session_copy-321"]
+    assert many.view.turn_count == 1
+
+
+def test_sessions_whose_first_message_was_refused_hide_no_chat(chat: Chat) -> None:
+    chat.ask(1, 1)
+    copy_session(chat, turn_count="0", updated_at="datetime(updated_at, '+' || n || ' hours')")
+    assert [item.session_id for item in chat.service.sessions()] == [chat.session_id]
+    assert [item.session_id for item in chat.service.sessions(last=1)] == [chat.session_id]
+    assert chat.service.session_count() == 1

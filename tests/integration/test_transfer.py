@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph.admin import main
+from graph.error import InputError
+from graph.service import open_service
+from graph.store.database import Database, open_database
+from graph.transfer import export_lines, import_lines
+from tests.fake.chat import Chat
+from tests.fake.logs import kept_logging
+from tests.fake.model_caller import settings_of
+from tests.fake.openai_server import FakeOpenAI
+from tests.integration.conftest import MakeSettings
+
+
+@pytest.fixture(scope="module")
+def exported(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    settings = settings_of(endpoint).model_copy(update={"turnfold_data_dir": tmp_path_factory.mktemp("exported")})
+    with open_service(settings) as service:
+        Chat(service, "exported").ask(1, 4)
+    with closing(open_database(settings.database_path, busy_timeout_seconds=10)) as database:
+        return list(export_lines(database))
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Database]:
+    with closing(open_database(tmp_path / "empty.db", busy_timeout_seconds=10)) as database:
+        yield database
+
+
+def row_of(lines: list[str], table: str) -> int:
+    """Where the first row of the table stands."""
+    return next(place for place, line in enumerate(lines) if json.loads(line).get("table") == table)
+
+
+def changed(lines: list[str], table: str, change: Callable[[dict[str, Any]], object]) -> tuple[list[str], int]:
+    """Changes the first row of a table; returns the lines and the number of the changed one."""
+    place = row_of(lines, table)
+    entry = json.loads(lines[place])
+    change(entry["row"])
+    return [*lines[:place], json.dumps(entry), *lines[place + 1 :]], place + 1
+
+
+def refusal(database: Database, lines: list[str]) -> tuple[str, str]:
+    with pytest.raises(InputError) as caught:
+        import_lines(database, lines, owner="me")
+    return caught.value.reason, caught.value.detail
+
+
+def test_import_belongs_to_the_owner_who_imports(
+    exported: list[str], make_settings: MakeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "all.jsonl").write_text("\n".join(exported))
+    settings = make_settings(turnfold_data_dir=tmp_path / "other", turnfold_owner="somebody-else")
+    monkeypatch.setenv("TURNFOLD_DATA_DIR", str(settings.turnfold_data_dir))
+    monkeypatch.setenv("TURNFOLD_OWNER", settings.turnfold_owner)
+    with kept_logging():
+        assert main(["import", str(tmp_path / "all.jsonl")]) == 0
+    with open_service(settings) as service:
+        chat = Chat(service, "exported")
+        assert [item.session_id for item in service.sessions()] == ["exported"]
+        assert [turn.status for turn in chat.turns] == ["finished"] * 4
+        for table in NEEDED:
+            assert chat.rows(f"SELECT DISTINCT owner FROM {table}") == [("somebody-else",)]  # noqa: S608  # names of our own
+        chat.ask(5, 5)
+        assert chat.covered == [(1, 2, 3)]
+
+
+Change = Callable[[dict[str, Any]], object]
+SPOILERS: dict[str, Callable[[str], Change]] = {
+    "missing": lambda column: lambda row: row.pop(column),
+    "null": lambda column: lambda row: row.update({column: None}),
+    "another kind": lambda column: lambda row: row.update({column: ["x"]}),
+}
+NEEDED = {
+    "session": ("title", "title_folded", "created_at", "turn_count", "strategy"),
+    "turn": ("number", "status", "user_message_id", "history_tokens"),
+    "message": ("position", "message_id", "role", "content", "tokens"),
+    "record": ("id", "kind", "summary", "turns", "source_key"),
+    "model_call": ("id", "manifest", "sent_tokens", "error_code"),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILERS)
+@pytest.mark.parametrize("table", NEEDED)
+def test_row_that_lacks_a_column_is_named_by_its_line_and_nothing_is_imported(
+    exported: list[str], empty: Database, table: str, spoil: str
+) -> None:
+    for column in NEEDED[table]:
+        lines, number = changed(exported, table, SPOILERS[spoil](column))
+        assert refusal(empty, lines) == ("not_an_export", str(number))
+    assert len(list(export_lines(empty))) == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("session", "turn_count", "four"),
+        ("session", "turn_count", True),
+        ("session", "compression_rate", "0.3"),
+        ("session", "created_at", "2026-03-01T12:00:00"),
+        ("session", "created_at", "yesterday"),
+        ("turn", "stop_requested", "no"),
+        ("message", "content", 7),
+    ],
+)
+def test_value_of_another_kind_is_refused(
+    exported: list[str], empty: Database, table: str, column: str, value: object
+) -> None:
+    lines, number = changed(exported, table, lambda row: row.update({column: value}))
+    assert refusal(empty, lines) == ("not_an_export", str(number))
+
+
+@pytest.mark.parametrize("table", ["turn", "message", "record", "model_call"])
+def test_row_that_stands_twice_is_refused(exported: list[str], empty: Database, table: str) -> None:
+    lines = [*exported, exported[row_of(exported, table)]]
+    assert refusal(empty, lines) == ("not_an_export", str(len(lines)))
+
+
+def test_column_that_an_older_version_had_not_yet_may_lack(exported: list[str], empty: Database) -> None:
+    lines, _ = changed(exported, "session", lambda row: row.pop("context_from_position"))
+    assert import_lines(empty, lines, owner="me").session_count == 1

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
+
+import app
+from component import door
+from graph.error import ClosingError
+from tests.fake.scripted_service import ScriptedService
+from tests.page.reading import told
+
+
+def test_a_page_drawn_while_the_server_ends_says_so_and_opens_no_second_service(
+    page: AppTest, service: ScriptedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNFOLD_DATA_DIR", str(tmp_path / "opened"))
+    page.run()
+    door.close()
+    assert "서버가 종료되는 중입니다" in told(page.run())
+    with pytest.raises(ClosingError):
+        door.current()
+    assert not (tmp_path / "opened").exists()
+    assert service.stored == {}
+
+
+def test_the_health_of_a_server_that_ends_is_bad(service: ScriptedService) -> None:
+    assert service is door.current()
+    door.close()
+    client = TestClient(app.app)  # its lifespan isn't begun: only the route is asked
+    answer = client.get("/health")
+    assert (answer.status_code, answer.json()) == (503, {"status": "closing"})

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from component.format import answer_markdown
+from graph.view import ToolStep
+from tests.fake.scripted_service import ScriptedService
+from tests.page.reading import say
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("3~4일, 10~20명", r"3\~4일, 10\~20명"),
+        ("예산 ~500달러 ~ 600달러", r"예산 \~500달러 \~ 600달러"),
+        ("H~2~O", r"H\~2\~O"),
+        ("- 3~4개\n- 5~6개", "- 3\\~4개\n- 5\\~6개"),
+        ("| 3~4 | 5~6 |\n| --- | --- |\n| 7~8 | 9~10 |", "| 3\\~4 | 5\\~6 |\n| --- | --- |\n| 7\\~8 | 9\\~10 |"),
+        ("`a` 3~4 `b` 5~6", r"`a` 3\~4 `b` 5\~6"),
+        ("따옴표 ` 하나, 3~4와 5~6", r"따옴표 ` 하나, 3\~4와 5\~6"),
+        ("- 가 ` 3~4\n- 나 ` 5~6", "- 가 ` 3\\~4\n- 나 ` 5\\~6"),
+        ("가 ` 3~4\n\n나 ` 5~6", "가 ` 3\\~4\n\n나 ` 5\\~6"),
+        (r"\`3~4\` 5~6", r"\`3\~4\` 5\~6"),
+        ("값 ~~~ 3~4와 5~6", r"값 ~~~ 3\~4와 5\~6"),
+        ("1. 하나\n\n    3~4일, 5~6명", "1. 하나\n\n    3\\~4일, 5\\~6명"),
+        ("```\na~b\n```\n3~4, 5~6", "```\na~b\n```\n3\\~4, 5\\~6"),
+        ("> 3~4일\n> 5~6일", "> 3\\~4일\n> 5\\~6일"),
+        (r"\\~3 ~4", r"\\\~3 \~4"),
+        (r"\~~3~ ~4", r"\~\~3\~ \~4"),
+        ("가격 $3~4, $5~6", r"가격 \$3\~4, \$5\~6"),
+        ("https://a.kr/~b~ 3~4", r"https://a.kr/~b\~ 3\~4"),
+    ],
+)
+def test_range_keeps_its_tilde(answer: str, shown: str) -> None:
+    assert answer_markdown(answer) == shown
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "~~지운 말~~",
+        "~~3~~ 4",
+        r"\~3, 4\~",
+        "`a~b` `c~d`",
+        "`` a~`b~ ``",
+        "`여러 줄\n코드 a~b`",
+        "`끝이 \\`3",
+        "```python\nx = ~a & ~b\n```",
+        "~~~\nx = ~a & ~b\n~~~",
+        "````\n```\na~b\n```\n````",
+        "- 목록\n  ```\n  a~b\n  ```",
+        "> ```\n> a~b ~c\n> ```",
+        "아직 쓰는 중\n```\na~b ~c",
+        "문단\n\n    a~b ~c\n\n    d~e",
+        "$x~y$와 $z~w$",
+        "$$\na~b\n\nc~d\n$$",
+        "$$a~b$$",
+        "https://example.com/~kim/a~b",
+        "<https://example.com/~kim/~lee>",
+    ],
+)
+def test_code_formula_address_and_struck_text_stay(answer: str) -> None:
+    assert answer_markdown(answer) == answer
+
+
+@given(st.text(alphabet="ab3~`$\\ \n>-.1#|"))
+def test_nothing_but_backslashes_is_added(answer: str) -> None:
+    shown = answer_markdown(answer)
+    assert shown.replace("\\", "") == answer.replace("\\", "")
+    assert shown.count("\\") >= answer.count("\\")
+
+
+@given(st.text(alphabet="a3~\\\n"))
+def test_outside_code_no_tilde_stands_alone(answer: str) -> None:
+    assume("~~~" not in answer)
+    assert not re.search(r"(?<![~\\])~(?!~)", answer_markdown(answer))
+
+
+def test_answer_full_of_open_marks_is_read_in_one_go() -> None:
+    runs = " ".join("`" * length for length in range(1, 600))
+    assert answer_markdown(f"{runs} 3~4") == f"{runs} 3\\~4"
+
+
+def test_tool_name_that_the_model_made_up_cannot_leave_its_code_span(page: AppTest, service: ScriptedService) -> None:
+    service.steps = (ToolStep("call-1", "a` ~b~ `c", "{}", "", "error", 0.1),)
+    say(page.run(), "지금 몇 시야?")
+    page.session_state["steps_1_1"] = True
+    page.run()
+    assert any(box.label.startswith("`a' ~b~ 'c`") for box in page.expander)

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from component import door
+from graph.error import DatabaseBusyError
+from graph.service import ChatService, open_service
+from graph.settings import Settings
+from graph.view import ModelOption, SessionView
+from tests.fake.scripted_service import ScriptedService
+from tests.page.conftest import PAGE
+from tests.page.reading import open_page, say, store_session, told
+
+BIG = ModelOption("big-model", is_offline=False)
+
+
+@pytest.fixture
+def other_page(page: AppTest) -> AppTest:
+    assert page is not None
+    return AppTest.from_file(str(PAGE), default_timeout=30)
+
+
+@pytest.fixture
+def real_service(tmp_path: Path) -> Iterator[ChatService]:
+    with open_service(Settings(_env_file=None, turnfold_data_dir=tmp_path)) as opened:  # type: ignore[call-arg]  # the base class's own argument
+        door.provide(opened)
+        yield opened
+    door.provide(None)
+
+
+def chosen(view: SessionView) -> tuple[float, str, str]:
+    return view.compression_rate, view.strategy, view.model
+
+
+def choose(page: AppTest) -> None:
+    page.slider(key="compression_rate").set_value(0.5).run()
+    page.selectbox(key="strategy").set_value("compaction").run()
+    page.selectbox(key="model").set_value("big-model").run()
+
+
+@pytest.mark.parametrize("act", ["send", "regenerate", "configure"])
+def test_a_tab_that_shows_old_settings_does_not_bring_them_back(
+    page: AppTest, other_page: AppTest, service: ScriptedService, act: str
+) -> None:
+    service.models = (*service.models, BIG)
+    identifier = store_session(service, 1)
+    open_page(other_page, identifier)
+    choose(open_page(page, identifier))
+    acts: dict[str, Callable[[], object]] = {
+        "send": lambda: say(other_page, "설정은 건드리지 않았어요"),
+        "regenerate": lambda: other_page.button(key="regenerate").click().run(),
+        "configure": lambda: other_page.slider(key="compression_rate").set_value(0.1).run(),
+    }
+    acts[act]()
+    rate = 0.1 if act == "configure" else 0.5
+    assert chosen(service.session(identifier)) == (rate, "compaction", "big-model")
+    assert other_page.selectbox(key="strategy").value == "compaction"
+    assert other_page.selectbox(key="model").value == "big-model"
+    assert f"현재 압축률: {rate}" in told(other_page)
+
+
+def test_the_widgets_follow_what_another_tab_chose(
+    page: AppTest, other_page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 1)
+    open_page(other_page, identifier)
+    open_page(page, identifier).slider(key="compression_rate").set_value(0.45).run()
+    assert other_page.run().slider(key="compression_rate").value == 0.45
+
+
+def test_only_what_was_chosen_goes_with_the_first_message(page: AppTest, service: ScriptedService) -> None:
+    service.models = (*service.models, BIG)
+    page.run().selectbox(key="model").set_value("big-model").run()
+    say(page, "안녕")
+    sent = service.sent[0]
+    assert (sent.compression_rate, sent.strategy, sent.model) == (None, None, "big-model")
+    assert page.selectbox(key="model").value == "big-model"
+
+
+def test_what_was_chosen_for_a_new_chat_is_not_left_to_the_next_one(page: AppTest, service: ScriptedService) -> None:
+    page.run().slider(key="compression_rate").set_value(0.5).run()
+    say(page, "첫 대화")
+    page.button(key="new_chat").click().run()
+    say(page, "둘째 대화")
+    assert [options.compression_rate for options in service.sent] == [0.5, None]
+    assert page.slider(key="compression_rate").value == 0.3
+
+
+def test_a_choice_that_could_not_be_stored_is_taken_back(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    open_page(page, identifier)
+    service.refusal = DatabaseBusyError()
+    page.slider(key="compression_rate").set_value(0.5).run()
+    assert "다른 작업이 데이터베이스를" in page.error[0].value
+    assert page.slider(key="compression_rate").value == 0.3
+    say(page, "이어서")
+    assert service.stored[identifier].compression_rate == 0.3
+
+
+def test_a_model_that_the_list_lacks_just_now_stays_the_sessions(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    service.stored[identifier].model = "gone-model"
+    open_page(page, identifier)
+    assert not page.exception
+    assert page.selectbox(key="model").value == "gone-model"
+    assert page.selectbox(key="model").options == ["offline-mini · 내장", "gone-model"]
+    say(page, "이어서")
+    assert service.stored[identifier].model == "gone-model"
+
+
+def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
+    tabs = [AppTest.from_file(str(PAGE), default_timeout=30) for _ in range(2)]
+    identifier = real_service.new_session_id()
+    real_service.send(identifier, "안녕하세요")
+    list(real_service.follow(identifier))
+    for tab in tabs:
+        open_page(tab, identifier)
+    tabs[0].slider(key="compression_rate").set_value(0.5).run()
+    tabs[0].selectbox(key="strategy").set_value("compaction").run()
+    say(tabs[1], "감사합니다")
+    list(real_service.follow(identifier))
+    assert chosen(real_service.session(identifier)) == (0.5, "compaction", "offline-mini")
+    assert tabs[1].run().slider(key="compression_rate").value == 0.5
+
+
+def test_chat_deleted_elsewhere_while_it_answers_leads_to_the_empty_page(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 1)
+    service.status = "running"
+    say(open_page(page, identifier), "길게 설명해 줘")
+    service.deleted_when_asked_for = "live"
+    page.run()
+    assert not page.exception
+    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert "대화를 찾을 수 없습니다" in page.error[0].value
+    say(page, "새로 시작")
+    assert not page.error
+
+
+@pytest.mark.parametrize("name", ["records", "statistics", "gauge"])
+def test_chat_deleted_between_two_questions_of_the_page_leaves_a_page_to_use(
+    page: AppTest, service: ScriptedService, name: str
+) -> None:
+    identifier = store_session(service, 1)
+    service.deleted_when_asked_for = name
+    open_page(page, identifier)
+    assert not page.exception
+    assert "대화를 찾을 수 없습니다" in page.error[0].value
+    assert page.chat_input(key="ask")
+    page.run()
+    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    say(page, "새로 시작")
+    assert not page.error

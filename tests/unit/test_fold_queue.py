@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from graph.fold_queue import FoldQueue, Lane
+
+ONE: Lane = ("one", True)
+OTHER: Lane = ("other", True)
+SECONDS = 10.0
+
+
+class Works:
+    """Work that tells when it begins, and goes on once it's let go or told to stop."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self._gates: dict[str, threading.Event] = {}
+        self._change = threading.Condition()
+
+    def work(self, name: str, *, goes_on: bool = True) -> Callable[[threading.Event], bool]:
+        gate = self._gates.setdefault(name, threading.Event())
+
+        def run(stop: threading.Event) -> bool:
+            with self._change:
+                self.begun.append(name)
+                self._change.notify_all()
+            while not gate.wait(0.005) and not stop.is_set():
+                pass
+            with self._change:
+                self.ended.append(name + (" early" if stop.is_set() else ""))
+            return goes_on
+
+        return run
+
+    def let_go(self, *names: str) -> None:
+        for name in names:
+            self._gates[name].set()
+
+    def wait_for(self, *names: str) -> None:
+        with self._change:
+            assert self._change.wait_for(lambda: set(names) <= set(self.begun), SECONDS), self.begun
+
+
+@pytest.fixture
+def works() -> Works:
+    return Works()
+
+
+@pytest.fixture
+def queue() -> Iterator[FoldQueue]:
+    opened = FoldQueue(max_threads=2)
+    yield opened
+    opened.close()
+
+
+def wait_until_idle(queue: FoldQueue, session_id: str) -> None:
+    for _ in range(int(SECONDS / 0.005)):
+        if queue.is_idle(session_id):
+            return
+        threading.Event().wait(0.005)
+    raise AssertionError
+
+
+def test_work_of_a_lane_goes_one_after_the_other_and_lanes_side_by_side(queue: FoldQueue, works: Works) -> None:
+    for name in ("a", "b", "c"):
+        queue.put(ONE, name, works.work(name))
+    queue.put(OTHER, "x", works.work("x"))
+    works.wait_for("a", "x")
+    assert set(works.begun) == {"a", "x"}
+    works.let_go("a")
+    works.wait_for("b")
+    assert "c" not in works.begun
+    works.let_go("b", "c", "x")
+    wait_until_idle(queue, "one")
+    assert [name for name in works.begun if name != "x"] == ["a", "b", "c"]
+
+
+def test_lanes_take_turns_at_the_threads(queue: FoldQueue, works: Works) -> None:
+    queue.put(ONE, "stuck", works.work("stuck"))
+    for name in ("a", "b"):
+        queue.put(OTHER, name, works.work(name))
+    queue.put(("third", True), "x", works.work("x"))
+    works.wait_for("stuck", "a")
+    works.let_go("a")
+    works.wait_for("x")
+    assert "b" not in works.begun
+    works.let_go("stuck", "b", "x")
+
+
+def test_the_same_work_is_queued_once_while_it_is_queued_or_running(queue: FoldQueue, works: Works) -> None:
+    queue.put(ONE, "a", works.work("a"))
+    works.wait_for("a")
+    for _ in range(3):
+        queue.put(ONE, "a", works.work("a again"))
+        queue.put(ONE, "b", works.work("b"))
+    works.let_go("a", "b")
+    wait_until_idle(queue, "one")
+    assert works.begun == ["a", "b"]
+    queue.put(ONE, "a", works.work("a later"))
+    works.wait_for("a later")
+    works.let_go("a later")
+
+
+def test_urgent_work_goes_first_also_if_it_was_queued_before(queue: FoldQueue, works: Works) -> None:
+    for name in ("a", "b", "c"):
+        queue.put(ONE, name, works.work(name))
+    works.wait_for("a")
+    queue.put(ONE, "c", works.work("c again"), is_urgent=True)
+    queue.put(ONE, "a", works.work("a again"), is_urgent=True)
+    works.let_go("a", "b", "c")
+    wait_until_idle(queue, "one")
+    assert works.begun == ["a", "c", "b"]
+
+
+def test_work_that_fails_takes_what_is_behind_it_along(queue: FoldQueue, works: Works) -> None:
+    queue.put(ONE, "a", works.work("a", goes_on=False))
+    queue.put(ONE, "b", works.work("b"))
+    queue.put(("one", False), "merge", works.work("merge"))
+    works.wait_for("a", "merge")
+    works.let_go("a", "b", "merge")
+    wait_until_idle(queue, "one")
+    assert sorted(works.begun) == ["a", "merge"]
+
+
+def test_a_defect_in_the_work_leaves_the_lane_usable(queue: FoldQueue, works: Works) -> None:
+    def broken(_: threading.Event) -> bool:
+        raise RuntimeError
+
+    queue.put(ONE, "broken", broken)
+    wait_until_idle(queue, "one")
+    queue.put(ONE, "a", works.work("a"))
+    works.wait_for("a")
+    works.let_go("a")
+
+
+def test_only_what_has_not_begun_is_withdrawn(queue: FoldQueue, works: Works) -> None:
+    for name in ("a", "b"):
+        queue.put(ONE, name, works.work(name))
+    works.wait_for("a")
+    for name in ("a", "b", "unknown"):
+        queue.withdraw(ONE, name)
+    queue.withdraw(OTHER, "a")
+    assert (queue.has(ONE, "a"), queue.has(ONE, "b")) == (True, False)
+    works.let_go("a", "b")
+    wait_until_idle(queue, "one")
+    assert works.ended == ["a"]
+
+
+def test_forgetting_a_session_ends_its_work_and_no_other(queue: FoldQueue, works: Works) -> None:
+    for name in ("a", "b"):
+        queue.put(ONE, name, works.work(name))
+    queue.put(OTHER, "x", works.work("x"))
+    works.wait_for("a", "x")
+    queue.forget("one")
+    wait_until_idle(queue, "one")
+    assert works.ended == ["a early"]
+    assert not queue.is_idle("other")
+    works.let_go("x")
+
+
+def test_closing_ends_what_runs_and_begins_nothing_more(works: Works) -> None:
+    queue = FoldQueue(max_threads=1)
+    for name in ("a", "b"):
+        queue.put(ONE, name, works.work(name))
+    queue.put(OTHER, "x", works.work("x"))
+    works.wait_for("a")
+    queue.close()
+    queue.put(ONE, "late", works.work("late"))
+    assert works.begun == ["a"]
+    assert works.ended == ["a early"]

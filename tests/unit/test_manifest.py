@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.core.manifest import LONGEST_CHAIN, Block, Manifest, decode_manifest, encode_manifest
+
+BLOCKS = st.one_of(
+    st.builds(lambda number: ("message", f"ai-{number}", 1, number), st.integers(1, 40)),
+    st.tuples(
+        st.sampled_from(["system", "record", "message", "shortened", "cut", "tools"]),
+        st.text(max_size=8),
+        st.integers(-1, 3),
+        st.integers(0, 10**6),
+    ),
+)
+LISTS = st.lists(BLOCKS, max_size=12)
+
+
+@st.composite
+def changed(draw: st.DrawFn, before: Manifest) -> Manifest:
+    """What may come after a list: anything, or the same with blocks out and in at any place."""
+    if draw(st.integers(0, 5)) == 0:
+        return tuple(draw(LISTS))
+    first, last = sorted((draw(st.integers(0, len(before))), draw(st.integers(0, len(before)))))
+    middle = before[first:last] if draw(st.booleans()) else ()
+    return (*before[:first], *draw(LISTS), *middle, *draw(LISTS), *before[last:])
+
+
+@st.composite
+def series(draw: st.DrawFn) -> list[Manifest]:
+    manifests = [tuple(draw(LISTS))]
+    for _ in range(draw(st.integers(0, 8))):
+        manifests.append(draw(changed(manifests[-1])))
+    return manifests
+
+
+def write_all(manifests: list[Manifest]) -> list[str]:
+    texts: list[str] = []
+    for manifest in manifests:
+        texts.append(encode_manifest(manifest, texts))
+    return texts
+
+
+def old(manifest: Manifest) -> str:
+    return json.dumps(manifest, separators=(",", ":"))
+
+
+def grown(turn: int) -> Manifest:
+    """What a long chat sends at a turn: two records a block of three, then what is raw, and the tools last."""
+    records = [("record", f"rec-{number}", 1, 190) for number in range(1, (turn - 1) // 3 + 1)]
+    raw = [("message", f"said-{number}", 1, 70) for number in range(len(records) * 6, 2 * turn - 1)]
+    return (("system", "chat", 1, 80 + len(records)), *records, *raw, ("tools", "a2e8748522302f3d", 1, 344))
+
+
+@given(series())
+def test_every_list_of_a_series_comes_back_as_it_was(manifests: list[Manifest]) -> None:
+    texts = write_all(manifests)
+    assert [decode_manifest(texts[: place + 1]) for place in range(len(texts))] == manifests
+
+
+@given(series(), st.sets(st.integers(0, 8)), st.sets(st.integers(0, 8)))
+def test_a_series_comes_back_over_lists_of_an_older_database_and_calls_that_were_never_kept(
+    manifests: list[Manifest], of_older: set[int], lost: set[int]
+) -> None:
+    texts: list[str] = []
+    kept: list[Manifest] = []
+    for place, manifest in enumerate(manifests):
+        text = old(manifest) if place in of_older else encode_manifest(manifest, texts)
+        if place not in lost:
+            texts.append(text)
+            kept.append(manifest)
+    assert [decode_manifest(texts[: place + 1]) for place in range(len(texts))] == kept
+
+
+def test_any_list_of_a_long_series_is_read_from_a_bounded_number_of_rows() -> None:
+    manifests = [grown(turn) for turn in range(1, 3 * LONGEST_CHAIN)]
+    texts = write_all(manifests)
+    for place, manifest in enumerate(manifests):
+        assert decode_manifest(texts[: place + 1][-LONGEST_CHAIN:]) == manifest
+    assert sum(json.loads(text)[0] == 0 for text in texts) == 3
+
+
+def test_a_turn_more_costs_its_own_blocks_and_not_the_whole_list() -> None:
+    texts = write_all([grown(turn) for turn in range(1, 201)])
+    difference = json.loads(texts[-1])
+    assert difference[1:] == [68, ["said-397", 70], ["said-398", 70], 1]
+    assert len(texts[-1]) * 20 < len(old(grown(200)))
+
+
+def test_a_record_that_comes_in_at_the_front_is_a_short_difference() -> None:
+    texts = write_all([grown(turn) for turn in range(1, 200)])
+    depth, *steps = json.loads(texts[-1])
+    assert depth > 0
+    assert [step for step in steps if isinstance(step, list)] == [
+        ["system", "chat", 146],
+        ["record", "rec-66", 190],
+        ["said-396", 70],
+    ]
+
+
+def test_a_list_with_nothing_in_common_is_written_whole() -> None:
+    texts = write_all([grown(9), (("system", "other", 2, 3),)])
+    assert json.loads(texts[-1]) == [0, ["system", "other", 2, 3]]
+
+
+def test_lists_of_an_older_database_are_read_and_are_no_base() -> None:
+    before: tuple[Block, ...] = grown(8)
+    assert decode_manifest([old(before)]) == before
+    assert decode_manifest(["[]"]) == ()
+    texts = [old(before), encode_manifest(grown(9), [old(before)])]
+    assert json.loads(texts[1])[0] == 0
+    assert decode_manifest(texts) == grown(9)
+
+
+@pytest.mark.parametrize("spoilt", ["", "{}", "3", '[0,"a"]', '[0,["a"]]', '[0,["a",1,2]]', "[0,null]", '[1,["a",1]]'])
+def test_a_list_that_cannot_be_read_is_told_and_is_no_base(spoilt: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # json's own among them
+        decode_manifest([spoilt])
+    assert json.loads(encode_manifest(grown(3), [spoilt]))[0] == 0
+
+
+def test_a_difference_behind_another_list_than_its_own_is_told() -> None:
+    texts = write_all([grown(1), grown(2), grown(3)])
+    for wrong in ([texts[0], texts[2]], [texts[2]], [encode_manifest(grown(9)), texts[1]]):
+        with pytest.raises(ValueError, match=r"depth|blocks"):
+            decode_manifest(wrong)
