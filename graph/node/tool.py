@@ -102,6 +102,8 @@ def _await(
             raise TurnStoppedSignal
         finished, open_calls = wait(open_calls, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         done |= dict.fromkeys(finished, time.monotonic())
+    if runtime.context.stop.is_set():
+        raise TurnStoppedSignal  # a tool may end by the same stop just before we see it
     return done
 
 
