@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import streamlit as st
 
-from component import door, visit
+from component import dialog, door, visit
 from component.text import describe_compaction
 from component.visit import Visit
 from component.word import Words
@@ -36,7 +36,7 @@ def is_pending() -> bool:
 @st.fragment(run_every=_POLL_SECONDS)
 def draw(now: Visit) -> None:
     """Draws that a compaction is being made, until it's done; then the page is drawn with what came of it."""
-    if _tell(now.words):
+    if not dialog.is_open() and _tell(now.words):
         st.rerun()
     st.html(f'<p class="phase" role="status">{now.words.compacting}</p>')
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.language_models import BaseChatModel
@@ -193,7 +195,7 @@ class ChatModels:
         from openai import DefaultAsyncHttpx2Client  # noqa: PLC0415  # slow to import, and offline never needs it
 
         if self._connections is None:
-            self._connections = DefaultAsyncHttpx2Client()
+            self._connections = DefaultAsyncHttpx2Client(verify=_certificates())
         return self._connections
 
     @property
@@ -205,6 +207,14 @@ class ChatModels:
     def _url(self) -> str:
         # Given in any case: left out, the client would read other variables than the settings do.
         return self._settings.openai_base_url or _OPENAI_URL
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """The certificates that are trusted; read once a process, as that takes as long as a turn."""
+    import httpx2  # noqa: PLC0415  # slow to import, and offline never needs it
+
+    return httpx2.create_ssl_context()
 
 
 @contextmanager

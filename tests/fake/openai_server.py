@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Final, Self
@@ -59,7 +59,7 @@ class FakeOpenAI:
         self._over = threading.Event()
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.fake = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -208,7 +208,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(reply.status, reply.error, reply.headers)
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        sent, length = b"", int(self.headers["Content-Length"])
+        with suppress(ConnectionError):
+            sent = self.rfile.read(length)
+        if len(sent) < length:  # the client went away in the middle of its request
+            self.close_connection = True
+            return
+        body = json.loads(sent)
         if self.path.removeprefix("/v1") != "/chat/completions":
             self._send_json(404, {"error": {"message": "no such path"}})
             return

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import secrets
-import shutil
 import sys
 import tempfile
 import time
@@ -18,13 +17,12 @@ from pathlib import Path
 from typing import Final
 
 import graph.store.upgrade  # noqa: F401  # slow to import: once here, not in every process
+from tests.fake.folder import fast_folder
 from tests.fault import gathering, scenario, size
 from tests.fault.kill import Killer
 from tests.fault.mark import PHASES
 from tests.fault.process import in_own_process, side_by_side
 
-_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # a folder of its own is made in it
-_ROOM_BYTES: Final = 2_000_000_000
 _LANES: Final = (("kill",), ("single", "write", "crowd", "load"), ("size",))
 
 
@@ -142,12 +140,6 @@ class Run:
         )
 
 
-def _fast_folder() -> Path | None:
-    """Returns a folder in memory if there's room: what is asked here doesn't hang on how fast a disk is."""
-    is_roomy = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES
-    return _MEMORY if is_roomy else None
-
-
 def main() -> int:
     """Runs the parts that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.fault")
@@ -160,7 +152,7 @@ def main() -> int:
     sys.stdout.write(f"seed {seed}\n")
     sys.stdout.flush()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="turnfold-fault-", dir=wanted.folder or _fast_folder()) as folder:
+    with tempfile.TemporaryDirectory(prefix="turnfold-fault-", dir=wanted.folder or fast_folder()) as folder:
         run = Run(Path(folder), SHORT if wanted.short else LONG, seed)
         parts = wanted.parts.split(",")
         # What mostly waits goes beside what mostly works; what is measured goes last, alone.
