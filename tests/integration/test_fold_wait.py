@@ -118,6 +118,12 @@ def test_hanging_folds_of_other_sessions_hold_up_neither_folds_nor_the_guard(
     assert seconds < SOON_SECONDS
 
 
+def wait_for_blocks(chat: Chat, answered: int) -> None:
+    """Waits until each block of three answered turns has its summary, whatever else is being made."""
+    query = "SELECT count(*) FROM record WHERE status = 'COMPLETED' AND kind = 'interval'"
+    chat.wait_until(lambda: chat.rows(query) == [(answered // 3,)])
+
+
 def test_a_hanging_merge_does_not_hold_up_the_blocks_of_its_session(
     make_settings: MakeSettings, server: FakeOpenAI
 ) -> None:
@@ -133,8 +139,9 @@ def test_a_hanging_merge_does_not_hold_up_the_blocks_of_its_session(
         while not any("consecutive summaries" in str(body) for body in server.bodies("summary")):
             number += 1
             chat.say(question(number))
+        wait_for_blocks(chat, number)
         for later in range(number + 1, number + 7):
             assert "FoldWaiting" not in names(say_timed(chat, later)[0])
-            chat.wait_until(lambda: len(chat.rows("SELECT 1 FROM record WHERE status = 'IN_PROGRESS'")) == 1)
+            wait_for_blocks(chat, later)
         assert shape(server.bodies("chat")[-1])[-1] == number + 6
         assert chat.covered[-1][-1] >= number + 3
