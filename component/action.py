@@ -75,13 +75,6 @@ def regenerate(identifier: str) -> None:
     _try(lambda: door.current().regenerate(identifier, options=visit.options()))
 
 
-def configure() -> None:
-    """Keeps the changed settings with the open session; without one they wait for the first message."""
-    identifier, changed = visit.session_id(), visit.changed_settings()
-    if identifier is not None and changed:
-        _try(lambda: door.current().configure(identifier, **changed))
-
-
 def rename(identifier: str) -> None:
     """Gives a session the title that was typed."""
     title = str(st.session_state[visit.NEW_TITLE]).strip()

@@ -88,8 +88,8 @@ class Service(Protocol):
         compression_rate: float | None = None,
         strategy: str | None = None,
         model: str | None = None,
-    ) -> object:
-        """Changes a session's own settings."""
+    ) -> SessionView:
+        """Changes a session's own settings and returns it as it is then."""
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
         """Returns the newest turns."""

@@ -36,7 +36,6 @@ def _draw_rate(now: Visit) -> None:
             step=0.05,
             key=visit.RATE,
             help=words.rate_help,
-            on_change=action.configure,
         )
         with st.container(horizontal=True, wrap=False, gap=None, key="rate_scale"):
             st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
@@ -52,7 +51,6 @@ def _draw_model(now: Visit) -> None:
         now.service.strategies(),
         key=visit.STRATEGY,
         format_func=lambda name: words.strategies.get(name, name),
-        on_change=action.configure,
     )
     name = st.session_state[visit.STRATEGY]
     st.markdown(f":small[:gray[{words.strategy_notes.get(name, '')}]]")
@@ -73,7 +71,7 @@ def _draw_model(now: Visit) -> None:
         is_offline = name in options and options[name].is_offline
         return words.model_offline.format(name=name) if is_offline else name
 
-    st.selectbox(words.model, names, key=visit.MODEL, format_func=label, on_change=action.configure)
+    st.selectbox(words.model, names, key=visit.MODEL, format_func=label)
     if now.service.settings.is_offline:
         st.markdown(f":small[:gray[{words.offline_note}]]")
 

@@ -50,6 +50,8 @@ def begin() -> Visit:
     language = _language(service)
     st.session_state.setdefault(LANGUAGE, language)
     session = _session(service)
+    if session is not None:
+        session = _keep_changes(service, session)
     _follow_settings(service, session)
     return Visit(service, words_of(language), st.context.timezone or "", session)
 
@@ -128,6 +130,23 @@ def _session(service: Service) -> SessionView | None:
         open_session(None)
         set_notice(error)
         return None
+
+
+def _keep_changes(service: Service, session: SessionView) -> SessionView:
+    """Keeps with the session what was changed here, and returns the session as it is then."""
+    # By the widgets' values: a run that another overtakes may never get to a callback, and the next sees no change.
+    if st.session_state.get(_SETTINGS_OF) != session.session_id:
+        return session
+    changed = {name: value for name, value in changed_settings().items() if value != getattr(session, name)}
+    if not changed:
+        return session
+    try:
+        session = service.configure(session.session_id, **changed)
+    except TurnfoldError as error:
+        set_notice(error)
+        return session
+    clear_notice()
+    return session
 
 
 def _follow_settings(service: Service, session: SessionView | None) -> None:

@@ -73,14 +73,22 @@ def split_words(answer: str) -> list[str]:
     return [(" " if index else "") + word for index, word in enumerate(answer.split(" "))]
 
 
+def in_pieces(answer: str, *, most: int = 6) -> list[str]:
+    """Splits a text into at most so many pieces of whole words: reading a chunk costs the client more than a fold."""
+    words = split_words(answer)
+    size = -(-len(words) // most)
+    return ["".join(words[start : start + size]) for start in range(0, len(words), size)]
+
+
 def text(
     *pieces: str,
     usage: Mapping[str, Any] | None = DEFAULT_USAGE,
     finish_reason: str | None = "stop",
     pause_seconds: float = 0.0,
 ) -> Reply:
-    """A whole answer; a single piece is streamed word by word."""
-    parts = split_words(pieces[0]) if len(pieces) == 1 else list(pieces)
+    """A whole answer; a single piece is streamed in a few pieces of whole words, a slow one word by word."""
+    split = split_words if pause_seconds else in_pieces
+    parts = split(pieces[0]) if len(pieces) == 1 else list(pieces)
     events = [chunk({"role": "assistant", "content": ""})]
     events += [chunk({"content": part}) for part in parts]
     if finish_reason is not None:

@@ -139,9 +139,10 @@ class ScriptedService:
         compression_rate: float | None = None,
         strategy: str | None = None,
         model: str | None = None,
-    ) -> None:
+    ) -> SessionView:
         self._act("configure")
         self._apply(self._get(session_id), TurnOptions(compression_rate, strategy, model))
+        return self.session(session_id)
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
         turns = self._look("transcript", session_id).turns

@@ -72,6 +72,16 @@ def test_the_widgets_follow_what_another_tab_chose(
     assert other_page.run().slider(key="compression_rate").value == 0.45
 
 
+def test_a_change_counts_though_its_own_run_was_overtaken(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    open_page(page, identifier)
+    # As the next run finds it: the widget has its value, and nobody was told of a change.
+    page.session_state["compression_rate"] = 0.5
+    page.run()
+    assert service.session(identifier).compression_rate == 0.5
+    assert "현재 압축률: 0.5" in told(page)
+
+
 def test_only_what_was_chosen_goes_with_the_first_message(page: AppTest, service: ScriptedService) -> None:
     service.models = (*service.models, BIG)
     page.run().selectbox(key="model").set_value("big-model").run()
