@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, delete, func, insert, select, update
 
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database
@@ -78,7 +78,7 @@ class SessionStore:
             NotFoundError: There is none by that id, or it's another owner's.
         """
         with self._database.read() as connection:
-            row = connection.execute(_rows().where(_is(session_id, owner))).one_or_none()
+            row = connection.execute(_ONE, {"session_id": session_id, "owner": owner}).one_or_none()
         if row is None:
             raise NotFoundError(session_id)
         return SessionRow(*row)
@@ -192,6 +192,10 @@ def _rows() -> Select[Any]:
         _session.turn_count,
         case((turn_table.c.status == "running", True), else_=False),
     ).select_from(session_table.outerjoin(turn_table, is_last))
+
+
+# Made once: every look at a session begins with it.
+_ONE = _rows().where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 
 
 def _with_turns(owner: str, search: str) -> tuple[ColumnElement[bool], ...]:

@@ -21,6 +21,7 @@ from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
 from tests.fake.oracle import check_cover, check_request, check_sent, read_truth, state_ids
 from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
+from tests.fake.store import lay_empty_database
 
 SESSION = "session-1"
 
@@ -47,6 +48,7 @@ class Plot:
         self._strategy = str(settings.get("context_strategy", "interval"))
         # Only then each block is covered as soon as it's due, and what was covered stays so.
         self._is_plain = self._strategy == "interval" and "model_window_tokens" not in settings
+        lay_empty_database(folder / "data-0")
         self._open(folder / "data-0")
 
     def close(self) -> None:
@@ -169,18 +171,18 @@ class Plot:
         if self.turn_count == 0:
             return
         inputs = self.model.inputs
-        question, truth = self.chat.last_turn.user_text, read_truth(self.chat)
+        turns, truth = self.chat.turns, read_truth(self.chat)
         for sent in inputs[self._checked_inputs :]:
-            check_request(sent, question)
+            check_request(sent, turns[-1].user_text)
         check_cover(truth, self._begun)
         if len(inputs) > self._checked_inputs:
-            turns = self.settings.window_turns if self._strategy == "window" else None
-            check_sent(truth, inputs[-1], turn=self.turn_count, begun=self._begun, window_turns=turns)
+            window = self.settings.window_turns if self._strategy == "window" else None
+            check_sent(truth, inputs[-1], turn=self.turn_count, begun=self._begun, window_turns=window)
         self.has_missed_folds = self.has_missed_folds or self.summariser.is_failing
         covered = [turn for turns in self.chat.covered for turn in turns]
         if self._is_plain:
             self._check_blocks(covered, is_new=len(inputs) > self._checked_inputs)
-        assert [turn.number for turn in self.chat.turns] == list(range(1, self.turn_count + 1))
+        assert [turn.number for turn in turns] == list(range(1, self.turn_count + 1))
         assert self.chat.view.turn_count == self.turn_count
         self._checked_inputs, self._covered_turns = len(inputs), len(covered)
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
@@ -33,6 +35,23 @@ class MovableClock:
 
     def move(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+
+
+@cache
+def _empty_database() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "turnfold.db"
+        open_database(path, busy_timeout_seconds=5).close()
+        return path.read_bytes()
+
+
+def lay_empty_database(folder: Path) -> None:
+    """Puts a database at the newest revision into a folder that has none: the migrations have tests of their own."""
+    path = folder / "turnfold.db"
+    if not path.exists():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_bytes(_empty_database())
 
 
 def measure(message: AnyMessage) -> tuple[int, int]:

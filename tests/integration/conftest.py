@@ -15,6 +15,7 @@ from tests.fake.compacting import read_file, with_true_usage
 from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.store import lay_empty_database
 
 MakeSettings = Callable[..., Settings]
 
@@ -38,6 +39,8 @@ def make_settings(tmp_path: Path, server: FakeOpenAI) -> MakeSettings:
             "model_deadline_seconds": 20,
             "fold_wait_seconds": 5,
         }
+        if "turnfold_data_dir" not in changes:
+            lay_empty_database(tmp_path / "data")
         return Settings(_env_file=None, **{**values, **changes})  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
 
     return make

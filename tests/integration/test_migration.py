@@ -82,10 +82,10 @@ def fill(connection: Connection) -> None:
 
 @pytest.mark.parametrize("revision", revisions())
 def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
-    make_settings: MakeSettings, server: FakeOpenAI, revision: str
+    make_settings: MakeSettings, server: FakeOpenAI, tmp_path: Path, revision: str
 ) -> None:
-    path: Path = make_settings().database_path
-    path.parent.mkdir(parents=True)
+    settings = make_settings(turnfold_data_dir=tmp_path)
+    path: Path = settings.database_path
     config = make_config()
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
@@ -93,7 +93,7 @@ def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
         command.upgrade(config, revision)
         fill(connection)
     engine.dispose()
-    with open_service(make_settings()) as service:
+    with open_service(settings) as service:
         chat = Chat(service, "old")
         assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
         assert chat.turns[0].started_at == NOW.replace(tzinfo=UTC)
