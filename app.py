@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -35,6 +36,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             sys.tracebacklimit = 0
             message = f"Turnfold can't start: {error} {error.advice}".rstrip()
             raise SystemExit(message) from None
+        gc.freeze()  # what is imported by now stays: no collection has to walk through it while somebody waits
         door.provide(service)
         stack.callback(door.close)
         yield {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 
 from hypothesis import settings
@@ -14,3 +15,8 @@ settings.load_profile("repeatable")
 # The product waits for the disk at each commit: a second or two of each chat, beside other work far more.
 if (_folder := fast_folder()) is not None:
     tempfile.tempdir = str(_folder)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: a collection needn't walk through it each time."""
+    gc.freeze()
