@@ -78,7 +78,7 @@ class RecordStore:
             expires_at: When its maker must have died, in UTC; from then on another may claim it.
 
         Returns:
-            False when another is at it, or has it ready.
+            False when another is at it, has it ready, or it is active already.
         """
         with self._database.write() as connection:
             same = _of_source(record.thread_id, record.source_key)
@@ -88,7 +88,9 @@ class RecordStore:
             expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
             of_session = _record.session_id == record.thread_id
             connection.execute(update(record_table).where(of_session, IS_IN_PROGRESS, is_late).values(expired))
-            if connection.execute(select(_record.id).where(same, or_(IS_IN_PROGRESS, IS_PREPARED))).first() is not None:
+            # An active one counts too: who asks may have read the session just before that was adopted.
+            is_there = or_(IS_IN_PROGRESS, IS_PREPARED, IS_ACTIVE)
+            if connection.execute(select(_record.id).where(same, is_there)).first() is not None:
                 return False
             connection.execute(insert(record_table).values(**_to_values(record), owner=owner, expires_at=expires_at))
             return True

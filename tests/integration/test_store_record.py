@@ -140,6 +140,13 @@ def test_failed_block_may_be_started_again(stores: StoreSet) -> None:
     assert start(stores, stores.make_record("r2"))
 
 
+def test_an_active_record_is_not_made_a_second_time(stores: StoreSet) -> None:
+    hold = stores.make_session()
+    stores.complete(stores.make_record("r1"))
+    assert stores.records.adopt(hold, "r1")
+    assert not start(stores, stores.make_record("r2"))
+
+
 def test_ended_record_is_never_overwritten(stores: StoreSet) -> None:
     stores.make_session()
     done = stores.complete(stores.make_record("r1"), "first")
