@@ -7,13 +7,12 @@ import json
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
@@ -42,11 +41,20 @@ _SHORTER_SHARE: Final = 0.6
 def make_llm_node(deps: NodeDeps) -> Node:
     """Returns `llm_node`: builds the model input, streams one answer, and archives it before state has it."""
     tool_choice = ToolChoice()
+    known: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+
+    def offered(turn: TurnContext) -> list[dict[str, Any]]:
+        tools = deps.tools(tool_context(deps, turn))
+        names = tuple(tool.name for tool in tools)
+        # Rendered once: schemas are the same from call to call, or the provider's cached prefix would be worth nothing.
+        if names not in known:
+            known[names] = [convert_to_openai_tool(tool) for tool in tools]
+        return known[names]
 
     def llm_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         turn = runtime.context
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
-        tools = deps.tools(tool_context(deps, turn))
+        tools = offered(turn)
         may_call = bool(tools) and not (state["is_casual"] or is_last_round)
         schema = tool_schema(tools)
         note = TOOL_ROUNDS_NOTE if is_last_round else ""
@@ -109,9 +117,9 @@ def tool_context(deps: NodeDeps, turn: TurnContext) -> ToolContext:
     )
 
 
-def tool_schema(tools: Sequence[BaseTool]) -> str:
-    """Renders the tools as the JSON that goes beside the messages; "" for none."""
-    return json.dumps([convert_to_openai_tool(tool) for tool in tools], ensure_ascii=False) if tools else ""
+def tool_schema(tools: Sequence[Mapping[str, Any]]) -> str:
+    """Renders the tools' schemas as the JSON that goes beside the messages; "" for none."""
+    return json.dumps(tools, ensure_ascii=False) if tools else ""
 
 
 def _call(

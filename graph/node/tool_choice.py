@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.tools import BaseTool
 
 from graph.core.assembly import ModelInput
 from graph.error import ToolChoiceError, ToolRoundsError
@@ -31,7 +30,7 @@ class ToolChoice:
         self._refused_by: set[str] = set()
 
     def answer_without_calls(
-        self, name: str, model: BaseChatModel, tools: Sequence[BaseTool], model_input: ModelInput, call: Call
+        self, name: str, model: BaseChatModel, tools: Sequence[dict[str, Any]], model_input: ModelInput, call: Call
     ) -> Answer:
         """Returns an answer that calls no tool.
 
@@ -41,7 +40,7 @@ class ToolChoice:
         Args:
             name: The model's name.
             model: The model, no tools bound.
-            tools: What it's offered in other calls.
+            tools: The schemas of what it's offered in other calls.
             model_input: What it's sent, the tools included.
             call: Makes one call.
 
@@ -58,7 +57,7 @@ class ToolChoice:
         return _without_calls(answer)
 
     def _answer(
-        self, name: str, model: BaseChatModel, tools: Sequence[BaseTool], model_input: ModelInput, call: Call
+        self, name: str, model: BaseChatModel, tools: Sequence[dict[str, Any]], model_input: ModelInput, call: Call
     ) -> Answer:
         free = model.bind_tools(tools)
         if name in self._refused_by:

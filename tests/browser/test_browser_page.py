@@ -3,16 +3,18 @@ from __future__ import annotations
 import httpx2
 from playwright.sync_api import Browser, expect
 
+from graph.service import ChatService
 from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
-from tests.fake.chat import question
+from tests.fake.chat import Chat
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
 
-def test_phone_has_the_panel_in_a_drawer_and_nothing_sticks_out(phone: Visitor) -> None:
-    phone.open()
-    phone.ask(*[question(number) for number in range(1, 5)])
+def test_phone_has_the_panel_in_a_drawer_and_nothing_sticks_out(phone: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 4)
+    phone.open(f"?session={chat.session_id}")
     expect(phone.find("panel")).to_be_hidden()
     phone.find("open_panel").locator("button").click()
     drawer = phone.page.get_by_role("dialog")
@@ -23,9 +25,10 @@ def test_phone_has_the_panel_in_a_drawer_and_nothing_sticks_out(phone: Visitor) 
     assert phone.page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_wide_page_keeps_the_panel_in_view(visitor: Visitor) -> None:
-    visitor.open()
-    visitor.ask(*[question(number) for number in range(1, 5)])
+def test_wide_page_keeps_the_panel_in_view(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 4)
+    visitor.open(f"?session={chat.session_id}")
     expect(visitor.find("open_panel")).to_be_hidden()
     box = visitor.find("panel").bounding_box()
     assert box is not None
