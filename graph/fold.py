@@ -199,9 +199,8 @@ class Folder:
         except ModelError as error:
             _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn sees to them
             return
-        for plan in plans:
-            if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES:
-                self.start(plan)
+        due = [plan for plan in plans if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES]
+        self._queue.put_all((plan.lane, plan.key, partial(self._make, plan)) for plan in due)
 
     def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, turn: int, attempt: int) -> None:
         """Has `prepare_due` done behind this attempt in a thread of the folds: its answer waits for nothing more."""

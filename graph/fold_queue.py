@@ -50,20 +50,13 @@ class FoldQueue:
             is_urgent: Whether somebody waits for it.
         """
         with self._lock:
-            if self._is_closing:
-                return
-            jobs = self._lanes.get(lane)
-            if jobs is None:
-                self._lanes[lane] = deque([_Job(key, work)])
-                self._pool.submit(self._run, lane)
-                return
-            job = next((job for job in jobs if job.key == key), None)
-            if job is None:
-                job = _Job(key, work)
-                jobs.append(job)
-            if is_urgent and job is not jobs[0]:
-                jobs.remove(job)
-                jobs.insert(1, job)
+            self._put(lane, key, work, is_urgent=is_urgent)
+
+    def put_all(self, items: Iterable[tuple[Lane, str, Work]]) -> None:
+        """Queues work in its order and at once: what fails drops all that stands behind it, however soon it fails."""
+        with self._lock:
+            for lane, key, work in items:
+                self._put(lane, key, work)
 
     def has(self, lane: Lane, key: str) -> bool:
         """Whether this work is queued or running."""
@@ -102,6 +95,22 @@ class FoldQueue:
             self._is_closing = True
             self._end(list(self._lanes))
         self._pool.shutdown(wait=True)
+
+    def _put(self, lane: Lane, key: str, work: Work, *, is_urgent: bool = False) -> None:
+        if self._is_closing:
+            return
+        jobs = self._lanes.get(lane)
+        if jobs is None:
+            self._lanes[lane] = deque([_Job(key, work)])
+            self._pool.submit(self._run, lane)
+            return
+        job = next((job for job in jobs if job.key == key), None)
+        if job is None:
+            job = _Job(key, work)
+            jobs.append(job)
+        if is_urgent and job is not jobs[0]:
+            jobs.remove(job)
+            jobs.insert(1, job)
 
     def _end(self, lanes: Iterable[Lane]) -> None:
         for lane in lanes:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -35,6 +36,9 @@ class Works:
             return goes_on
 
         return run
+
+    def let_go_at_once(self, name: str) -> None:
+        self._gates.setdefault(name, threading.Event()).set()
 
     def let_go(self, *names: str) -> None:
         for name in names:
@@ -172,3 +176,17 @@ def test_closing_ends_what_runs_and_begins_nothing_more(works: Works) -> None:
     queue.put(ONE, "late", works.work("late"))
     assert works.begun == ["a"]
     assert works.ended == ["a early"]
+
+
+def test_what_fails_drops_what_was_put_with_it_however_soon_it_fails(queue: FoldQueue, works: Works) -> None:
+    def items() -> Iterator[tuple[Lane, str, Callable[[threading.Event], bool]]]:
+        works.let_go_at_once("a")
+        yield ONE, "a", works.work("a", goes_on=False)
+        works.wait_for("a")
+        time.sleep(0.1)  # for its thread to drop what stands behind it, if it could
+        yield ONE, "b", works.work("b")
+
+    queue.put_all(items())
+    works.let_go("b")
+    wait_until_idle(queue, "one")
+    assert works.begun == ["a"]
