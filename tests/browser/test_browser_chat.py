@@ -155,7 +155,6 @@ def test_copy_gives_the_answer_as_it_was_written(visitor: Visitor, fake_openai: 
     answer = '| 값 | 뜻 |\n|---|---|\n| "5" | **다섯** & <여섯> |'
     asked = "표로 보여 주세요, 두 열이면 됩니다."
     fake_openai.script(text(answer, ""), to=asked)
-    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.open()
     visitor.ask(asked)
     visitor.expect_language("ko")

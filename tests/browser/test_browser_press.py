@@ -33,7 +33,6 @@ def test_a_press_counts_though_a_growing_answer_moves_the_page(visitor: Visitor,
         return text("\n\n".join(f"{number}번째 줄입니다." for number in range(60)))
 
     fake_openai.script(answer, to=asked)
-    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.open()
     visitor.ask("먼저 짧은 물음을 하나 드립니다.")
     visitor.write(asked)
