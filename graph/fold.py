@@ -70,7 +70,7 @@ class Folder:
 
     def standing(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> Standing:
         """Reads how a session stands: its active records and, from that turn on, the messages that none covers."""
-        in_force, raw = self._stores.context(session_id, from_turn=from_turn)
+        in_force, raw, _ = self._stores.context(session_id, from_turn=from_turn)
         restored_tokens = self._stores.sessions.restored_tokens(session_id)
         correction = self._stores.calls.correction(session_id)
         return Standing(complete_turns, in_force, raw, rate, correction, restored_tokens)

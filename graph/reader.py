@@ -106,7 +106,7 @@ class SessionReader:
         is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
         if not is_rolling or self.settings.rolling_sends_unsummarised:
             return 0
-        _, raw = self._stores.context(row.session_id)
+        raw = self._stores.context(row.session_id).raw
         prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_running]
         return unsent_count(prior, self.settings.app_context_recent_messages)
 
@@ -114,7 +114,7 @@ class SessionReader:
         """Returns how full the context is if nothing compacts it by itself (seed 004's warnings)."""
         if self._strategies.of(row.strategy).name != CompactionStrategy.name or self.settings.enable_auto_compaction:
             return ""
-        in_force, raw = self._stores.context(row.session_id)
+        in_force, raw, _ = self._stores.context(row.session_id)
         tokens = context_tokens(Standing(row.turn_count, in_force, raw, row.compression_rate))
         tokens = round(tokens * self._stores.calls.correction(row.session_id))
         if tokens > self.settings.max_context_tokens:

@@ -12,14 +12,14 @@ from langchain_core.runnables import RunnableConfig
 from graph.builder import ChatGraph
 from graph.core.closing import ClosedStatus, closing_messages, ending_of
 from graph.core.language import session_language
-from graph.core.record import ArchivedMessage, Record, to_entry
+from graph.core.record import to_entry
 from graph.core.strategy.base import first_turn
 from graph.core.strategy.registry import Strategies
 from graph.core.token import measure
 from graph.core.turn import is_complete
 from graph.error import NotADatabaseError, StoreError
 from graph.store.hold import Hold
-from graph.store.opening import Stores
+from graph.store.opening import Context, Stores
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 
@@ -55,13 +55,15 @@ class Settler:
             session: The session with the settings of the turn to come.
         """
         session_id = hold.session_id
-        self._close_holes(hold)
         last = self._stores.turns.last(session_id)
-        finding = self._compare(session)
+        context = self._context(session)
+        if context.left_out:
+            self._stores.records.invalidate_from(hold, context.left_out[0].from_position)
+        finding = self._compare(session, context)
         is_damaged = finding == "damaged"
         if last is not None and last.status == "running":
             self._end_interrupted(hold, last, owner=session.owner)
-            finding = self._compare(session)
+            finding = self._compare(session, self._context(session))
         if finding != "same":
             self.rebuild(session)
         (self._rebuilt.add if is_damaged else self._rebuilt.discard)(session_id)
@@ -117,7 +119,7 @@ class Settler:
     def rebuild(self, session: SessionRow) -> None:
         """Makes the graph state of a session from the tables alone, whatever the checkpoints held."""
         session_id = session.session_id
-        in_force, raw = self._context(session)
+        in_force, raw, _ = self._context(session)
         try:
             self._stores.checkpointer.delete_thread(session_id)
         except NotADatabaseError:
@@ -137,13 +139,7 @@ class Settler:
         self._graph.update_state(config_of(session_id), values, as_node=_LAST_NODE)
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
 
-    def _close_holes(self, hold: Hold) -> None:
-        kept, _ = self._stores.context(hold.session_id)
-        beyond = self._stores.records.in_force(hold.session_id)[len(kept) :]
-        if beyond:
-            self._stores.records.invalidate_from(hold, beyond[0].from_position)
-
-    def _context(self, session: SessionRow) -> tuple[list[Record], list[ArchivedMessage]]:
+    def _context(self, session: SessionRow) -> Context:
         """Returns what the state of a session holds: the active records, and those raw messages that can be sent."""
         strategy = self._strategies.of(session.strategy)
         return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
@@ -163,11 +159,10 @@ class Settler:
     def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
 
-    def _compare(self, session: SessionRow) -> Finding:
+    def _compare(self, session: SessionRow, context: Context) -> Finding:
         """Compares the state with the messages that no record covers, word for word: a checkpoint may be forged."""
         session_id = session.session_id
-        _, raw = self._context(session)
-        expected = {str(entry.message.id): entry.message for entry in raw}
+        expected = {str(entry.message.id): entry.message for entry in context.raw}
         try:
             snapshot = self._graph.get_state(config_of(session_id))
         except NotADatabaseError:

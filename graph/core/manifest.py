@@ -82,14 +82,18 @@ def _depth(entries: list[Any]) -> int | None:
 
 
 def _steps(base: Manifest, manifest: Manifest) -> list[int | Block]:
-    steps: list[int | Block] = []
-    for tag, first, last, new_first, new_last in SequenceMatcher(None, base, manifest, autojunk=False).get_opcodes():
+    """Returns the steps from `base` to `manifest`; what both begin with needs no search, and that is nearly all."""
+    same = next((place for place, (old, new) in enumerate(zip(base, manifest, strict=False)) if old != new), None)
+    same = min(len(base), len(manifest)) if same is None else same
+    steps: list[int | Block] = [same] if same else []
+    matcher = SequenceMatcher(None, base[same:], manifest[same:], autojunk=False)
+    for tag, first, last, new_first, new_last in matcher.get_opcodes():
         if tag == "equal":
             steps.append(last - first)
             continue
         if last > first:
             steps.append(first - last)
-        steps.extend(manifest[new_first:new_last])
+        steps.extend(manifest[same + new_first : same + new_last])
     return steps
 
 

@@ -187,6 +187,7 @@ class ChatModels:
             stream_chunk_timeout=None,
             use_responses_api=False,
             openai_proxy=None,
+            http_client=_idle_client(),
             http_async_client=self._connect(),
         )
 
@@ -215,6 +216,14 @@ def _certificates() -> ssl.SSLContext:
     import httpx2  # noqa: PLC0415  # slow to import, and offline never needs it
 
     return httpx2.create_ssl_context()
+
+
+@cache
+def _idle_client() -> httpx2.Client:
+    """No call ever goes through it, but without one LangChain makes its own and reads the certificates again."""
+    import httpx2  # noqa: PLC0415  # slow to import, and offline never needs it
+
+    return httpx2.Client(verify=_certificates())
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from graph.core.record import ArchivedMessage, Record
 from graph.core.standing import uncovered_ranges
@@ -24,6 +25,20 @@ from graph.store.turn import TurnStore
 _LOG = logging.getLogger(__name__)
 
 
+class Context(NamedTuple):
+    """What a session's context is made of.
+
+    Attributes:
+        records: The active records that cover its beginning without a hole, oldest first.
+        raw: Every live message behind the last reset that none of these covers, in order.
+        left_out: The active records that begin behind a raw message: what they cover is raw.
+    """
+
+    records: list[Record]
+    raw: list[ArchivedMessage]
+    left_out: list[Record]
+
+
 @dataclass(frozen=True)
 class Stores:
     """The stores of one server: the archive and the record table are the only truth, checkpoints follow from them."""
@@ -37,11 +52,8 @@ class Stores:
     calls: CallStore
     checkpointer: Checkpointer
 
-    def context(self, session_id: str, *, from_turn: int = 1) -> tuple[list[Record], list[ArchivedMessage]]:
-        """Reads what a session's context is made of: the active records, and the raw messages.
-
-        Raw is every live message behind the last reset that no active record covers. Records that begin behind a raw
-        message aren't returned, and what they cover is raw: a hole in the coverage costs tokens, never memory.
+    def context(self, session_id: str, *, from_turn: int = 1) -> Context:
+        """Reads what a session's context is made of: a hole in the coverage costs tokens, never memory.
 
         Args:
             session_id: The session.
@@ -51,11 +63,12 @@ class Stores:
         begin = self.sessions.context_begin(session_id)
         raw = self.archive.live_within(session_id, uncovered_ranges(records, begin), from_turn=from_turn)
         if not raw or not records or raw[0].position > records[-1].to_position:
-            return records, raw
+            return Context(records, raw, [])
         hole = raw[0].position
         _LOG.warning("the records of session=%s leave position %d out; what follows is read raw", session_id, hole)
-        records = [record for record in records if record.to_position < hole]
-        return records, self.archive.live(session_id, from_position=hole, from_turn=from_turn)
+        kept = [record for record in records if record.to_position < hole]
+        raw = self.archive.live(session_id, from_position=hole, from_turn=from_turn)
+        return Context(kept, raw, records[len(kept) :])
 
     def oldest_raw_position(self, session_id: str) -> int | None:
         """Returns the archive position of the oldest raw message, None if there is none."""

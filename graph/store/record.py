@@ -138,9 +138,9 @@ class RecordStore:
     def in_force(self, session_id: str) -> list[Record]:
         """Returns the records in force, by the place of what they cover."""
         in_force = and_(_record.session_id == session_id, IS_ACTIVE)
-        ids = select(_record.id).where(in_force).order_by(_record.from_position)
+        ids = select(_record.id).where(in_force).order_by(_record.to_position)
         with self._database.read() as connection:
-            found = {record_id: self._known.get(record_id) for record_id in connection.execute(ids).scalars()}
+            found = {record_id: self._known.get(record_id) for record_id in connection.execute(ids).scalars().all()}
             missing = [record_id for record_id, record in found.items() if record is None]
             if missing:
                 rows = connection.execute(select(*_COLUMNS).where(in_force, _record.id.in_(missing))).mappings()
