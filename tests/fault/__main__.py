@@ -130,12 +130,12 @@ class Run:
         if share > size.LARGEST_SHARE:
             self.wrong.append(f"the archive is {share:.2f} × its text")
         if (whole := size.file_share(folder / "turnfold.db")) > size.LARGEST_FILE_SHARE:
-            self.wrong.append(f"the database has {whole:.2f} bytes a character of its text")
+            self.wrong.append(f"the whole database is {whole:.2f} × its text")
         if float(opening) > size.SLOWEST_SHARE:
             self.wrong.append(f"opening {turns} turns takes {float(opening):.2f} × 30 turns")
         return (
             f"archive and indexes {share:.2f} × the text at {message_bytes:.0f} bytes a message; "
-            f"the whole database {whole:.2f} bytes a character; "
+            f"the whole database {whole:.2f} × the text; "
             f"opening {turns} turns {float(opening):.2f} × 30 turns"
         )
 
