@@ -25,7 +25,7 @@ from pydantic import PrivateAttr
 
 from graph.error import InternalError
 from graph.event import TurnFinished
-from graph.model.call import ModelCaller
+from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.service import ChatService, open_service
 from graph.settings import Settings

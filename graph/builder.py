@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from graph.core.assembly import SystemPart
-from graph.fold import Folder
+from graph.core.model_input import SystemPart
 from graph.model.factory import ChatModels
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.llm import make_llm_node
@@ -19,9 +19,12 @@ from graph.node.summary import make_summary_node
 from graph.node.tool import make_tool_node
 from graph.settings import Settings
 from graph.state import ChatState
-from graph.store.opening import Stores
+from graph.store.stores import Stores
 from graph.tool.registry import ToolContext
 from prompt.system import chat
+
+if TYPE_CHECKING:
+    from graph.worker.fold_worker import Folder
 
 ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal
 
-from graph.core.record import Record
-from graph.core.standing import Standing
-from graph.core.strategy.compaction import CompactionStrategy, compaction_order
+from graph.core.snapshot import Standing
 from graph.error import BusyError, InputError, NotFoundError
 from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
+from graph.record import Record
 from graph.rendering import record_view
 from graph.store.hold import Hold
+from graph.strategy.compaction import CompactionStrategy, compaction_order
 from graph.view import RecordView
 
 COMPACTION: Final = CompactionStrategy.name

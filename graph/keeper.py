@@ -8,17 +8,17 @@ from typing import Any, Final
 from graph.core.message import check_text, title_of
 from graph.core.plain import plain_text
 from graph.core.schedule import round_rate
-from graph.core.strategy.registry import Strategies
 from graph.error import InputError
-from graph.fold import Folder
 from graph.model.factory import ChatModels
 from graph.reader import SessionReader
-from graph.runner import TurnRunner
+from graph.recovery import Settler
 from graph.settings import Settings
-from graph.settle import Settler
-from graph.store.opening import Stores
 from graph.store.session import SessionRow
+from graph.store.stores import Stores
+from graph.strategy.registry import Strategies
 from graph.view import SessionView, TurnOptions
+from graph.worker.fold_worker import Folder
+from graph.worker.turn_runner import TurnRunner
 
 AFTERMATH_SECONDS: Final = 5.0
 

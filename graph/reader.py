@@ -8,20 +8,19 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from graph.core.language import session_language
-from graph.core.standing import Standing
-from graph.core.strategy.compaction import CompactionStrategy, context_tokens
-from graph.core.strategy.registry import Strategies
-from graph.core.strategy.rolling import RollingStrategy, unsent_count
+from graph.core.snapshot import Standing
 from graph.core.token import estimate_tokens
 from graph.model.factory import ChatModels
+from graph.recovery import Settler
 from graph.rendering import as_closed, record_view, turn_view
-from graph.runner import TurnRunner
 from graph.settings import Settings
-from graph.settle import Settler
 from graph.store.adoption import find_adoption_turns
-from graph.store.opening import Stores
 from graph.store.session import SessionRow
+from graph.store.stores import Stores
 from graph.store.turn import TurnRow
+from graph.strategy.compaction import CompactionStrategy, context_tokens
+from graph.strategy.registry import Strategies
+from graph.strategy.rolling import RollingStrategy, unsent_count
 from graph.view import (
     ChartPoint,
     ContextNotice,
@@ -34,6 +33,7 @@ from graph.view import (
     Statistics,
     Transcript,
 )
+from graph.worker.turn_runner import TurnRunner
 from prompt.system import chat
 
 _NEARLY_FULL: Final = 0.8

@@ -9,9 +9,9 @@ from typing import Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.closing import MARK, closed_mark, closing_messages, ending_of
-from graph.core.record import Record
+from graph.core.close_turn import MARK, closed_mark, closing_messages, ending_of
 from graph.core.turn import is_complete, is_cut, text_of
+from graph.record import Record
 from graph.store.turn import TurnRow
 from graph.view import RecordView, StepStatus, ToolStep, TurnView
 

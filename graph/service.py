@@ -15,30 +15,30 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 
 from graph.builder import build_graph
-from graph.cap import TurnCaps
 from graph.context import ContextKeeper
 from graph.core.casual import is_casual
 from graph.core.message import check_text, title_of
 from graph.core.plain import plain_text
-from graph.core.strategy.registry import build_strategies
 from graph.core.token import estimate_tokens, measure
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
-from graph.fold import Folder
 from graph.keeper import AFTERMATH_SECONDS
-from graph.live import LiveLog
 from graph.model.factory import ChatModels, open_models
 from graph.node.context import TurnContext
-from graph.runner import Job, TurnRunner
+from graph.recovery import Settler
 from graph.settings import Settings
-from graph.settle import Settler
 from graph.store.hold import Hold
-from graph.store.opening import Stores, open_stores
 from graph.store.session import SessionRow
+from graph.store.stores import Stores, open_stores
 from graph.store.turn import TurnRow
+from graph.strategy.registry import build_strategies
 from graph.tool.registry import ToolContext, build_tools
 from graph.view import TurnOptions
+from graph.worker.fold_worker import Folder
+from graph.worker.limiter import TurnCaps
+from graph.worker.turn_log import LiveLog
+from graph.worker.turn_runner import Job, TurnRunner
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000
 

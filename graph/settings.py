@@ -9,8 +9,8 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from graph.core.strategy.limit import Limits
 from graph.error import SettingsError
+from graph.strategy.limit import Limits
 
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 
-from graph.core.record import HistoryEntry
+from graph.record import HistoryEntry
 
 
 class ChatState(TypedDict):

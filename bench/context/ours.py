@@ -11,15 +11,15 @@ from langchain_core.messages import AnyMessage
 
 from bench.context.measure import Meter
 from bench.context.script import ScriptedTurn
-from graph.core.adopt import SummaryDraft, feedback_on, judge, label_of
-from graph.core.assembly import SystemPart
 from graph.core.extract import extract_summary
 from graph.core.fold_record import source_of
-from graph.core.record import ArchivedMessage, Record, to_entry
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import Strategy
+from graph.core.model_input import SystemPart
+from graph.core.review import SummaryDraft, feedback_on, judge, label_of
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.token import estimate_tokens, measure
 from graph.model.summariser import PROMPTS
+from graph.record import ArchivedMessage, Record, to_entry
+from graph.strategy.base import Strategy
 from prompt.system import chat
 
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)

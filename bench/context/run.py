@@ -12,8 +12,8 @@ from bench.context.measure import Costs, Meter
 from bench.context.ours import OurRun
 from bench.context.peers import Contender, FullHistory, Langmem, Middleware, Trimmed, play
 from bench.context.script import ScriptedTurn
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.registry import build_strategies
+from graph.strategy.limit import Limits
+from graph.strategy.registry import build_strategies
 
 CHECKPOINTS: Final = (50, 200, 1_000)
 OUR_NAMES: Final = ("interval", "rolling", "compaction", "window")

@@ -6,11 +6,11 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
-from graph.core.adopt import Source, SummaryDraft, judge, label_of
 from graph.core.language import user_language
-from graph.core.record import Record
-from graph.core.standing import FoldOrder
+from graph.core.review import Source, SummaryDraft, judge, label_of
+from graph.core.snapshot import FoldOrder
 from graph.core.token import estimate_tokens
+from graph.record import Record
 
 
 def begin_record(session_id: str, order: FoldOrder, *, model: str, source_key: str, created_at: datetime) -> Record:

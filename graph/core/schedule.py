@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from graph.core.standing import FoldOrder
+from graph.core.snapshot import FoldOrder
 from graph.core.turn import text_of
 from graph.error import InputError
 

@@ -10,13 +10,15 @@ from typing import Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
-from graph.core.adopt import SummaryDraft, until_last_sentence
+from graph.core.casual import is_casual
 from graph.core.extract import extract_summary
 from graph.core.language import user_language
-from graph.core.standing import PromptStyle
+from graph.core.review import SummaryDraft, until_last_sentence
+from graph.core.snapshot import PromptStyle
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of
-from graph.model.call import ChatRunnable, ModelCaller
+from graph.model.caller import ChatRunnable, ModelCaller
+from graph.offline.phrase import is_own_phrase
 from prompt.summary import compaction_generator, merge_generator, rolling_generator, summary_generator
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
@@ -94,7 +96,8 @@ class ExtractiveSummariser:
         deadline_seconds: float,  # noqa: ARG002  # done in milliseconds
     ) -> SummaryDraft:
         """Returns the picked sentences; see `Summariser.summarise`."""
-        return SummaryDraft(extract_summary(messages, target_chars), 0, 0, is_usage=False)
+        text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
+        return SummaryDraft(text, 0, 0, is_usage=False)
 
 
 class ModelSummariser:

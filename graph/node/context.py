@@ -8,20 +8,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
-from graph.core.assembly import SystemPart
-from graph.core.strategy.base import Strategy
-from graph.fold import Folder
+from graph.core.model_input import SystemPart
 from graph.model.factory import ChatModels
 from graph.settings import Settings
 from graph.state import ChatState
 from graph.store.hold import Hold
-from graph.store.opening import Stores
+from graph.store.stores import Stores
+from graph.strategy.base import Strategy
 from graph.tool.registry import ToolContext
+
+if TYPE_CHECKING:
+    from graph.worker.fold_worker import Folder
 
 
 class WaitBudget:

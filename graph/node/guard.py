@@ -9,14 +9,14 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from graph.core import fit as core
-from graph.core.fit import Build, Fit, Fitting
-from graph.core.standing import FoldOrder, Standing
+from graph.core.snapshot import FoldOrder, Standing
 from graph.event import Folded, FoldWaiting
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.summary import state_update
 from graph.node.working import working_messages
 from graph.state import ChatState
+from graph.strategy import fit as core
+from graph.strategy.fit import Build, Fit, Fitting
 
 _LOG = logging.getLogger(__name__)
 

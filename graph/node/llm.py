@@ -16,22 +16,22 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
-from graph.core.assembly import ModelInput
-from graph.core.closing import MARK
-from graph.core.fit import Build
-from graph.core.record import HistoryEntry
+from graph.core.close_turn import MARK
+from graph.core.model_input import ModelInput
 from graph.core.token import estimate_tokens, measure, sum_tokens
 from graph.core.turn import extract_current_turn
 from graph.error import ContextLengthError, StoreError, TurnfoldError
 from graph.event import AnswerRestarted, TokenDelta
-from graph.model.call import ChatRunnable
+from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer, Usage
 from graph.node.context import Node, NodeDeps, TurnContext
 from graph.node.guard import begin_fit, fit_input
 from graph.node.side_call import keep_side_call
 from graph.node.tool_choice import ToolChoice
+from graph.record import HistoryEntry
 from graph.state import ChatState
 from graph.store.call import ModelCall
+from graph.strategy.fit import Build
 from graph.tool.registry import ToolContext
 from prompt.system.chat import TOOL_ROUNDS_NOTE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 
-from graph.core.assembly import InputItem, ModelInput
+from graph.core.model_input import InputItem, ModelInput
 from graph.core.token import message_tokens
 from graph.error import StoreError
 from graph.node.context import NodeDeps, TurnContext

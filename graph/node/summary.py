@@ -9,12 +9,12 @@ from typing import Any
 from langchain_core.messages import RemoveMessage
 from langgraph.runtime import Runtime
 
-from graph.core.record import Record, to_entry
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import first_turn
+from graph.core.snapshot import FoldOrder, Standing
 from graph.event import Folded, FoldWaiting
 from graph.node.context import Node, NodeDeps, TurnContext
+from graph.record import Record, to_entry
 from graph.state import ChatState
+from graph.strategy.base import first_turn
 
 
 def make_summary_node(deps: NodeDeps) -> Node:

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
-from graph.core.closing import MARK
+from graph.core.close_turn import MARK
 from graph.core.plain import plain_text
 from graph.core.token import measure
 from graph.error import TurnStoppedSignal

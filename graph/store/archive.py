@@ -10,8 +10,8 @@ from langchain_core.messages import AnyMessage, messages_from_dict
 from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
 
 from graph.core.plain import plain_value
-from graph.core.record import ArchivedMessage
 from graph.error import InternalError, NotFoundError
+from graph.record import ArchivedMessage
 from graph.store.database import Clock, Database
 from graph.store.hold import Hold
 from graph.store.schema import message_table, turn_table

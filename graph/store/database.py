@@ -15,7 +15,13 @@ from sqlalchemy.exc import DBAPIError
 from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
 from graph.store.hold import Hold
 from graph.store.schema import lease_table, session_table
-from graph.store.sqlite import check_integrity, make_private_file, set_up_lock, to_database_error, use_write_ahead_log
+from graph.store.sqlite.file import (
+    check_integrity,
+    make_private_file,
+    set_up_lock,
+    to_database_error,
+    use_write_ahead_log,
+)
 
 Clock = Callable[[], datetime]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, insert, or_, select, update
 
-from graph.core.record import Record
 from graph.error import NotFoundError, TurnStoppedSignal
+from graph.record import Record
 from graph.store.active import (
     DISCARDED_CODE,
     IS_ACTIVE,

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from langchain_core.messages import AnyMessage
 
-from graph.model.call import ChatRunnable, ModelCaller, drop
+from graph.model.caller import ChatRunnable, ModelCaller, drop
 from graph.model.chunk import Usage
 
 Search = Callable[[str, int, float], list[Mapping[str, str]]]

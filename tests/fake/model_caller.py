@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 from pydantic import SecretStr
 
-from graph.model.call import ChatRunnable
+from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer
 from graph.model.factory import ChatModels
 from graph.settings import Settings

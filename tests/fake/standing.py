@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from graph.core.record import ArchivedMessage, Record, RecordKind
-from graph.core.standing import FoldOrder, Standing
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.token import estimate_tokens, measure
+from graph.record import ArchivedMessage, Record, RecordKind
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

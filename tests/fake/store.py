@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.record import ArchivedMessage, Record
+from graph.record import ArchivedMessage, Record
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
 from graph.store.database import Database, open_database

@@ -16,7 +16,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import PrivateAttr
 
-from graph.model.call import ModelCaller
+from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
 from graph.settings import Settings

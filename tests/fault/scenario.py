@@ -18,8 +18,8 @@ from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG
 from graph.error import BusyError, DatabaseBusyError, DiskFullError, StoreError
 from graph.event import Event, TurnFailed, TurnFinished
 from graph.service import ChatService, open_service
-from graph.store.checkpoint import seal
-from graph.store.opening import open_stores
+from graph.store.sqlite.checkpoint import seal
+from graph.store.stores import open_stores
 from tests.fault.check import Ledger, check_folder
 from tests.fault.child import fault_settings, question
 from tests.fault.mark import Silent

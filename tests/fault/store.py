@@ -15,13 +15,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from sqlalchemy import event
 
-from graph.core.record import ArchivedMessage
+from graph.record import ArchivedMessage
 from graph.settings import Settings
 from graph.store.archive import Archive
-from graph.store.checkpoint import Checkpointer
 from graph.store.database import Database
 from graph.store.hold import Hold
-from graph.store.opening import Stores, open_stores
+from graph.store.sqlite.checkpoint import Checkpointer
+from graph.store.stores import Stores, open_stores
 from tests.fault.mark import Marker
 
 OpenStores = Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]]

@@ -15,13 +15,13 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import PrivateAttr
 
-from graph.core.record import ArchivedMessage
 from graph.event import TurnFailed, TurnFinished, TurnStopped
+from graph.record import ArchivedMessage
 from graph.service import open_service
 from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.hold import Hold
-from graph.store.opening import Stores, open_stores
+from graph.store.stores import Stores, open_stores
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, tools
 from tests.fake.openai_server import FakeOpenAI

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from component.text import explain_error, words_of
-from graph.cap import TurnCaps
 from graph.error import BusyError, ServerBusyError, TurnRateError
 from graph.event import TurnFinished, TurnStopped
 from graph.service import open_service
+from graph.worker.limiter import TurnCaps
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI

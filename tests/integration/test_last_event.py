@@ -9,7 +9,7 @@ import pytest
 
 from graph.error import NotFoundError
 from graph.event import TurnFinished
-from graph.model.call import ModelCaller
+from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import Summariser
 from graph.service import open_service

@@ -14,7 +14,7 @@ from langgraph.checkpoint.base.id import uuid6
 
 from graph.event import TurnFinished
 from graph.service import open_service
-from graph.store.checkpoint import open_checkpointer
+from graph.store.sqlite.checkpoint import open_checkpointer
 from tests.fake.body import faults, shape
 from tests.fake.chat import Chat
 from tests.fake.openai_server import FakeOpenAI

@@ -19,14 +19,14 @@ from langgraph.graph.state import CompiledStateGraph
 
 from graph.error import DatabaseBusyError, DatabaseError, NotADatabaseError
 from graph.state import ChatState
-from graph.store.checkpoint import Checkpointer, open_checkpointer, seal
+from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer, seal
 
 ROOT = Path(__file__).resolve().parents[2]
 EIGHT_OPEN_AND_PUT = """
 import sys
 from pathlib import Path
 from langgraph.checkpoint.base import empty_checkpoint
-from graph.store.checkpoint import open_checkpointer
+from graph.store.sqlite.checkpoint import open_checkpointer
 from tests.fake.crowd import run_crowd
 
 def work(number):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.core.record import Record
 from graph.error import LeaseLostError, NotFoundError
+from graph.record import Record
 from graph.store.record import RecordStore, RecordSums
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 

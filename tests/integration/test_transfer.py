@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from graph.admin import main
+from graph.admin.__main__ import main
+from graph.admin.transfer import export_lines, import_lines
 from graph.error import InputError
 from graph.service import open_service
 from graph.store.database import Database, open_database
-from graph.transfer import export_lines, import_lines
 from tests.fake.chat import Chat
 from tests.fake.logs import kept_logging
 from tests.fake.model_caller import settings_of

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core import adopt
-from graph.core.adopt import (
+from graph.core import review as adopt
+from graph.core.review import (
     Source,
     SummaryDraft,
     Verdict,

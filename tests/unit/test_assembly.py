@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.assembly import SystemPart, assemble, render_system
-from graph.core.record import HistoryEntry
+from graph.core.model_input import SystemPart, assemble, render_system
+from graph.record import HistoryEntry
 from prompt.system import chat
 
 SYSTEM = SystemPart(chat.get_prompt(), 1)

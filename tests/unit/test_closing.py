@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.closing import closed_mark, closing_messages
+from graph.core.close_turn import closed_mark, closing_messages
 from graph.core.turn import is_complete, unanswered_calls
 
 OPEN: list[AnyMessage] = [

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from threading import Event
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.extract import cut_at_word, extract_summary
-from graph.core.phrase import KOREAN
+from graph.model.summariser import ExtractiveSummariser
+from graph.offline.phrase import KOREAN
 
 KOREAN_TALK: list[AnyMessage] = [
     HumanMessage(
@@ -58,7 +61,7 @@ def test_sentences_keep_the_order_of_the_source() -> None:
 
 
 def test_repetitions_greetings_and_fixed_words_are_left_out_while_there_is_better() -> None:
-    summary = extract_summary(KOREAN_TALK, 200)
+    summary = ExtractiveSummariser().summarise(KOREAN_TALK, 200, stop=Event(), deadline_seconds=1).text
     assert summary.count("JJ-20394") == 1
     for dull in ("안녕하세요", "고마워요", "기억해 두겠습니다", "오프라인", "천만에요"):
         assert dull not in summary

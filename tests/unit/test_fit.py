@@ -10,18 +10,18 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.tool import tool_call
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.adopt import Source, SummaryDraft, judge, label_of
-from graph.core.assembly import ModelInput, SystemPart
 from graph.core.extract import extract_summary
-from graph.core.fit import Fit, Fitting, Folded
-from graph.core.record import HistoryEntry, Record, to_entry
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import Strategy
-from graph.core.strategy.compaction import CompactionStrategy
-from graph.core.strategy.interval import IntervalStrategy
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import RollingStrategy
+from graph.core.model_input import ModelInput, SystemPart
+from graph.core.review import Source, SummaryDraft, judge, label_of
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.token import estimate_tokens
+from graph.record import HistoryEntry, Record, to_entry
+from graph.strategy.base import Strategy
+from graph.strategy.compaction import CompactionStrategy
+from graph.strategy.fit import Fit, Fitting, Folded
+from graph.strategy.interval import IntervalStrategy
+from graph.strategy.limit import Limits
+from graph.strategy.rolling import RollingStrategy
 from tests.fake.body import faults
 from tests.fake.standing import adopted, archived, plain_turn, record_of, tool_turn
 

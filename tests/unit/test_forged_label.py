@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.adopt import label_of, quote
-from graph.core.assembly import ModelInput, SystemPart, assemble, render_system
-from graph.core.record import Record, to_entry
-from graph.core.strategy.compaction import CompactionStrategy
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import RollingStrategy
+from graph.core.model_input import ModelInput, SystemPart, assemble, render_system
+from graph.core.review import label_of, quote
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
+from graph.record import Record, to_entry
+from graph.strategy.compaction import CompactionStrategy
+from graph.strategy.limit import Limits
+from graph.strategy.rolling import RollingStrategy
 from tests.fake.standing import plain_turn, record_of, tool_turn
 
 SYSTEM = SystemPart("당신은 유용한 AI 어시스턴트입니다.", 1)

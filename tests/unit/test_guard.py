@@ -5,12 +5,12 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.assembly import SystemPart, assemble
-from graph.core.guard import cut_results, guard_order, shorten_verbatim, without_oldest
-from graph.core.record import Record, to_entry
-from graph.core.standing import FoldOrder, Standing
+from graph.core.model_input import SystemPart, assemble
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
+from graph.record import Record, to_entry
+from graph.strategy.shrink import cut_results, guard_order, shorten_verbatim, without_oldest
 from tests.fake.standing import archived, plain_turn, record_of, standing_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)

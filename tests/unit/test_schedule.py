@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from graph import should_summarize
-from graph.core.record import ArchivedMessage
 from graph.core.schedule import Block, due_blocks, round_rate, source_key, target_chars
-from graph.core.standing import FoldOrder
-from graph.core.strategy.interval import block_order
+from graph.core.snapshot import FoldOrder
 from graph.error import InputError
+from graph.record import ArchivedMessage
+from graph.strategy.interval import block_order
 
 
 @pytest.mark.parametrize("turn", [-2, 0, 1, 2, 3, 5, 6, 8, 9, 11, 12])

@@ -4,14 +4,14 @@ import pytest
 from bpe_openai import get_encoding
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.adopt import Source, SummaryDraft, judge, label_of
-from graph.core.assembly import SystemPart
-from graph.core.record import Record, to_entry
-from graph.core.strategy.compaction import CompactionStrategy, compaction_order, context_tokens, should_compact
-from graph.core.strategy.limit import Limits
+from graph.core.model_input import SystemPart
+from graph.core.review import Source, SummaryDraft, judge, label_of
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.model.summariser import inside_tags
+from graph.record import Record, to_entry
+from graph.strategy.compaction import CompactionStrategy, compaction_order, context_tokens, should_compact
+from graph.strategy.limit import Limits
 from prompt.summary import compaction_generator
 from tests.fake.standing import adopted, plain_turn, record_of, standing_of, tool_turn
 

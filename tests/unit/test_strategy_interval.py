@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.record import Record
-from graph.core.standing import Standing
-from graph.core.strategy.interval import IntervalStrategy
-from graph.core.strategy.limit import Limits
+from graph.core.snapshot import Standing
+from graph.record import Record
+from graph.strategy.interval import IntervalStrategy
+from graph.strategy.limit import Limits
 from tests.fake.standing import adopted, archived, plain_turn, record_of, standing_of
 
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. " * 12

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.assembly import ModelInput, SystemPart
-from graph.core.record import Record, to_entry
+from graph.core.model_input import ModelInput, SystemPart
 from graph.core.schedule import source_key
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import RollingStrategy, should_summarize, unsent_count
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
+from graph.record import Record, to_entry
+from graph.strategy.limit import Limits
+from graph.strategy.rolling import RollingStrategy, should_summarize, unsent_count
 from prompt.summary import rolling_generator
 from tests.fake.standing import adopted, plain_turn, record_of, standing_of, tool_turn
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.assembly import SystemPart
-from graph.core.record import to_entry
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.registry import build_strategies
-from graph.core.strategy.window import WindowStrategy
+from graph.core.model_input import SystemPart
+from graph.record import to_entry
+from graph.strategy.limit import Limits
+from graph.strategy.registry import build_strategies
+from graph.strategy.window import WindowStrategy
 from tests.fake.standing import plain_turn, record_of, standing_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)

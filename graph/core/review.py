@@ -12,9 +12,9 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.language import is_written_in
-from graph.core.record import RecordOutcome
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
+from graph.record import RecordOutcome
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 SMALL_TARGET_CHARS: Final = 80

@@ -8,10 +8,10 @@ from typing import Final
 
 from langchain_core.messages import HumanMessage
 
-from graph.core.adopt import label_of
-from graph.core.record import ArchivedMessage, Record
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.limit import Limits
+from graph.core.review import label_of
+from graph.core.snapshot import FoldOrder, Standing
+from graph.record import ArchivedMessage, Record
+from graph.strategy.limit import Limits
 
 # Short records would else make merged ones of nearly their own size, and the input would grow by levels.
 _MERGED_SHARE: Final = 0.28

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.assembly import ModelInput, SystemPart
-from graph.core.record import HistoryEntry
-from graph.core.standing import FoldOrder, Standing
+from graph.core.model_input import ModelInput, SystemPart
+from graph.core.snapshot import FoldOrder, Standing
+from graph.record import HistoryEntry
 
 
 def first_turn(strategy: Strategy, open_turn: int) -> int:

@@ -8,16 +8,16 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.adopt import label_of
-from graph.core.assembly import KEPT_CHARS, SHORTENED
 from graph.core.extract import extract_summary
-from graph.core.merge import merge_fold, merge_for_room, raw_stretches, unbroken
-from graph.core.record import ArchivedMessage, HistoryEntry, Record
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.compaction import context_tokens, message_count
-from graph.core.strategy.rolling import joined_id, previous_summary
+from graph.core.model_input import KEPT_CHARS, SHORTENED
+from graph.core.review import label_of
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.token import estimate_tokens
 from graph.core.turn import is_complete, split_turns, text_of
+from graph.record import ArchivedMessage, HistoryEntry, Record
+from graph.strategy.compaction import context_tokens, message_count
+from graph.strategy.merge import merge_fold, merge_for_room, raw_stretches, unbroken
+from graph.strategy.rolling import joined_id, previous_summary
 
 _LEAST_SHARE: Final = 10
 _GOOD_SHARE: Final = 4

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.assembly import ModelInput, SystemPart, assemble
-from graph.core.record import HistoryEntry
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.limit import Limits
+from graph.core.model_input import ModelInput, SystemPart, assemble
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.turn import extract_current_turn, extract_last_n_turns
+from graph.record import HistoryEntry
+from graph.strategy.limit import Limits
 
 
 class WindowStrategy:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.record import ArchivedMessage, Record, RecordKind
+from graph.record import ArchivedMessage, Record, RecordKind
 
 PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 

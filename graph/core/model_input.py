@@ -13,9 +13,9 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.adopt import label_of
-from graph.core.record import HistoryEntry
+from graph.core.review import label_of
 from graph.core.token import estimate_tokens, message_tokens
+from graph.record import HistoryEntry
 
 SUMMARY_HEADING: Final = "[이전 대화 요약]"
 CONTINUED: Final = "(위 요약에서 이어집니다.)"

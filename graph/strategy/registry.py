@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from graph.core.strategy.base import Strategy
-from graph.core.strategy.compaction import CompactionStrategy
-from graph.core.strategy.interval import IntervalStrategy
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import RollingStrategy
-from graph.core.strategy.window import WindowStrategy
+from graph.strategy.base import Strategy
+from graph.strategy.compaction import CompactionStrategy
+from graph.strategy.interval import IntervalStrategy
+from graph.strategy.limit import Limits
+from graph.strategy.rolling import RollingStrategy
+from graph.strategy.window import WindowStrategy
 
 _CLASSES = (IntervalStrategy, RollingStrategy, CompactionStrategy, WindowStrategy)
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.assembly import ModelInput
-from graph.core.guard import cut_results, guard_order, shorten_verbatim, without_oldest
-from graph.core.record import HistoryEntry
-from graph.core.standing import FoldOrder, Standing
+from graph.core.model_input import ModelInput
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.turn import extract_current_turn
+from graph.record import HistoryEntry
+from graph.strategy.shrink import cut_results, guard_order, shorten_verbatim, without_oldest
 
 Build = Callable[[Sequence[HistoryEntry], Sequence[AnyMessage]], ModelInput]
 

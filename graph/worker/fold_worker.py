@@ -14,15 +14,15 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.record import Record
 from graph.core.schedule import source_key
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import Strategy, first_turn
+from graph.core.snapshot import FoldOrder, Standing
 from graph.error import ModelError, NotFoundError
-from graph.fold_maker import FoldMaker, FoldPlan
-from graph.fold_queue import FoldQueue
 from graph.model.summariser import ExtractiveSummariser, Summariser
-from graph.store.opening import Stores
+from graph.record import Record
+from graph.store.stores import Stores
+from graph.strategy.base import Strategy, first_turn
+from graph.worker.fold_maker import FoldMaker, FoldPlan
+from graph.worker.fold_queue import FoldQueue
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05

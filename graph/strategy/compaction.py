@@ -7,13 +7,13 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble, record_item
-from graph.core.record import ArchivedMessage, HistoryEntry
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import joined_id, previous_summary, render_summary
+from graph.core.model_input import InputItem, ModelInput, SystemPart, assemble, record_item
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
+from graph.record import ArchivedMessage, HistoryEntry
+from graph.strategy.limit import Limits
+from graph.strategy.rolling import joined_id, previous_summary, render_summary
 
 HEADING: Final = "[Previous conversation summary]"
 SUMMARY_TOKENS: Final = 2_048

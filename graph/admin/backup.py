@@ -14,7 +14,7 @@ from sqlalchemy import update
 from graph.error import DatabaseError, NotADatabaseError
 from graph.store.database import open_database
 from graph.store.schema import lease_table
-from graph.store.sqlite import alone, check_integrity, is_new, make_private_file, set_up_lock, to_database_error
+from graph.store.sqlite.file import alone, check_integrity, is_new, make_private_file, set_up_lock, to_database_error
 
 _CHECK_SECONDS: Final = 60.0
 _SIDE_FILES: Final = ("-wal", "-shm")

@@ -1,4 +1,4 @@
-"""The embedded offline model: a LangChain chat model that streams what `core.reply` composes; knows no sessions."""
+"""The embedded offline model: a LangChain chat model that streams what `offline.reply` composes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graph.core.reply import CLOCK_TOOL, Reply, compose
+from graph.offline.reply import CLOCK_TOOL, Reply, compose
 
 OFFLINE_NAME: Final = "offline-mini"
 

@@ -8,13 +8,13 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.adopt import label_of
-from graph.core.assembly import InputItem, ModelInput, SystemPart, assemble, labelled, record_item, unlabelled
-from graph.core.record import HistoryEntry, Record
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.limit import Limits
+from graph.core.model_input import InputItem, ModelInput, SystemPart, assemble, labelled, record_item, unlabelled
+from graph.core.review import label_of
+from graph.core.snapshot import FoldOrder, Standing
 from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, text_of
+from graph.record import HistoryEntry, Record
+from graph.strategy.limit import Limits
 
 INPUT_CHARS: Final = 2_000
 SOURCE_CHARS: Final = 3_000

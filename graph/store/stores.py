@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from graph.core.record import ArchivedMessage, Record
-from graph.core.standing import uncovered_ranges
+from graph.core.snapshot import uncovered_ranges
+from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.call import CallStore
-from graph.store.checkpoint import Checkpointer, open_checkpointer
 from graph.store.database import Database, open_database
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
 from graph.store.session import SessionStore
-from graph.store.sqlite import in_use
+from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
+from graph.store.sqlite.file import in_use
 from graph.store.turn import TurnStore
 
 _LOG = logging.getLogger(__name__)

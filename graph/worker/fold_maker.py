@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from graph.core.adopt import Source, SummaryDraft, feedback_on
 from graph.core.fold_record import begin_record, end_record, source_of
-from graph.core.record import Record
-from graph.core.standing import FoldOrder
+from graph.core.review import Source, SummaryDraft, feedback_on
+from graph.core.snapshot import FoldOrder
 from graph.error import InternalError, StoreError, TurnfoldError
-from graph.fold_queue import Lane
 from graph.model.summariser import ExtractiveSummariser, Summariser
+from graph.record import Record
 from graph.store.active import DISCARDED_CODE
 from graph.store.record import RecordStore
+from graph.worker.fold_queue import Lane
 
 _LOG = logging.getLogger(__name__)
 _TRIES: Final = 2

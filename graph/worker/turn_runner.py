@@ -15,19 +15,19 @@ from typing import Final, cast, get_args
 from langchain_core.messages import HumanMessage
 
 from graph.builder import ChatGraph
-from graph.cap import TurnCaps
-from graph.core.closing import ClosedStatus
+from graph.core.close_turn import ClosedStatus
 from graph.core.turn import text_of
 from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
 from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
-from graph.fold import Folder
-from graph.live import LiveLog
 from graph.log import in_turn
 from graph.node.context import TurnContext
-from graph.settle import Settler, config_of
+from graph.recovery import Settler, config_of
 from graph.state import ChatState
-from graph.store.opening import Stores
+from graph.store.stores import Stores
 from graph.store.turn import TurnRow
+from graph.worker.fold_worker import Folder
+from graph.worker.limiter import TurnCaps
+from graph.worker.turn_log import LiveLog
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS: Final = 0.5

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.assembly import ModelInput, SystemPart, assemble
-from graph.core.merge import merge_for_room, merge_order, raw_stretches
-from graph.core.record import ArchivedMessage, HistoryEntry
+from graph.core.model_input import ModelInput, SystemPart, assemble
 from graph.core.schedule import due_blocks, target_chars
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.limit import Limits
+from graph.core.snapshot import FoldOrder, Standing
+from graph.record import ArchivedMessage, HistoryEntry
+from graph.strategy.limit import Limits
+from graph.strategy.merge import merge_for_room, merge_order, raw_stretches
 
 
 class IntervalStrategy:

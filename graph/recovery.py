@@ -10,18 +10,18 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from graph.builder import ChatGraph
-from graph.core.closing import ClosedStatus, closing_messages, ending_of
+from graph.core.close_turn import ClosedStatus, closing_messages, ending_of
 from graph.core.language import session_language
-from graph.core.record import to_entry
-from graph.core.strategy.base import first_turn
-from graph.core.strategy.registry import Strategies
 from graph.core.token import measure
 from graph.core.turn import is_complete
 from graph.error import NotADatabaseError, StoreError
+from graph.record import to_entry
 from graph.store.hold import Hold
-from graph.store.opening import Context, Stores
 from graph.store.session import SessionRow
+from graph.store.stores import Context, Stores
 from graph.store.turn import TurnRow
+from graph.strategy.base import first_turn
+from graph.strategy.registry import Strategies
 
 _LOG = logging.getLogger(__name__)
 _LAST_NODE: Final = "llm_node"

@@ -16,7 +16,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph.error import DatabaseError, NotADatabaseError
-from graph.store.sqlite import make_private_file, set_up_lock, to_database_error
+from graph.store.sqlite.file import make_private_file, set_up_lock, to_database_error
 
 _SIDE_FILES = ("", "-wal", "-shm")
 # Pages of 4 KiB: the log is folded back into the file before it outgrows what it protects.
