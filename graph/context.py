@@ -12,7 +12,7 @@ from graph.error import BusyError, InputError, NotFoundError
 from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
 from graph.record import Record
 from graph.rendering import record_view
-from graph.store.hold import Hold
+from graph.store.database import Lease
 from graph.strategy.compaction import CompactionStrategy, compaction_order
 from graph.view import RecordView
 
@@ -43,7 +43,7 @@ class ContextKeeper(SessionKeeper):
         session = self._own(session_id)
         if not self._strategies.of(session.strategy).sends_records:
             raise InputError("no_effect")
-        with self._between_turns(session_id) as hold:
+        with self._between_turns(session_id) as lease:
             order = compaction_order(self._standing(session_id), self.settings.preserve_recent_messages)
             if order is None:
                 raise InputError("nothing_to_compact")
@@ -52,7 +52,7 @@ class ContextKeeper(SessionKeeper):
                 record = self._folder.make_now(session_id, order, owner=self._owner, model=session.model, stop=stop)
             finally:
                 del self._compacting[session_id]
-            if record is None or not self._stores.records.adopt(hold, record.id):
+            if record is None or not self._stores.records.adopt(lease, record.id):
                 raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
         return next(view for view in self.records(session_id) if view.record_id == record.id)
 
@@ -70,7 +70,7 @@ class ContextKeeper(SessionKeeper):
         self._own(session_id)
         if self._stores.records.get(session_id, record_id).kind != COMPACTION:
             raise InputError("not_a_compaction")
-        with self._between_turns(session_id) as hold:
+        with self._between_turns(session_id) as lease:
             active = self._standing(session_id).in_force
             newest = next((record for record in active if self._stands_on(record, record_id)), None)
             if newest is None:
@@ -79,7 +79,7 @@ class ContextKeeper(SessionKeeper):
             chain = line[: [record.id for record in line].index(record_id) + 1]
             before = [record for record in active if record.to_position < newest.from_position]
             tokens = self._tokens_without(session_id, before, chain[-1])
-            self._stores.records.revert(hold, [record.id for record in chain], restored_tokens=tokens)
+            self._stores.records.revert(lease, [record.id for record in chain], restored_tokens=tokens)
 
     def _tokens_without(self, session_id: str, before: Sequence[Record], undone: Record) -> int:
         """Estimates the context that comes back when this record is undone; `before` stay active."""
@@ -121,24 +121,24 @@ class ContextKeeper(SessionKeeper):
             BusyError: A turn is in progress.
         """
         self._own(session_id)
-        with self._between_turns(session_id) as hold:
+        with self._between_turns(session_id) as lease:
             standing = self._standing(session_id)
             if standing.raw:
-                self._stores.sessions.begin_context(hold, standing.raw[-1].position)
+                self._stores.sessions.begin_context(lease, standing.raw[-1].position)
             elif standing.in_force:
-                self._stores.sessions.begin_context(hold, standing.in_force[-1].to_position)
+                self._stores.sessions.begin_context(lease, standing.in_force[-1].to_position)
 
     @contextmanager
-    def _between_turns(self, session_id: str) -> Iterator[Hold]:
+    def _between_turns(self, session_id: str) -> Iterator[Lease]:
         """Holds a settled session; the next turn finds that its state differs from the tables, and rebuilds it."""
         if self._is_busy(session_id):
             raise BusyError
-        hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
+        lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            self._settler.settle(hold, self._own(session_id))
-            yield hold
+            self._settler.settle(lease, self._own(session_id))
+            yield lease
         finally:
-            self._stores.leases.release(hold)
+            self._stores.leases.release(lease)
 
     def _standing(self, session_id: str) -> Standing:
         session = self._own(session_id)

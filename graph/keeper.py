@@ -95,14 +95,14 @@ class SessionKeeper(SessionReader):
             BusyError: Its turn could not be ended in time.
         """
         self.stop(session_id)
-        hold = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
+        lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
             self._stores.checkpointer.delete_thread(session_id)
             self._stores.sessions.delete(session_id, self._owner)
             self._folder.forget(session_id)
             self._runner.forget(session_id)
         finally:
-            self._stores.leases.release(hold)
+            self._stores.leases.release(lease)
 
     def rebuild(self, session_id: str) -> None:
         """Makes a session's graph state anew from the archive and the record table.
@@ -112,11 +112,11 @@ class SessionKeeper(SessionReader):
             BusyError: A turn is in progress.
         """
         session = self._own(session_id)
-        hold = self._stores.leases.acquire(session_id)
+        lease = self._stores.leases.acquire(session_id)
         try:
             self._settler.rebuild(session)
         finally:
-            self._stores.leases.release(hold)
+            self._stores.leases.release(lease)
 
     def _configured(self, session_id: str, options: TurnOptions) -> SessionRow:
         """Writes the settings that the options change and returns the session as it then is."""

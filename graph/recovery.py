@@ -16,7 +16,7 @@ from graph.core.token import measure
 from graph.core.turn import is_complete
 from graph.error import NotADatabaseError, StoreError
 from graph.record import to_entry
-from graph.store.hold import Hold
+from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Context, Stores
 from graph.store.turn import TurnRow
@@ -42,7 +42,7 @@ class Settler:
         self._stores = stores
         self._rebuilt: set[str] = set()
 
-    def settle(self, hold: Hold, session: SessionRow) -> None:
+    def settle(self, lease: Lease, session: SessionRow) -> None:
         """Ends what a crash left open and rebuilds the state if it isn't what the tables say.
 
         Records that begin behind a hole in the coverage give way first: their turns are raw until they're folded again.
@@ -51,18 +51,18 @@ class Settler:
         has it; and one that failed would only fail again.
 
         Args:
-            hold: The session's lease.
+            lease: The session's lease.
             session: The session with the settings of the turn to come.
         """
-        session_id = hold.session_id
+        session_id = lease.session_id
         last = self._stores.turns.last(session_id)
         context = self._context(session)
         if context.left_out:
-            self._stores.records.invalidate_from(hold, context.left_out[0].from_position)
+            self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
         finding = self._compare(session, context)
         is_damaged = finding == "damaged"
         if last is not None and last.status == "running":
-            self._end_interrupted(hold, last, owner=session.owner)
+            self._end_interrupted(lease, last, owner=session.owner)
             finding = self._compare(session, self._context(session))
         if finding != "same":
             self.rebuild(session)
@@ -78,7 +78,7 @@ class Settler:
 
     def close(
         self,
-        hold: Hold,
+        lease: Lease,
         turn: TurnRow,
         *,
         owner: str,
@@ -94,27 +94,27 @@ class Settler:
         said = self._messages_of(turn)
         if is_complete(said):
             ending, code = ending_of(said, stop_requested=False)
-            self._stores.turns.finish(hold, turn.number, ending, error_code=code)
+            self._stores.turns.finish(lease, turn.number, ending, error_code=code)
         else:
             closing = closing_messages(
                 said,
                 status=status,
                 code=code,
                 partial_text=partial_text,
-                language=session_language(self._stores.archive.opening(hold.session_id)),
+                language=session_language(self._stores.archive.opening(lease.session_id)),
                 message_id=f"closed-{uuid.uuid4().hex}",
             )
             self._stores.archive.append(
-                hold, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing, measure=measure
+                lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing, measure=measure
             )
             self._stores.turns.finish(
-                hold, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
+                lease, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
             )
         try:
-            self.rebuild(self._stores.sessions.get(hold.session_id, owner))
+            self.rebuild(self._stores.sessions.get(lease.session_id, owner))
         except StoreError as error:
             # The turn is closed where it counts; the next one finds that the state disagrees, and rebuilds it.
-            _LOG.warning("state of session=%s not rebuilt: %s", hold.session_id, error.code)
+            _LOG.warning("state of session=%s not rebuilt: %s", lease.session_id, error.code)
 
     def rebuild(self, session: SessionRow) -> None:
         """Makes the graph state of a session from the tables alone, whatever the checkpoints held."""
@@ -144,11 +144,11 @@ class Settler:
         strategy = self._strategies.of(session.strategy)
         return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
 
-    def _end_interrupted(self, hold: Hold, turn: TurnRow, *, owner: str) -> None:
+    def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
         """A turn whose worker is gone: its answer counts if it was archived whole, else the turn is closed."""
         ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
         self.close(
-            hold,
+            lease,
             turn,
             owner=owner,
             status="failed" if ending == "finished" else ending,

@@ -28,7 +28,7 @@ from graph.model.factory import ChatModels, open_models
 from graph.node.context import TurnContext
 from graph.recovery import Settler
 from graph.settings import Settings
-from graph.store.hold import Hold
+from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores, open_stores
 from graph.store.turn import TurnRow
@@ -90,34 +90,34 @@ class ChatService(ContextKeeper):
         if (number := self._number_of(session_id, message)) is not None:
             return number
         try:
-            with self._place(session_id, wait_seconds, opening=text) as hold:
-                return self._begin(hold, message, options)
+            with self._place(session_id, wait_seconds, opening=text) as lease:
+                return self._begin(lease, message, options)
         except BusyError:
             # Sent twice at once, the message itself may be what the session is busy with.
             if (number := self._number_of(session_id, message)) is not None:
                 return number
             raise
 
-    def _begin(self, hold: Hold, message: HumanMessage, options: TurnOptions) -> int:
+    def _begin(self, lease: Lease, message: HumanMessage, options: TurnOptions) -> int:
         """Commits the message with its turn and the settings that change with it, and hands the turn to a worker."""
-        session = self._own(hold.session_id)
+        session = self._own(lease.session_id)
         changes = self._changes_of(session, options)
         session = replace(session, **changes)
-        self._settler.settle(hold, session)
+        self._settler.settle(lease, session)
         chars, tokens = measure(message)
         turn, is_new = self._stores.turns.begin(
-            hold,
+            lease,
             owner=self._owner,
             message=message,
             chars=chars,
             tokens=tokens,
             model=session.model,
-            is_casual=is_casual(text_of(message), self._last_answer(hold.session_id)),
+            is_casual=is_casual(text_of(message), self._last_answer(lease.session_id)),
             settings=changes,
         )
         if not is_new:
             raise BusyError  # sent twice at once, and the other one was first
-        self._launch(hold, turn, session, options, message)
+        self._launch(lease, turn, session, options, message)
         return turn.number
 
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
@@ -176,21 +176,21 @@ class ChatService(ContextKeeper):
         """Starts a new attempt of the last turn if it ended in one of these ways."""
         self._changes(options)
         self._own(session_id)
-        with self._place(session_id, 0.0) as hold:
+        with self._place(session_id, 0.0) as lease:
             session = self._own(session_id)
-            self._settler.settle(hold, session)
+            self._settler.settle(lease, session)
             last = self._stores.turns.last(session_id)
             if last is None or last.status not in statuses:
                 raise InputError("not_last", f"{last.number if last else 0}")
             changes = self._changes_of(session, options)
             session = replace(session, **changes)
-            turn = self._stores.turns.begin_attempt(hold, last.number, model=session.model, settings=changes)
+            turn = self._stores.turns.begin_attempt(lease, last.number, model=session.model, settings=changes)
             self._settler.rebuild(session)
-            self._launch(hold, turn, session, options, None)
+            self._launch(lease, turn, session, options, None)
         return turn.number
 
     @contextmanager
-    def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Hold]:
+    def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Lease]:
         """Takes a place and the session's lease; gives both back if the block fails, else the launched turn does.
 
         Args:
@@ -212,19 +212,19 @@ class ChatService(ContextKeeper):
                 rate = self.settings.compression_rate
                 title = title_of(opening)
                 self._stores.sessions.create(session_id, self._owner, title=title, compression_rate=rate, strategy="")
-            hold = self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
-            undo.callback(self._stores.leases.release, hold)
+            lease = self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
+            undo.callback(self._stores.leases.release, lease)
             if opening is not None:
-                undo.callback(self._stores.sessions.discard_empty, hold)
-            yield hold
+                undo.callback(self._stores.sessions.discard_empty, lease)
+            yield lease
             undo.pop_all()
 
     def _launch(
-        self, hold: Hold, turn: TurnRow, session: SessionRow, options: TurnOptions, message: HumanMessage | None
+        self, lease: Lease, turn: TurnRow, session: SessionRow, options: TurnOptions, message: HumanMessage | None
     ) -> None:
         log = LiveLog(session.session_id, turn.number, turn.attempt)
         context = TurnContext(
-            hold=hold,
+            lease=lease,
             owner=self._owner,
             turn=turn.number,
             attempt=turn.attempt,

@@ -17,7 +17,7 @@ from graph.core.model_input import SystemPart
 from graph.model.factory import ChatModels
 from graph.settings import Settings
 from graph.state import ChatState
-from graph.store.hold import Hold
+from graph.store.database import Lease
 from graph.store.stores import Stores
 from graph.strategy.base import Strategy
 from graph.tool.registry import ToolContext
@@ -58,7 +58,7 @@ class TurnContext:
         fold_wait: What the waits of summary_node and guard are counted on.
     """
 
-    hold: Hold
+    lease: Lease
     owner: str
     turn: int
     attempt: int

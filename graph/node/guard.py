@@ -85,7 +85,7 @@ def _fold(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, order
         record = deps.summariser.make_now(
             session_id, order, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
         )
-    if record is None or not deps.stores.records.adopt(turn.hold, record.id):
+    if record is None or not deps.stores.records.adopt(turn.lease, record.id):
         return None
     runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
     _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])

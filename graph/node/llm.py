@@ -71,7 +71,7 @@ def make_llm_node(deps: NodeDeps) -> Node:
         answer, update = _answer(deps, runtime, ask, build, state)
         message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
         deps.stores.archive.append(
-            turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message], measure=measure
+            turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message], measure=measure
         )
         return {**update, "messages": [*update.get("messages", []), message]}
 
@@ -146,11 +146,11 @@ def _call(
         # Why the call failed matters more to the user than that its row couldn't be kept.
         with contextlib.suppress(StoreError):
             deps.stores.calls.add(
-                runtime.context.hold, replace(row, error_code=error.code), owner=runtime.context.owner
+                runtime.context.lease, replace(row, error_code=error.code), owner=runtime.context.owner
             )
         raise
     row = _call_row(deps, runtime.context, model_input, state, answer.usage, seconds=time.monotonic() - began)
-    deps.stores.calls.add(runtime.context.hold, row, owner=runtime.context.owner)
+    deps.stores.calls.add(runtime.context.lease, row, owner=runtime.context.owner)
     return answer
 
 

@@ -25,7 +25,7 @@ def keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:
     sent = ModelInput(side.messages, items)
     row = ModelCall(
         id=f"call-{secrets.token_urlsafe(9)}",
-        session_id=turn.hold.session_id,
+        session_id=turn.lease.session_id,
         turn=turn.turn,
         attempt=turn.attempt,
         kind="reasoning",
@@ -42,6 +42,6 @@ def keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:
         created_at=deps.clock(),
     )
     try:
-        deps.stores.calls.add(turn.hold, row, owner=turn.owner)
+        deps.stores.calls.add(turn.lease, row, owner=turn.owner)
     except StoreError as error:
         _LOG.warning("a tool's call in session=%s turn=%d was not kept: %s", row.session_id, row.turn, error.code)

@@ -27,7 +27,7 @@ def make_summary_node(deps: NodeDeps) -> Node:
         adopted = False
         for order, may_wait in zip(orders, _waits(orders, is_casual=state["is_casual"]), strict=True):
             record = _take(deps, turn, runtime, order, may_wait=may_wait)
-            if record is not None and deps.stores.records.adopt(turn.hold, record.id):
+            if record is not None and deps.stores.records.adopt(turn.lease, record.id):
                 runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
                 adopted = True
             elif order.is_waited:
@@ -64,7 +64,7 @@ def _take(
     deps: NodeDeps, turn: TurnContext, runtime: Runtime[TurnContext], order: FoldOrder, *, may_wait: bool
 ) -> Record | None:
     """Returns the finished record of an order if it's there, or comes while the turn may wait."""
-    plan = deps.summariser.plan(turn.hold.session_id, order, owner=turn.owner, model=turn.model)
+    plan = deps.summariser.plan(turn.lease.session_id, order, owner=turn.owner, model=turn.model)
     record = deps.summariser.ready(plan)
     seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds)
     if record is None and may_wait and seconds and deps.summariser.should_wait(plan):

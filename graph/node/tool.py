@@ -41,7 +41,7 @@ def make_tool_node(deps: NodeDeps) -> Node:
         tools = {tool.name: tool for tool in deps.tools(tool_context(deps, turn))}
         results = _run_all(answer, tools, runtime, deps)
         deps.stores.archive.append(
-            turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=results, measure=measure
+            turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=results, measure=measure
         )
         return {"messages": results, "tool_rounds": state["tool_rounds"] + 1}
 

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
 from graph.core.plain import plain_value
 from graph.error import InternalError, NotFoundError
 from graph.record import ArchivedMessage
-from graph.store.database import Clock, Database
-from graph.store.hold import Hold
+from graph.store.database import Clock, Database, Lease
 from graph.store.schema import message_table, turn_table
 
 _message = message_table.c
@@ -51,7 +50,7 @@ class Archive:
 
     def append(
         self,
-        hold: Hold,
+        lease: Lease,
         *,
         owner: str,
         turn: int,
@@ -62,7 +61,7 @@ class Archive:
         """Adds the messages at the session's next positions; one whose id is there already is left as it is.
 
         Args:
-            hold: The session's lease.
+            lease: The session's lease.
             owner: The session's owner.
             turn: The turn that said them.
             attempt: Its attempt.
@@ -77,18 +76,18 @@ class Archive:
             InternalError: A message has no id.
         """
         place = {
-            "session_id": hold.session_id,
+            "session_id": lease.session_id,
             "owner": owner,
             "turn": turn,
             "attempt": attempt,
             "created_at": self._clock(),
         }
-        with self._database.write(hold) as connection:
+        with self._database.write(lease) as connection:
             for message in messages:
-                if find_turn(connection, hold.session_id, message.id) is None:
+                if find_turn(connection, lease.session_id, message.id) is None:
                     chars, tokens = measure(message)
                     insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
-            return [_read(connection, hold.session_id, message.id) for message in messages]
+            return [_read(connection, lease.session_id, message.id) for message in messages]
 
     def live(self, session_id: str, *, from_position: int = 1, from_turn: int = 1) -> list[ArchivedMessage]:
         """Returns the live messages from this position and this turn on, in order."""

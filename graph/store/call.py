@@ -10,8 +10,7 @@ from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, in
 
 from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_manifest, encode_manifest
 from graph.error import DatabaseError
-from graph.store.database import Database
-from graph.store.hold import Hold
+from graph.store.database import Database, Lease
 from graph.store.schema import call_table, message_table, session_table, turn_table
 
 _CORRECTION_CALLS = 20
@@ -87,13 +86,13 @@ class CallStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, hold: Hold, call: ModelCall, owner: str) -> ModelCall:
+    def add(self, lease: Lease, call: ModelCall, owner: str) -> ModelCall:
         """Keeps a call that has ended, well or not, behind all calls of its session; returns it with its ordinal.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        with self._database.write(hold) as connection:
+        with self._database.write(lease) as connection:
             newest = connection.execute(_NEWEST, {"session_id": call.session_id}).all()
             is_first = not newest or newest[0][:2] != (call.turn, call.attempt)
             kept = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from sqlalchemy import URL, Connection, Engine, QueuePool, bindparam, create_eng
 from sqlalchemy.exc import DBAPIError
 
 from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
-from graph.store.hold import Hold
 from graph.store.schema import lease_table, session_table
 from graph.store.sqlite.file import (
     check_integrity,
@@ -30,7 +30,7 @@ _POOL_SIZE = 8
 _CHECK_SECONDS = 2.0
 _IS_HELD = select(lease_table.c.fence).where(
     lease_table.c.session_id == bindparam("session_id"),
-    lease_table.c.owner == bindparam("owner"),
+    lease_table.c.owner == bindparam("holder"),
     lease_table.c.fence == bindparam("fence"),
     lease_table.c.expires_at > bindparam("now"),
 )
@@ -39,6 +39,20 @@ _IS_HELD = select(lease_table.c.fence).where(
 def utc_now() -> datetime:
     """The time by this machine's clock, in UTC."""
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Fencing token of a session's lease; `Database.write` checks it with every write.
+
+    Attributes:
+        holder: Random id of the `LeaseStore` that took it.
+        fence: Counts the leases of this session; a later one has a higher fence.
+    """
+
+    session_id: str
+    holder: str
+    fence: int
 
 
 class Database:
@@ -64,7 +78,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self, hold: Hold | None = None) -> Iterator[Connection]:
+    def write(self, lease: Lease | None = None) -> Iterator[Connection]:
         """Gives a connection that alone may write; commits at the end of the block, rolls back on any exception.
 
         Args:
@@ -77,8 +91,8 @@ class Database:
             raise DatabaseBusyError(str(self._path))
         try:
             with self._errors_as_ours(), self._writer.begin() as connection:
-                if hold is not None:
-                    self._verify(connection, hold)
+                if lease is not None:
+                    self._verify(connection, lease)
                 yield connection
         finally:
             self._write_lock.release()
@@ -92,8 +106,8 @@ class Database:
         """Closes every pooled connection."""
         self._reader.dispose()
 
-    def _verify(self, connection: Connection, hold: Hold) -> None:
-        proof = {"session_id": hold.session_id, "owner": hold.owner, "fence": hold.fence, "now": self._clock()}
+    def _verify(self, connection: Connection, lease: Lease) -> None:
+        proof = {"session_id": lease.session_id, "holder": lease.holder, "fence": lease.fence, "now": self._clock()}
         if connection.execute(_IS_HELD, proof).first() is None:
             raise LeaseLostError
 

@@ -23,8 +23,7 @@ from graph.store.active import (
     invalidate_from,
     revert_records,
 )
-from graph.store.database import Clock, Database
-from graph.store.hold import Hold
+from graph.store.database import Clock, Database, Lease
 from graph.store.schema import record_table
 
 EXPIRED_CODE = "expired"
@@ -111,7 +110,7 @@ class RecordStore:
         """
         return self._end(record)
 
-    def adopt(self, hold: Hold, record_id: str) -> bool:
+    def adopt(self, lease: Lease, record_id: str) -> bool:
         """Makes a completed record active, in place of those that it replaces or merges; see `adopt_record`.
 
         Returns:
@@ -120,8 +119,8 @@ class RecordStore:
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        with self._database.write(hold) as connection:
-            return adopt_record(connection, hold.session_id, record_id, self._clock())
+        with self._database.write(lease) as connection:
+            return adopt_record(connection, lease.session_id, record_id, self._clock())
 
     def prepared(self, session_id: str, source_key: str) -> Record | None:
         """Returns the newest record of these sources that is ready and not adopted yet."""
@@ -169,24 +168,24 @@ class RecordStore:
             raise NotFoundError(record_id)
         return record
 
-    def invalidate_from(self, hold: Hold, position: int) -> None:
+    def invalidate_from(self, lease: Lease, position: int) -> None:
         """Takes every record that reaches to this archive position or past it out of use; see `active`.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        with self._database.write(hold) as connection:
-            invalidate_from(connection, hold.session_id, position)
+        with self._database.write(lease) as connection:
+            invalidate_from(connection, lease.session_id, position)
 
-    def revert(self, hold: Hold, chain: Sequence[str], *, restored_tokens: int) -> None:
+    def revert(self, lease: Lease, chain: Sequence[str], *, restored_tokens: int) -> None:
         """Undoes active records, newest first, in one transaction; see `revert_records`.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
             NotFoundError: The first one isn't active.
         """
-        with self._database.write(hold) as connection:
-            if not revert_records(connection, hold.session_id, chain, restored_tokens):
+        with self._database.write(lease) as connection:
+            if not revert_records(connection, lease.session_id, chain, restored_tokens):
                 raise NotFoundError(chain[0])
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:

@@ -127,7 +127,7 @@ class TurnRunner:
         with in_turn(session_id, number):
             last = self._outcome(log, job)
             self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
-            self._after("release", session_id, lambda: self._stores.leases.release(job.context.hold))
+            self._after("release", session_id, lambda: self._stores.leases.release(job.context.lease))
             self.caps.end()
             self._after("prepare", session_id, lambda: self._prepare(job))
             _LOG.info("turn %d session=%s attempt=%d: %s", number, session_id, job.turn.attempt, type(last).__name__)
@@ -136,7 +136,7 @@ class TurnRunner:
     def _prepare(self, job: Job) -> None:
         context = job.context
         self._folder.prepare_soon(
-            context.hold.session_id,
+            context.lease.session_id,
             owner=context.owner,
             strategy=context.strategy,
             turn=context.turn,
@@ -186,7 +186,7 @@ class TurnRunner:
         """Returns the ONE input of a turn: its message (that of a new attempt is in state), number and rate."""
         update = {
             "messages": [job.message] if job.message else [],
-            "session_id": job.context.hold.session_id,
+            "session_id": job.context.lease.session_id,
             "turn_count": job.turn.number,
             "compression_rate": job.compression_rate,
             "is_casual": job.turn.is_casual,
@@ -195,12 +195,12 @@ class TurnRunner:
         return cast("ChatState", update)  # an update of some keys; the history stays as it is
 
     def _finish(self, job: Job) -> Event:
-        self._stores.turns.finish(job.context.hold, job.turn.number, "finished")
+        self._stores.turns.finish(job.context.lease, job.turn.number, "finished")
         return self._finished(job)
 
     def _finished(self, job: Job) -> Event:
         number = job.turn.number
-        answer = self._stores.archive.live_turns(job.context.hold.session_id, number, number)[-1].message
+        answer = self._stores.archive.live_turns(job.context.lease.session_id, number, number)[-1].message
         return TurnFinished(number, str(answer.id), text_of(answer))
 
     def _close(self, job: Job, ending: _Ending, text: str) -> Event:
@@ -208,7 +208,7 @@ class TurnRunner:
         number = job.turn.number
         try:
             self._settler.close(
-                job.context.hold,
+                job.context.lease,
                 job.turn,
                 owner=job.context.owner,
                 status=ending.status,
@@ -216,7 +216,7 @@ class TurnRunner:
                 detail=ending.detail,
                 partial_text=text,
             )
-            if self._stores.turns.get(job.context.hold.session_id, number).status == "finished":
+            if self._stores.turns.get(job.context.lease.session_id, number).status == "finished":
                 return self._finished(job)
         except TurnfoldError as error:
             _LOG.warning("turn %d could not be closed: %s", number, error.code)
@@ -246,7 +246,7 @@ class TurnRunner:
         number, text = job.turn.number, log.partial_text
         if saved[log] != text:
             with contextlib.suppress(LeaseLostError):  # the turn has just ended
-                self._stores.turns.save_partial(job.context.hold, number, text)
+                self._stores.turns.save_partial(job.context.lease, number, text)
             saved[log] = text
         if not log.stop.is_set() and self._stores.turns.is_stop_requested(log.session_id, number):
             log.stop.set()

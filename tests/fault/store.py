@@ -18,8 +18,7 @@ from sqlalchemy import event
 from graph.record import ArchivedMessage
 from graph.settings import Settings
 from graph.store.archive import Archive
-from graph.store.database import Database
-from graph.store.hold import Hold
+from graph.store.database import Database, Lease
 from graph.store.sqlite.checkpoint import Checkpointer
 from graph.store.stores import Stores, open_stores
 from tests.fault.mark import Marker
@@ -35,7 +34,7 @@ class MarkedArchive(Archive):
 
     def append(
         self,
-        hold: Hold,
+        lease: Lease,
         *,
         owner: str,
         turn: int,
@@ -44,7 +43,7 @@ class MarkedArchive(Archive):
         measure: Callable[[AnyMessage], tuple[int, int]],
     ) -> list[ArchivedMessage]:
         with self._marker.phase("archive"):
-            return super().append(hold, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
+            return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
 
 
 class MarkedCheckpointer(Checkpointer):

@@ -20,7 +20,7 @@ from graph.record import ArchivedMessage
 from graph.service import open_service
 from graph.settings import Settings
 from graph.store.archive import Archive
-from graph.store.hold import Hold
+from graph.store.database import Lease
 from graph.store.stores import Stores, open_stores
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, tools
@@ -62,7 +62,7 @@ class EndingArchive(Archive):
 
     def append(
         self,
-        hold: Hold,
+        lease: Lease,
         *,
         owner: str,
         turn: int,
@@ -73,7 +73,7 @@ class EndingArchive(Archive):
         ending = self.endings.popleft() if self.endings else None
         if ending is not None:
             raise ending
-        return super().append(hold, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
+        return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
 
 
 def ending_stores(*endings: BaseException | None) -> Callable[[Settings, Callable[[], datetime]], Any]:
