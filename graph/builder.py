@@ -24,7 +24,7 @@ from graph.tool.registry import ToolContext
 from prompt.system import chat
 
 if TYPE_CHECKING:
-    from graph.worker.fold_worker import Folder
+    from graph.worker.fold_worker import FoldWorker
 
 ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
 
@@ -32,7 +32,7 @@ ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
 def build_graph(
     *,
     models: ChatModels,
-    summariser: Folder,
+    fold_worker: FoldWorker,
     tools: Callable[[ToolContext], list[BaseTool]],
     stores: Stores,
     clock: Callable[[], datetime],
@@ -42,14 +42,14 @@ def build_graph(
 
     Args:
         models: Who answers.
-        summariser: Who makes the summaries of blocks.
+        fold_worker: Makes the summaries of blocks.
         tools: Makes the tools of one turn.
         stores: Where everything is kept.
         clock: The time now, UTC.
         settings: Limits: rounds, deadlines, sizes.
     """
     deps = NodeDeps(
-        models, summariser, tools, stores, clock, settings, SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
+        models, fold_worker, tools, stores, clock, settings, SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
     )
     graph = StateGraph(ChatState, context_schema=TurnContext)
     graph.add_node("summary_node", make_summary_node(deps))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal
 
-from graph.core.snapshot import Standing
+from graph.core.snapshot import SessionSnapshot
 from graph.error import BusyError, InputError, NotFoundError
 from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
 from graph.record import Record
@@ -44,12 +44,12 @@ class ContextKeeper(SessionKeeper):
         if not self._strategies.of(session.strategy).sends_records:
             raise InputError("no_effect")
         with self._between_turns(session_id) as lease:
-            order = compaction_order(self._standing(session_id), self.settings.preserve_recent_messages)
-            if order is None:
+            spec = compaction_order(self._snapshot(session_id), self.settings.preserve_recent_messages)
+            if spec is None:
                 raise InputError("nothing_to_compact")
             stop = self._compacting[session_id] = threading.Event()
             try:
-                record = self._folder.make_now(session_id, order, owner=self._owner, model=session.model, stop=stop)
+                record = self._fold_worker.make_now(session_id, spec, owner=self._owner, model=session.model, stop=stop)
             finally:
                 del self._compacting[session_id]
             if record is None or not self._stores.records.adopt(lease, record.id):
@@ -71,7 +71,7 @@ class ContextKeeper(SessionKeeper):
         if self._stores.records.get(session_id, record_id).kind != COMPACTION:
             raise InputError("not_a_compaction")
         with self._between_turns(session_id) as lease:
-            active = self._standing(session_id).in_force
+            active = self._snapshot(session_id).active
             newest = next((record for record in active if self._stands_on(record, record_id)), None)
             if newest is None:
                 raise NotFoundError(record_id)
@@ -96,7 +96,7 @@ class ContextKeeper(SessionKeeper):
             NotFoundError: There is no such session.
         """
         self._own(session_id)
-        lines = [self._line(record) for record in reversed(self._stores.records.in_force(session_id))]
+        lines = [self._line(record) for record in reversed(self._stores.records.active(session_id))]
         return tuple(record_view(record) for line in lines for record in line)
 
     def _line(self, record: Record) -> list[Record]:
@@ -122,11 +122,11 @@ class ContextKeeper(SessionKeeper):
         """
         self._own(session_id)
         with self._between_turns(session_id) as lease:
-            standing = self._standing(session_id)
-            if standing.raw:
-                self._stores.sessions.begin_context(lease, standing.raw[-1].position)
-            elif standing.in_force:
-                self._stores.sessions.begin_context(lease, standing.in_force[-1].to_position)
+            snapshot = self._snapshot(session_id)
+            if snapshot.raw:
+                self._stores.sessions.begin_context(lease, snapshot.raw[-1].position)
+            elif snapshot.active:
+                self._stores.sessions.begin_context(lease, snapshot.active[-1].to_position)
 
     @contextmanager
     def _between_turns(self, session_id: str) -> Iterator[Lease]:
@@ -135,11 +135,11 @@ class ContextKeeper(SessionKeeper):
             raise BusyError
         lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            self._settler.settle(lease, self._own(session_id))
+            self._recovery.reconcile(lease, self._own(session_id))
             yield lease
         finally:
             self._stores.leases.release(lease)
 
-    def _standing(self, session_id: str) -> Standing:
+    def _snapshot(self, session_id: str) -> SessionSnapshot:
         session = self._own(session_id)
-        return self._folder.standing(session_id, complete_turns=session.turn_count, rate=session.compression_rate)
+        return self._fold_worker.snapshot(session_id, complete_turns=session.turn_count, rate=session.compression_rate)

@@ -11,13 +11,13 @@ from graph.core.schedule import round_rate
 from graph.error import InputError
 from graph.model.factory import ChatModels
 from graph.reader import SessionReader
-from graph.recovery import Settler
+from graph.recovery import StateRecovery
 from graph.settings import Settings
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.registry import Strategies
 from graph.view import SessionView, TurnOptions
-from graph.worker.fold_worker import Folder
+from graph.worker.fold_worker import FoldWorker
 from graph.worker.turn_runner import TurnRunner
 
 AFTERMATH_SECONDS: Final = 5.0
@@ -32,12 +32,12 @@ class SessionKeeper(SessionReader):
         stores: Stores,
         models: ChatModels,
         runner: TurnRunner,
-        settler: Settler,
-        folder: Folder,
+        recovery: StateRecovery,
+        fold_worker: FoldWorker,
         strategies: Strategies,
     ) -> None:
-        super().__init__(settings, stores, models, runner, settler, strategies)
-        self._folder = folder
+        super().__init__(settings, stores, models, runner, recovery, strategies)
+        self._fold_worker = fold_worker
 
     def stop(self, session_id: str) -> None:
         """Asks the running turn or compaction to end, keeping what was said; does nothing if none runs.
@@ -73,7 +73,7 @@ class SessionKeeper(SessionReader):
         options = TurnOptions(compression_rate=compression_rate, strategy=strategy, model=model)
         session = self._configured(session_id, options)
         # What was prepared at another rate no longer fits: begin anew now, so that the next turn needn't wait.
-        self._folder.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
+        self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.session(session_id)
 
     def rename(self, session_id: str, title: str) -> None:
@@ -99,7 +99,7 @@ class SessionKeeper(SessionReader):
         try:
             self._stores.checkpointer.delete_thread(session_id)
             self._stores.sessions.delete(session_id, self._owner)
-            self._folder.forget(session_id)
+            self._fold_worker.forget(session_id)
             self._runner.forget(session_id)
         finally:
             self._stores.leases.release(lease)
@@ -114,7 +114,7 @@ class SessionKeeper(SessionReader):
         session = self._own(session_id)
         lease = self._stores.leases.acquire(session_id)
         try:
-            self._settler.rebuild(session)
+            self._recovery.rebuild(session)
         finally:
             self._stores.leases.release(lease)
 

@@ -8,10 +8,10 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from graph.core.language import session_language
-from graph.core.snapshot import Standing
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.model.factory import ChatModels
-from graph.recovery import Settler
+from graph.recovery import StateRecovery
 from graph.rendering import as_closed, record_view, turn_view
 from graph.settings import Settings
 from graph.store.adoption import find_adoption_turns
@@ -48,7 +48,7 @@ class SessionReader:
         stores: Stores,
         models: ChatModels,
         runner: TurnRunner,
-        settler: Settler,
+        recovery: StateRecovery,
         strategies: Strategies,
     ) -> None:
         self.settings = settings
@@ -56,7 +56,7 @@ class SessionReader:
         self._stores = stores
         self._models = models
         self._runner = runner
-        self._settler = settler
+        self._recovery = recovery
         self._owner = settings.turnfold_owner
         # What ends the compactions by hand that are being made, by session.
         self._compacting: dict[str, threading.Event] = {}
@@ -98,7 +98,7 @@ class SessionReader:
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),
             context_notice=self._context_notice(row),
-            was_rebuilt=self._settler.was_rebuilt(session_id),
+            was_rebuilt=self._recovery.was_rebuilt(session_id),
         )
 
     def _unsent_messages(self, row: SessionRow) -> int:
@@ -114,8 +114,8 @@ class SessionReader:
         """Returns how full the context is if nothing compacts it by itself (seed 004's warnings)."""
         if self._strategies.of(row.strategy).name != CompactionStrategy.name or self.settings.enable_auto_compaction:
             return ""
-        in_force, raw, _ = self._stores.context(row.session_id)
-        tokens = context_tokens(Standing(row.turn_count, in_force, raw, row.compression_rate))
+        active, raw, _ = self._stores.context(row.session_id)
+        tokens = context_tokens(SessionSnapshot(row.turn_count, active, raw, row.compression_rate))
         tokens = round(tokens * self._stores.calls.correction(row.session_id))
         if tokens > self.settings.max_context_tokens:
             return "full"
@@ -197,7 +197,7 @@ class SessionReader:
         self._own(session_id)
         store = self._stores.records
         return tuple(
-            record_view(r) for r in (store.in_force(session_id) if last is None else store.newest(session_id, last))
+            record_view(r) for r in (store.active(session_id) if last is None else store.newest(session_id, last))
         )
 
     def statistics(self, session_id: str) -> Statistics:
@@ -227,8 +227,8 @@ class SessionReader:
         """
         self._own(session_id)
         points = self._stores.calls.series(session_id)
-        in_force = [record.id for record in self._stores.records.in_force(session_id)]
-        held = find_adoption_turns(self._stores.database, session_id, in_force)
+        active = [record.id for record in self._stores.records.active(session_id)]
+        held = find_adoption_turns(self._stores.database, session_id, active)
         # A turn that was not answered has no point: the next one's was the first to hold the record.
         folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in held}
         return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)

@@ -33,7 +33,7 @@ def config_of(session_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": session_id}}
 
 
-class Settler:
+class StateRecovery:
     """Settles sessions between turns, under their lease."""
 
     def __init__(self, graph: ChatGraph, stores: Stores, strategies: Strategies) -> None:
@@ -42,7 +42,7 @@ class Settler:
         self._stores = stores
         self._rebuilt: set[str] = set()
 
-    def settle(self, lease: Lease, session: SessionRow) -> None:
+    def reconcile(self, lease: Lease, session: SessionRow) -> None:
         """Ends what a crash left open and rebuilds the state if it isn't what the tables say.
 
         Records that begin behind a hole in the coverage give way first: their turns are raw until they're folded again.
@@ -119,18 +119,18 @@ class Settler:
     def rebuild(self, session: SessionRow) -> None:
         """Makes the graph state of a session from the tables alone, whatever the checkpoints held."""
         session_id = session.session_id
-        in_force, raw, _ = self._context(session)
+        active, raw, _ = self._context(session)
         try:
             self._stores.checkpointer.delete_thread(session_id)
         except NotADatabaseError:
             _LOG.warning("checkpoints are damaged; their file is made anew")
             self._stores.checkpointer.renew()
-        if not raw and not in_force:
+        if not raw and not active:
             return
         values: dict[str, Any] = {
             "messages": [entry.message for entry in raw],
             "session_id": session_id,
-            "summary_history": [to_entry(record) for record in in_force],
+            "summary_history": [to_entry(record) for record in active],
             "turn_count": session.turn_count,
             "compression_rate": session.compression_rate,
             "is_casual": False,
@@ -164,11 +164,11 @@ class Settler:
         session_id = session.session_id
         expected = {str(entry.message.id): entry.message for entry in context.raw}
         try:
-            snapshot = self._graph.get_state(config_of(session_id))
+            state = self._graph.get_state(config_of(session_id))
         except NotADatabaseError:
             _LOG.warning("checkpoint of session=%s can't be read; it is rebuilt", session_id)
             return "damaged"
-        held = snapshot.values.get("messages", [])
+        held = state.values.get("messages", [])
         if not held and expected:
             return "missing"
         if not isinstance(held, list) or not all(isinstance(message, BaseMessage) for message in held):
@@ -176,7 +176,7 @@ class Settler:
         if any(not _says_the_same(message, expected.get(str(message.id))) for message in held):
             _LOG.warning("checkpoint of session=%s says what nobody said; it is rebuilt", session_id)
             return "damaged"
-        is_same = [str(message.id) for message in held] == list(expected) and not snapshot.next
+        is_same = [str(message.id) for message in held] == list(expected) and not state.next
         return "same" if is_same else "differs"
 
 

@@ -26,7 +26,7 @@ from graph.event import Event
 from graph.keeper import AFTERMATH_SECONDS
 from graph.model.factory import ChatModels, open_models
 from graph.node.context import TurnContext
-from graph.recovery import Settler
+from graph.recovery import StateRecovery
 from graph.settings import Settings
 from graph.store.database import Lease
 from graph.store.session import SessionRow
@@ -35,9 +35,9 @@ from graph.store.turn import TurnRow
 from graph.strategy.registry import build_strategies
 from graph.tool.registry import ToolContext, build_tools
 from graph.view import TurnOptions
-from graph.worker.fold_worker import Folder
-from graph.worker.limiter import TurnCaps
-from graph.worker.turn_log import LiveLog
+from graph.worker.fold_worker import FoldWorker
+from graph.worker.limiter import TurnLimiter
+from graph.worker.turn_log import TurnLog
 from graph.worker.turn_runner import Job, TurnRunner
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000
@@ -103,7 +103,7 @@ class ChatService(ContextKeeper):
         session = self._own(lease.session_id)
         changes = self._changes_of(session, options)
         session = replace(session, **changes)
-        self._settler.settle(lease, session)
+        self._recovery.reconcile(lease, session)
         chars, tokens = measure(message)
         turn, is_new = self._stores.turns.begin(
             lease,
@@ -178,14 +178,14 @@ class ChatService(ContextKeeper):
         self._own(session_id)
         with self._place(session_id, 0.0) as lease:
             session = self._own(session_id)
-            self._settler.settle(lease, session)
+            self._recovery.reconcile(lease, session)
             last = self._stores.turns.last(session_id)
             if last is None or last.status not in statuses:
                 raise InputError("not_last", f"{last.number if last else 0}")
             changes = self._changes_of(session, options)
             session = replace(session, **changes)
             turn = self._stores.turns.begin_attempt(lease, last.number, model=session.model, settings=changes)
-            self._settler.rebuild(session)
+            self._recovery.rebuild(session)
             self._launch(lease, turn, session, options, None)
         return turn.number
 
@@ -206,8 +206,8 @@ class ChatService(ContextKeeper):
         if wait_seconds == 0 and self._is_busy(session_id):
             raise BusyError
         with ExitStack() as undo:
-            self._runner.caps.begin()
-            undo.callback(self._runner.caps.end)
+            self._runner.limiter.begin()
+            undo.callback(self._runner.limiter.end)
             if opening is not None:
                 rate = self.settings.compression_rate
                 title = title_of(opening)
@@ -222,7 +222,7 @@ class ChatService(ContextKeeper):
     def _launch(
         self, lease: Lease, turn: TurnRow, session: SessionRow, options: TurnOptions, message: HumanMessage | None
     ) -> None:
-        log = LiveLog(session.session_id, turn.number, turn.attempt)
+        log = TurnLog(session.session_id, turn.number, turn.attempt)
         context = TurnContext(
             lease=lease,
             owner=self._owner,
@@ -268,29 +268,29 @@ def open_service(
     """
     now = clock or (lambda: datetime.now(UTC))
     with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
-        folder = Folder(
+        fold_worker = FoldWorker(
             stores=chat_stores,
             summariser=lambda model: chat_models.summariser(chat_models.summary_name(model)),
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
             input_tokens=chat_models.input_tokens,
         )
-        stack.callback(folder.close)
+        stack.callback(fold_worker.close)
         graph = build_graph(
-            models=chat_models, summariser=folder, tools=tools, stores=chat_stores, clock=now, settings=settings
+            models=chat_models, fold_worker=fold_worker, tools=tools, stores=chat_stores, clock=now, settings=settings
         )
         strategies = build_strategies(
             settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
         )
-        settler = Settler(graph, chat_stores, strategies)
-        caps = TurnCaps(concurrent_turns=settings.concurrent_turns, turns_per_minute=settings.turns_per_minute)
+        recovery = StateRecovery(graph, chat_stores, strategies)
+        limiter = TurnLimiter(concurrent_turns=settings.concurrent_turns, turns_per_minute=settings.turns_per_minute)
         runner = TurnRunner(
             graph=graph,
             stores=chat_stores,
-            settler=settler,
-            folder=folder,
-            caps=caps,
+            recovery=recovery,
+            fold_worker=fold_worker,
+            limiter=limiter,
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
-        yield ChatService(settings, chat_stores, chat_models, runner, settler, folder, strategies)
+        yield ChatService(settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies)

@@ -92,7 +92,7 @@ def _run_ours(name: str, script: Sequence[ScriptedTurn], answer_chars: int) -> R
 
     def on_input(turn: int, text: str) -> None:
         if turn == CHECKPOINTS[0]:
-            run.records_at_50 = len(ours.in_force)
+            run.records_at_50 = len(ours.active)
         watch(turn, text)
 
     ours.play(script, on_input)

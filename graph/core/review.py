@@ -91,7 +91,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Review:
     """What becomes of a fold: a text that stands for its source, or none.
 
     Attributes:
@@ -135,7 +135,7 @@ def _length_feedback(text: str, source: Source) -> str:
     return f"The last answer was {percent} % {english} ({len(text)} characters). 직전 답은 {percent} % {korean}."
 
 
-def judge(drafts: Sequence[SummaryDraft], source: Source) -> Verdict:
+def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
     """Decides over all drafts of one fold; of those that are whole the one nearest to what was asked for wins.
 
     Adopted is only what holds something, is in the user's language, and is smaller than its source in characters and
@@ -150,16 +150,16 @@ def judge(drafts: Sequence[SummaryDraft], source: Source) -> Verdict:
         text = best.text.strip()
         cut = text if source.is_small else _within_bounds(text, source)
         if _is_smaller(cut, source):
-            return Verdict(cut, "compressed" if cut == text and not best.is_cut else "shortened")
+            return Review(cut, "compressed" if cut == text and not best.is_cut else "shortened")
     if source.is_small:
-        return Verdict(quote(source.messages), "inflated" if written else "empty", is_verbatim=True)
+        return Review(quote(source.messages), "inflated" if written else "empty", is_verbatim=True)
     if telling:
-        return Verdict("", "inflated", error_code="summary_inflated")
+        return Review("", "inflated", error_code="summary_inflated")
     if fitting:
-        return Verdict("", "failed", error_code="summary_short")
+        return Review("", "failed", error_code="summary_short")
     if written:
-        return Verdict("", "failed", error_code="summary_language")
-    return Verdict("", "empty", error_code="summary_empty")
+        return Review("", "failed", error_code="summary_language")
+    return Review("", "empty", error_code="summary_empty")
 
 
 def visible_chars(text: str) -> int:

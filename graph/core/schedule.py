@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from graph.core.snapshot import FoldOrder
+from graph.core.snapshot import FoldSpec
 from graph.core.turn import text_of
 from graph.error import InputError
 
@@ -68,15 +68,15 @@ def target_chars(original_chars: int, compression_rate: float) -> int:
     return int(original_chars * compression_rate)
 
 
-def source_key(order: FoldOrder, *, model: str, prompt_version: str) -> str:
+def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:
     """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since.
 
-    Of an order that isn't exact just its beginning counts and the records that it takes the place of: the chat may go
+    Of a fold that isn't exact just its beginning counts and the records that it takes the place of: the chat may go
     on meanwhile.
     """
-    source = [[str(order.from_position)]]
-    if order.is_exact:
-        source = [[source_id, text_of(m)] for source_id, m in zip(order.source_ids, order.messages, strict=True)]
-        source.append([f"{order.rate:.2f}", str(order.target_chars)])
-    text = json.dumps([order.kind, order.style, list(order.sources), source, model, prompt_version])
+    source = [[str(spec.from_position)]]
+    if spec.is_exact:
+        source = [[source_id, text_of(m)] for source_id, m in zip(spec.source_ids, spec.messages, strict=True)]
+        source.append([f"{spec.rate:.2f}", str(spec.target_chars)])
+    text = json.dumps([spec.kind, spec.style, list(spec.sources), source, model, prompt_version])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

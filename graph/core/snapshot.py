@@ -14,12 +14,12 @@ PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class SessionSnapshot:
     """What a strategy decides on.
 
     Attributes:
         complete_turns: How many turns of the session have their answer.
-        in_force: The records in force, oldest first; together they cover the session's beginning without a gap.
+        active: The records in force, oldest first; together they cover the session's beginning without a gap.
         raw: The live messages that no record covers, oldest first; those of an open turn included.
         rate: The compression rate in force now.
         correction: What our estimates are multiplied by to meet the provider's usage; 1.0 while it reports none.
@@ -29,7 +29,7 @@ class Standing:
     """
 
     complete_turns: int
-    in_force: Sequence[Record]
+    active: Sequence[Record]
     raw: Sequence[ArchivedMessage]
     rate: float
     correction: float = 1.0
@@ -64,7 +64,7 @@ def uncovered_ranges(records: Sequence[Record], begin: int) -> list[tuple[int, i
 
 
 @dataclass(frozen=True)
-class FoldOrder:
+class FoldSpec:
     """A fold that is due: what it covers, what the summariser reads, and how long the result shall be.
 
     Attributes:

@@ -45,7 +45,7 @@ def drop(*_: object) -> None:
 
 
 @dataclass(frozen=True)
-class _Order:
+class _Request:
     """What one call is to do, over all its attempts; `ends_at` is of the monotonic clock."""
 
     model: ChatRunnable
@@ -119,8 +119,8 @@ class ModelCaller:
             DeadlineError: The deadline passed.
             ModelError: The call failed; see its subclasses.
         """
-        order = _Order(model, messages, stop, time.monotonic() + deadline_seconds, on_text, on_restart)
-        attempts_made = _Attempts(order, self)
+        request = _Request(model, messages, stop, time.monotonic() + deadline_seconds, on_text, on_restart)
+        attempts_made = _Attempts(request, self)
         retrying = Retrying(
             retry=retry_if_exception(attempts_made.may_go_on),
             stop=stop_after_attempt(attempts),
@@ -165,26 +165,26 @@ class ModelCaller:
 class _Attempts:
     """The attempts of one call; remembers whether any text was heard."""
 
-    def __init__(self, order: _Order, caller: ModelCaller) -> None:
-        self._order = order
+    def __init__(self, request: _Request, caller: ModelCaller) -> None:
+        self._spec = request
         self._caller = caller
         self._is_heard = False
 
     def make_one(self) -> Answer:
         """Makes one attempt and returns its answer, or raises why there is none."""
-        order = self._order
-        order.check()
+        request = self._spec
+        request.check()
         if self._is_heard:
             self._is_heard = False
-            order.on_restart()
+            request.on_restart()
         chunks: SimpleQueue[BaseMessage | None] = SimpleQueue()
         builder = AnswerBuilder()
-        reading = self._caller.start_call(order.model, list(order.messages), chunks.put)
+        reading = self._caller.start_call(request.model, list(request.messages), chunks.put)
         try:
             while (chunk := self._next(chunks)) is not None:
                 if text := builder.add(chunk):
                     self._is_heard = True
-                    order.on_text(text)
+                    request.on_text(text)
             error = error_of(reading)
         finally:
             reading.cancel()
@@ -202,14 +202,14 @@ class _Attempts:
         if self._is_heard and isinstance(error, CutStreamError):
             return False
         wait_seconds = error.retry_after_seconds
-        return self._order.rest_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
+        return self._spec.rest_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
 
     def _next(self, chunks: SimpleQueue[BaseMessage | None]) -> BaseMessage | None:
         """Waits for the next chunk; None at the stream's end."""
         while True:
-            self._order.check()
+            self._spec.check()
             try:
-                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._order.rest_seconds)))
+                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._spec.rest_seconds)))
             except Empty:
                 continue
 

@@ -23,7 +23,7 @@ from graph.strategy.base import Strategy
 from graph.tool.registry import ToolContext
 
 if TYPE_CHECKING:
-    from graph.worker.fold_worker import Folder
+    from graph.worker.fold_worker import FoldWorker
 
 
 class WaitBudget:
@@ -51,7 +51,7 @@ class TurnContext:
     """One attempt of one turn.
 
     Attributes:
-        hold: The lease of the session; every write of the turn is fenced by it.
+        lease: The lease of the session; every write of the turn is fenced by it.
         stop: Set when the user presses Stop or the server shuts down.
         time_zone: IANA name of the user's zone, "" for UTC.
         history_tokens: Our estimate for all live messages of the turns before this one.
@@ -82,7 +82,7 @@ class NodeDeps:
     """What the nodes work with; the same objects in every run."""
 
     models: ChatModels
-    summariser: Folder
+    fold_worker: FoldWorker
     tools: Callable[[ToolContext], list[BaseTool]]
     stores: Stores
     clock: Callable[[], datetime]

@@ -9,7 +9,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.event import Folded, FoldWaiting
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.summary import state_update
@@ -56,37 +56,37 @@ def fit_input(
         return FittedInput(fitted.history, fitted.messages, fitted.model_input, fit.update)
     updates = [fit.update]
 
-    def fold(order: FoldOrder) -> core.Folded | None:
-        standing = _fold(deps, runtime, state, order)
-        if standing is None:
+    def fold(spec: FoldSpec) -> core.Folded | None:
+        snapshot = _fold(deps, runtime, state, spec)
+        if snapshot is None:
             return None
-        updates.append(state_update(standing, state))
-        raw_ids = {str(entry.message.id) for entry in standing.raw}
+        updates.append(state_update(snapshot, state))
+        raw_ids = {str(entry.message.id) for entry in snapshot.raw}
         history = updates[-1].get("summary_history", state["summary_history"])
-        return core.Folded(standing, history, [m for m in fit.messages if str(m.id) in raw_ids])
+        return core.Folded(snapshot, history, [m for m in fit.messages if str(m.id) in raw_ids])
 
-    fitted = fitting.by_folding(fit, _standing(deps, runtime, state), fold)
+    fitted = fitting.by_folding(fit, _snapshot(deps, runtime, state), fold)
     return FittedInput(fitted.history, fitted.messages, fitted.model_input, updates[-1])
 
 
-def _standing(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> Standing:
+def _snapshot(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> SessionSnapshot:
     complete_turns, rate = runtime.context.turn - 1, state["compression_rate"]
-    return deps.summariser.standing(state["session_id"], complete_turns=complete_turns, rate=rate)
+    return deps.fold_worker.snapshot(state["session_id"], complete_turns=complete_turns, rate=rate)
 
 
-def _fold(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, order: FoldOrder) -> Standing | None:
+def _fold(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, spec: FoldSpec) -> SessionSnapshot | None:
     """Makes a fold, brings it into force and returns how the session stands then; None if it couldn't be made."""
     turn, session_id = runtime.context, state["session_id"]
-    may_wait = deps.summariser.may_wait(session_id)
+    may_wait = deps.fold_worker.may_wait(session_id)
     seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds) if may_wait else 0.0
     if seconds:
-        runtime.stream_writer(FoldWaiting(order.turns))
+        runtime.stream_writer(FoldWaiting(spec.turns))
     with turn.fold_wait.spend():
-        record = deps.summariser.make_now(
-            session_id, order, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
+        record = deps.fold_worker.make_now(
+            session_id, spec, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
         )
     if record is None or not deps.stores.records.adopt(turn.lease, record.id):
         return None
     runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
     _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
-    return _standing(deps, runtime, state)
+    return _snapshot(deps, runtime, state)

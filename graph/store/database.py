@@ -82,7 +82,7 @@ class Database:
         """Gives a connection that alone may write; commits at the end of the block, rolls back on any exception.
 
         Args:
-            hold: The caller's lease, checked in the same transaction: a worker that has lost it changes nothing.
+            lease: The caller's lease, checked in the same transaction: a worker that has lost it changes nothing.
 
         Raises:
             LeaseLostError: The lease has run out or somebody else has it.

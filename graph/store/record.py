@@ -134,15 +134,15 @@ class RecordStore:
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
 
-    def in_force(self, session_id: str) -> list[Record]:
+    def active(self, session_id: str) -> list[Record]:
         """Returns the records in force, by the place of what they cover."""
-        in_force = and_(_record.session_id == session_id, IS_ACTIVE)
-        ids = select(_record.id).where(in_force).order_by(_record.to_position)
+        active = and_(_record.session_id == session_id, IS_ACTIVE)
+        ids = select(_record.id).where(active).order_by(_record.to_position)
         with self._database.read() as connection:
             found = {record_id: self._known.get(record_id) for record_id in connection.execute(ids).scalars().all()}
             missing = [record_id for record_id, record in found.items() if record is None]
             if missing:
-                rows = connection.execute(select(*_COLUMNS).where(in_force, _record.id.in_(missing))).mappings()
+                rows = connection.execute(select(*_COLUMNS).where(active, _record.id.in_(missing))).mappings()
                 found.update({row["id"]: _to_record(row) for row in rows})
         records = [record for record in found.values() if record is not None]
         self._remember(records, len(missing))

@@ -59,7 +59,7 @@ class Stores:
             session_id: The session.
             from_turn: The first turn whose raw messages are read.
         """
-        records = self.records.in_force(session_id)
+        records = self.records.active(session_id)
         begin = self.sessions.context_begin(session_id)
         raw = self.archive.live_within(session_id, uncovered_ranges(records, begin), from_turn=from_turn)
         if not raw or not records or raw[0].position > records[-1].to_position:
@@ -73,7 +73,7 @@ class Stores:
     def oldest_raw_position(self, session_id: str) -> int | None:
         """Returns the archive position of the oldest raw message, None if there is none."""
         begin = self.sessions.context_begin(session_id)
-        places = uncovered_ranges(self.records.in_force(session_id), begin)
+        places = uncovered_ranges(self.records.active(session_id), begin)
         oldest = self.archive.live_within(session_id, places, limit=1)
         return oldest[0].position if oldest else None
 

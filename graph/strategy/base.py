@@ -8,7 +8,7 @@ from typing import Protocol
 from langchain_core.messages import AnyMessage
 
 from graph.core.model_input import ModelInput, SystemPart
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.record import HistoryEntry
 
 
@@ -32,7 +32,7 @@ class Strategy(Protocol):
     def whole_turns(self) -> int | None:
         """How many turns before the open one it gets whole, folded or not; None for just those that aren't folded."""
 
-    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
+    def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the folds that are due, in the order in which they must come into force.
 
         Asked when an answer is out (then they're prepared) and when the next turn begins (then they're adopted), so

@@ -8,7 +8,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.model_input import InputItem, ModelInput, SystemPart, assemble, record_item
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import ArchivedMessage, HistoryEntry
@@ -34,13 +34,13 @@ class CompactionStrategy:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
+    def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the compaction that is due, if one is."""
-        limits = self._limits.within(standing.input_tokens)
-        if not limits.enable_auto_compaction or not should_compact(standing, limits):
+        limits = self._limits.within(snapshot.input_tokens)
+        if not limits.enable_auto_compaction or not should_compact(snapshot, limits):
             return ()
-        order = compaction_order(standing, limits.preserve_recent_messages)
-        return () if order is None else (order,)
+        spec = compaction_order(snapshot, limits.preserve_recent_messages)
+        return () if spec is None else (spec,)
 
     def assemble(
         self,
@@ -71,40 +71,40 @@ class CompactionStrategy:
         return ModelInput((base.messages[0], *raw), (base.items[0], *records, around, *base.items[1:]))
 
 
-def context_tokens(standing: Standing) -> int:
+def context_tokens(snapshot: SessionSnapshot) -> int:
     """Estimates what is in the context: the records in force and all raw messages of complete turns."""
-    records = sum(record.summary_tokens for record in standing.in_force)
-    return records + sum(entry.tokens for entry in standing.complete_raw)
+    records = sum(record.summary_tokens for record in snapshot.active)
+    return records + sum(entry.tokens for entry in snapshot.complete_raw)
 
 
-def message_count(standing: Standing) -> int:
+def message_count(snapshot: SessionSnapshot) -> int:
     """Counts the messages in the context; the summaries together count as one."""
-    return len(standing.complete_raw) + bool(standing.in_force)
+    return len(snapshot.complete_raw) + bool(snapshot.active)
 
 
-def should_compact(standing: Standing, limits: Limits) -> bool:
+def should_compact(snapshot: SessionSnapshot, limits: Limits) -> bool:
     """Whether there's enough to compact, and the context has reached its threshold (seed 004).
 
     One that the user undid isn't made again until the context has grown by a tenth.
     """
-    if message_count(standing) <= limits.preserve_recent_messages + _SPARE_MESSAGES:
+    if message_count(snapshot) <= limits.preserve_recent_messages + _SPARE_MESSAGES:
         return False
-    tokens = context_tokens(standing)
-    if tokens <= standing.restored_tokens * _GROWN_SHARE:
+    tokens = context_tokens(snapshot)
+    if tokens <= snapshot.restored_tokens * _GROWN_SHARE:
         return False  # the user has just undone it
     threshold_tokens = int(limits.max_context_tokens * limits.compaction_threshold)
-    return tokens * standing.correction >= threshold_tokens
+    return tokens * snapshot.correction >= threshold_tokens
 
 
-def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | None:
+def compaction_order(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSpec | None:
     """Returns the compaction of everything but the last messages; None if there's nothing to do.
 
     Args:
-        standing: How the session stands.
+        snapshot: How the session stands.
         preserve_messages: How many messages stay raw; a tool result never stays without its call.
     """
-    raw = standing.complete_raw
-    if message_count(standing) <= preserve_messages + _SPARE_MESSAGES:
+    raw = snapshot.complete_raw
+    if message_count(snapshot) <= preserve_messages + _SPARE_MESSAGES:
         return None
     cut = max(0, len(raw) - preserve_messages)
     while 0 < cut < len(raw) and isinstance(raw[cut].message, ToolMessage):
@@ -112,15 +112,15 @@ def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | 
     covered = raw[:cut]
     if not covered:
         return None
-    old = standing.in_force
+    old = snapshot.active
     read = [*previous_summary(old), *(entry.message for entry in covered)]
     chars = sum(len(text_of(message)) for message in read)
     tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in covered)
     max_tokens = min(SUMMARY_TOKENS, _half_tokens(tokens, sum(entry.tokens for entry in raw[cut:])))
-    return FoldOrder(
+    return FoldSpec(
         kind="compaction",
         level=0,
-        turns=_covered_turns(standing, covered, raw[cut:]),
+        turns=_covered_turns(snapshot, covered, raw[cut:]),
         from_position=old[0].from_position if old else covered[0].position,
         to_position=covered[-1].position,
         messages=tuple(read),
@@ -129,14 +129,14 @@ def compaction_order(standing: Standing, preserve_messages: int) -> FoldOrder | 
         source_chars=chars,
         source_tokens=tokens,
         target_chars=max(1, min(SUMMARY_CHARS, int(max_tokens * _DENSITY_MARGIN * chars / max(1, tokens)))),
-        rate=standing.rate,
+        rate=snapshot.rate,
         sources=tuple(record.id for record in old),
         style="structured",
         covered_message_count=sum(record.covered_message_count for record in old) + len(covered),
         covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in covered),
-        context_messages=message_count(standing),
+        context_messages=message_count(snapshot),
         context_messages_after=len(raw) - cut + 1,
-        context_tokens=context_tokens(standing),
+        context_tokens=context_tokens(snapshot),
         is_bound=True,
         max_tokens=max_tokens,
         answer_tokens=SUMMARY_TOKENS,
@@ -154,10 +154,10 @@ def _half_tokens(covered_tokens: int, kept_tokens: int) -> int:
 
 
 def _covered_turns(
-    standing: Standing, covered: Sequence[ArchivedMessage], kept: Sequence[ArchivedMessage]
+    snapshot: SessionSnapshot, covered: Sequence[ArchivedMessage], kept: Sequence[ArchivedMessage]
 ) -> tuple[int, ...]:
     """Returns the turns that are covered whole; the one that is cut in two only if there's no other."""
     partly = {entry.turn for entry in kept}
-    turns = dict.fromkeys([t for record in standing.in_force for t in record.turns] + [e.turn for e in covered])
+    turns = dict.fromkeys([t for record in snapshot.active for t in record.turns] + [e.turn for e in covered])
     whole = tuple(turn for turn in turns if turn not in partly)
     return whole or tuple(turns)

@@ -9,10 +9,10 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from graph.core.model_input import ModelInput
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.core.turn import extract_current_turn
 from graph.record import HistoryEntry
-from graph.strategy.shrink import cut_results, guard_order, shorten_verbatim, without_oldest
+from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest
 
 Build = Callable[[Sequence[HistoryEntry], Sequence[AnyMessage]], ModelInput]
 
@@ -38,7 +38,7 @@ class Fit:
 class Folded:
     """How the session stands after a fold, and what an input is built from then."""
 
-    standing: Standing
+    snapshot: SessionSnapshot
     history: Sequence[HistoryEntry]
     messages: Sequence[AnyMessage]
 
@@ -58,7 +58,7 @@ class Fitting:
         self._merged_tokens = merged_tokens
         self._least_tokens = max(_LEAST_TOKENS, min(_ENOUGH_TOKENS, allowed_tokens // _LEAST_SHARE))
 
-    def by_folding(self, begun: Fit, standing: Standing, fold: Callable[[FoldOrder], Folded | None]) -> Fit:
+    def by_folding(self, begun: Fit, snapshot: SessionSnapshot, fold: Callable[[FoldSpec], Folded | None]) -> Fit:
         """Makes the input fit, as far as it can.
 
         In this order: word-for-word records go short for this call; results of the open turn are cut if it leaves no
@@ -67,7 +67,7 @@ class Fitting:
 
         Args:
             begun: The input so far.
-            standing: How the session stands.
+            snapshot: How the session stands.
             fold: Makes a fold and brings it into force; None if it couldn't be made.
         """
         history, messages = begun.history, begun.messages
@@ -78,17 +78,17 @@ class Fitting:
         for _ in range(_MAX_FOLDS):
             if not self._is_over(shown) or self._room(shown, messages) < 2 * self._least_tokens:
                 break
-            order = guard_order(
-                standing,
+            spec = guard_fold(
+                snapshot,
                 _sizes(shown),
                 self._excess(shown) + _SLACK_TOKENS,
                 merged_tokens=self._merged_tokens,
                 least_tokens=self._least_tokens,
             )
-            folded = None if order is None else fold(order)
+            folded = None if spec is None else fold(spec)
             if folded is None:
                 break
-            standing, history, messages = folded.standing, folded.history, folded.messages
+            snapshot, history, messages = folded.snapshot, folded.history, folded.messages
             shown = self._shown(history, messages, cut_tokens)
         if self._is_over(shown):
             shown = self._squeezed(history, messages, cut_tokens)

@@ -8,10 +8,10 @@ from langchain_core.messages import AnyMessage
 
 from graph.core.model_input import ModelInput, SystemPart, assemble
 from graph.core.schedule import due_blocks, target_chars
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.record import ArchivedMessage, HistoryEntry
 from graph.strategy.limit import Limits
-from graph.strategy.merge import merge_for_room, merge_order, raw_stretches
+from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 
 
 class IntervalStrategy:
@@ -24,13 +24,13 @@ class IntervalStrategy:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
+    def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the complete blocks that no record covers, oldest first, then a merge if one is due."""
-        limits = self._limits.within(standing.input_tokens)
-        blocks = list(_blocks(standing))
-        merge = merge_order(standing.in_force, standing.rate, limits, standing.raw)
-        if merge is None and (excess := _excess_tokens(standing, blocks, limits)) > 0:
-            merge = merge_for_room(standing, excess, merged_tokens=limits.merged_tokens)
+        limits = self._limits.within(snapshot.input_tokens)
+        blocks = list(_blocks(snapshot))
+        merge = due_merge(snapshot.active, snapshot.rate, limits, snapshot.raw)
+        if merge is None and (excess := _excess_tokens(snapshot, blocks, limits)) > 0:
+            merge = merge_for_room(snapshot, excess, merged_tokens=limits.merged_tokens)
         return tuple(blocks) if merge is None else (*blocks, merge)
 
     def assemble(
@@ -46,29 +46,29 @@ class IntervalStrategy:
         return assemble(system, history, messages, tool_schema=tool_schema, note=note)
 
 
-def _blocks(standing: Standing) -> Iterator[FoldOrder]:
+def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
     """Yields the folds of the blocks that are due; raw turns before a record in force are folded up to it."""
-    for stretch in raw_stretches(standing):
-        for block in due_blocks(standing.complete_turns, stretch[0].turn - 1):
+    for stretch in raw_stretches(snapshot):
+        for block in due_blocks(snapshot.complete_turns, stretch[0].turn - 1):
             source = [entry for entry in stretch if block.first_turn <= entry.turn <= block.last_turn]
             if source:
-                yield block_order(source, standing.rate)
+                yield block_order(source, snapshot.rate)
 
 
-def _excess_tokens(standing: Standing, blocks: Sequence[FoldOrder], limits: Limits) -> int:
+def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits: Limits) -> int:
     """Estimates by how much the next input will be too large once the blocks that are due are folded."""
     if limits.room_tokens is None:
         return 0
     folded = sum(block.source_tokens for block in blocks)
-    said = sum(entry.tokens for entry in standing.complete_raw) - folded + int(folded * standing.rate)
-    records = sum(record.summary_tokens for record in standing.in_force)
-    return records + said - int(limits.room_tokens / standing.correction)
+    said = sum(entry.tokens for entry in snapshot.complete_raw) - folded + int(folded * snapshot.rate)
+    records = sum(record.summary_tokens for record in snapshot.active)
+    return records + said - int(limits.room_tokens / snapshot.correction)
 
 
-def block_order(source: Sequence[ArchivedMessage], rate: float) -> FoldOrder:
+def block_order(source: Sequence[ArchivedMessage], rate: float) -> FoldSpec:
     """Returns the fold of these messages of complete turns at this rate (seed 002's formula)."""
     chars = sum(entry.chars for entry in source)
-    return FoldOrder(
+    return FoldSpec(
         kind="interval",
         level=0,
         turns=tuple(dict.fromkeys(entry.turn for entry in source)),

@@ -9,7 +9,7 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 
 from graph.core.review import label_of
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.record import ArchivedMessage, Record
 from graph.strategy.limit import Limits
 
@@ -18,22 +18,22 @@ _MERGED_SHARE: Final = 0.28
 _DENSITY_MARGIN: Final = 0.95
 
 
-def merge_order(
-    in_force: Sequence[Record], rate: float, limits: Limits, raw: Sequence[ArchivedMessage] = ()
-) -> FoldOrder | None:
+def due_merge(
+    active: Sequence[Record], rate: float, limits: Limits, raw: Sequence[ArchivedMessage] = ()
+) -> FoldSpec | None:
     """Returns the one merge that is due: the oldest 8 records of one level, or None.
 
     The newest 16 records are never merged. A turn is re-summarised once a level, so at most log8(records) times.
 
     Args:
-        in_force: The records in force, oldest first.
+        active: The records in force, oldest first.
         rate: The compression rate in force now; the merge only keeps it, its length comes from the budget.
         limits: The budget and how many become one.
         raw: The messages that no record covers; records with one of these between them aren't merged.
     """
-    if sum(record.summary_tokens for record in in_force) <= limits.records_budget_tokens:
+    if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
         return None
-    old = in_force[: max(0, len(in_force) - limits.newest_records)]
+    old = active[: max(0, len(active) - limits.newest_records)]
     # The lowest level first: its records are the largest and the most.
     due = next((run for run in _runs(old, raw) if len(run) >= limits.merged_together), None)
     if due is None:
@@ -44,38 +44,38 @@ def merge_order(
 
 
 def merge_for_room(
-    standing: Standing,
+    snapshot: SessionSnapshot,
     excess_tokens: int,
     *,
     merged_tokens: int,
     sizes: Mapping[str, int] | None = None,
-) -> FoldOrder | None:
+) -> FoldSpec | None:
     """Returns the merge that makes so much room and says the most; None if none does.
 
     Two records or more of one level first, the lowest level and the oldest records before the others; then all
     levels together. So a turn is re-summarised a few times at most, however small the window is.
 
     Args:
-        standing: How the session stands.
+        snapshot: How the session stands.
         excess_tokens: By how much the input is too large.
         merged_tokens: The most that a merged record may be.
         sizes: What the records take in the input, by their ids, where that isn't what they take by themselves.
     """
-    for group in _groups(standing):
+    for group in _groups(snapshot):
         for count in range(2, len(group) + 1):
             sources = group[:count]
             tokens = sum((sizes or {}).get(record.id, record.summary_tokens) for record in sources)
             size = min(merged_tokens, tokens // 2)
             if tokens - size >= excess_tokens:
-                return merge_fold(sources, standing.rate, size)
+                return merge_fold(sources, snapshot.rate, size)
     return None
 
 
-def unbroken(in_force: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
+def unbroken(active: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
     """Splits the records where a message that none of them covers lies between two."""
     positions = [entry.position for entry in raw]
     stretches: list[list[Record]] = []
-    for record in in_force:
+    for record in active:
         last = stretches[-1][-1] if stretches else None
         if last is None or any(last.to_position < position < record.from_position for position in positions):
             stretches.append([])
@@ -83,11 +83,11 @@ def unbroken(in_force: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list
     return stretches
 
 
-def raw_stretches(standing: Standing) -> list[list[ArchivedMessage]]:
+def raw_stretches(snapshot: SessionSnapshot) -> list[list[ArchivedMessage]]:
     """Splits the raw messages of complete turns where a record in force lies between two; none is empty."""
-    begins = [record.from_position for record in standing.in_force]
+    begins = [record.from_position for record in snapshot.active]
     stretches: list[list[ArchivedMessage]] = []
-    for entry in standing.complete_raw:
+    for entry in snapshot.complete_raw:
         last = stretches[-1][-1] if stretches else None
         if last is None or any(last.position < begin < entry.position for begin in begins):
             stretches.append([])
@@ -95,20 +95,20 @@ def raw_stretches(standing: Standing) -> list[list[ArchivedMessage]]:
     return stretches
 
 
-def _runs(in_force: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
+def _runs(active: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
     """Returns the runs of records of one level, the lowest level first, of one level the oldest."""
-    stretches = unbroken(in_force, raw)
+    stretches = unbroken(active, raw)
     runs = [list(run) for stretch in stretches for _, run in groupby(stretch, key=lambda record: record.level)]
     return sorted(runs, key=lambda run: run[0].level)
 
 
-def _groups(standing: Standing) -> Iterator[Sequence[Record]]:
-    for old in (standing.in_force[:-1], standing.in_force):
-        yield from _runs(old, standing.raw)
-        yield from unbroken(old, standing.raw)
+def _groups(snapshot: SessionSnapshot) -> Iterator[Sequence[Record]]:
+    for old in (snapshot.active[:-1], snapshot.active):
+        yield from _runs(old, snapshot.raw)
+        yield from unbroken(old, snapshot.raw)
 
 
-def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int) -> FoldOrder:
+def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int) -> FoldSpec:
     """Returns the fold of these records, which follow each other, into one of the next level.
 
     Args:
@@ -119,7 +119,7 @@ def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int) -> FoldO
     texts = [label_of(record.turns) + record.summary for record in sources]
     chars = sum(len(text) for text in texts)
     tokens = sum(record.summary_tokens for record in sources)
-    return FoldOrder(
+    return FoldSpec(
         kind="merge",
         level=max(record.level for record in sources) + 1,
         turns=tuple(dict.fromkeys(turn for record in sources for turn in record.turns)),

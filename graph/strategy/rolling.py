@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from graph.core.model_input import InputItem, ModelInput, SystemPart, assemble, labelled, record_item, unlabelled
 from graph.core.review import label_of
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, text_of
 from graph.record import HistoryEntry, Record
@@ -35,18 +35,18 @@ class RollingStrategy:
         self._recent_messages = limits.rolling_recent_messages
         self._sends_unsummarised = limits.rolling_sends_unsummarised
 
-    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:
+    def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the next version of the summary if one is due; no turn waits for it."""
-        new = standing.complete_raw
-        threshold_tokens = self._limits.within(standing.input_tokens).rolling_threshold_tokens
+        new = snapshot.complete_raw
+        threshold_tokens = self._limits.within(snapshot.input_tokens).rolling_threshold_tokens
         if not should_summarize(sum(entry.tokens for entry in new), threshold_tokens):
             return ()
-        read = [*previous_summary(standing.in_force), *(_cut(entry.message, SOURCE_CHARS) for entry in new)]
+        read = [*previous_summary(snapshot.active), *(_cut(entry.message, SOURCE_CHARS) for entry in new)]
         chars = sum(len(text_of(message)) for message in read)
         tokens = sum(estimate_tokens(text_of(message)) for message in read)
-        old = standing.in_force
+        old = snapshot.active
         return (
-            FoldOrder(
+            FoldSpec(
                 kind="rolling",
                 level=0,
                 turns=tuple(dict.fromkeys([t for r in old for t in r.turns] + [entry.turn for entry in new])),
@@ -60,7 +60,7 @@ class RollingStrategy:
                 target_chars=max(
                     1, min(SUMMARY_CHARS, int(SUMMARY_TOKENS * _DENSITY_MARGIN * chars / max(1, tokens)), chars // 2)
                 ),
-                rate=standing.rate,
+                rate=snapshot.rate,
                 sources=tuple(r.id for r in old),
                 style="rolling",
                 covered_message_count=sum(r.covered_message_count for r in old) + len(new),
@@ -121,18 +121,18 @@ def unsent_count(prior: Sequence[AnyMessage], recent_messages: int) -> int:
     return cut
 
 
-def previous_summary(in_force: Sequence[Record]) -> list[SystemMessage]:
+def previous_summary(active: Sequence[Record]) -> list[SystemMessage]:
     """Returns what stands so far as one message before the new ones; none if nothing does."""
-    if not in_force:
+    if not active:
         return []
-    if len(in_force) == 1:
-        return [SystemMessage(in_force[0].summary)]
-    return [SystemMessage("\n".join(labelled(label_of(record.turns), record.summary) for record in in_force))]
+    if len(active) == 1:
+        return [SystemMessage(active[0].summary)]
+    return [SystemMessage("\n".join(labelled(label_of(record.turns), record.summary) for record in active))]
 
 
-def joined_id(in_force: Sequence[Record]) -> list[str]:
+def joined_id(active: Sequence[Record]) -> list[str]:
     """Returns the id of the one message that `previous_summary` gives; none if it gives none."""
-    return ["+".join(record.id for record in in_force)] if in_force else []
+    return ["+".join(record.id for record in active)] if active else []
 
 
 def render_summary(history: Sequence[HistoryEntry]) -> str:

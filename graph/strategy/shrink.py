@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from graph.core.extract import extract_summary
 from graph.core.model_input import KEPT_CHARS, SHORTENED
 from graph.core.review import label_of
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import is_complete, split_turns, text_of
 from graph.record import ArchivedMessage, HistoryEntry, Record
@@ -26,54 +26,54 @@ _MIN_RESULT_CHARS: Final = 200
 _NOTE_TOKENS: Final = 40
 
 
-def guard_order(
-    standing: Standing, sizes: Mapping[str, int], excess_tokens: int, *, merged_tokens: int, least_tokens: int
-) -> FoldOrder | None:
+def guard_fold(
+    snapshot: SessionSnapshot, sizes: Mapping[str, int], excess_tokens: int, *, merged_tokens: int, least_tokens: int
+) -> FoldSpec | None:
     """Returns the next fold that makes an input smaller by what it's too large; None if none does.
 
     The newest exchanges matter most for what is asked now: records are merged before a raw turn is folded. Then the
     oldest raw turns go, as few as do, together with the records if more would have to go without them.
 
     Args:
-        standing: How the session stands.
+        snapshot: How the session stands.
         sizes: The tokens of each block of the input by its id: records and messages.
         excess_tokens: By how much the input is too large.
         merged_tokens: The most that a merged record may be.
         least_tokens: The least that a record must be allowed to say anything.
     """
-    gentle = merge_for_room(standing, excess_tokens, merged_tokens=merged_tokens, sizes=sizes)
+    gentle = merge_for_room(snapshot, excess_tokens, merged_tokens=merged_tokens, sizes=sizes)
     if gentle is not None:
         return gentle
-    in_force, stretches = standing.in_force, raw_stretches(standing)
-    is_whole = len(unbroken(in_force, standing.raw)) == 1
-    record_tokens = sum(sizes.get(record.id, 0) for record in in_force)
+    active, stretches = snapshot.active, raw_stretches(snapshot)
+    is_whole = len(unbroken(active, snapshot.raw)) == 1
+    record_tokens = sum(sizes.get(record.id, 0) for record in active)
     if is_whole and (left := record_tokens - excess_tokens) >= max(least_tokens, record_tokens // _LEAST_SHARE):
-        return merge_fold(in_force, standing.rate, min(left, record_tokens // 2))
+        return merge_fold(active, snapshot.rate, min(left, record_tokens // 2))
     if not stretches:
         return None
     # Records take part in a fold of raw turns if they end where these begin.
-    old = in_force if is_whole and in_force[-1].to_position < stretches[0][0].position else ()
+    old = active if is_whole and active[-1].to_position < stretches[0][0].position else ()
     covered: list[ArchivedMessage] = []
     for _, turn in groupby(stretches[0], key=lambda entry: entry.turn):
         covered += turn
         freed_tokens = sum(sizes.get(str(entry.message.id), 0) for entry in covered)
         if (left := freed_tokens - excess_tokens) >= max(least_tokens, freed_tokens // _GOOD_SHARE):
-            return _raw_order(standing, (), covered, left)
+            return _raw_fold(snapshot, (), covered, left)
         source_tokens = freed_tokens + (record_tokens if old else 0)
         if (left := source_tokens - excess_tokens) >= max(least_tokens, source_tokens // _LEAST_SHARE):
-            return _raw_order(standing, old, covered, left)
-    return _raw_order(standing, old, covered, least_tokens)
+            return _raw_fold(snapshot, old, covered, left)
+    return _raw_fold(snapshot, old, covered, least_tokens)
 
 
-def _raw_order(
-    standing: Standing, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
-) -> FoldOrder:
+def _raw_fold(
+    snapshot: SessionSnapshot, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
+) -> FoldSpec:
     """Returns the fold of these records and the raw messages behind them into one, at most half of what they are."""
     read = [*previous_summary(old), *(entry.message for entry in covered)]
     chars = sum(len(text_of(message)) for message in read)
     tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in covered)
     max_tokens = max(1, min(max_tokens, tokens // 2))
-    return FoldOrder(
+    return FoldSpec(
         kind="compaction",
         level=0,
         turns=tuple(dict.fromkeys([t for record in old for t in record.turns] + [entry.turn for entry in covered])),
@@ -85,14 +85,14 @@ def _raw_order(
         source_chars=chars,
         source_tokens=tokens,
         target_chars=max(1, int(max_tokens * chars / max(1, tokens))),
-        rate=standing.rate,
+        rate=snapshot.rate,
         sources=tuple(record.id for record in old),
         style="rolling",
         covered_message_count=sum(record.covered_message_count for record in old) + len(covered),
         covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in covered),
-        context_messages=message_count(standing),
-        context_messages_after=len(standing.complete_raw) - len(covered) + 1,
-        context_tokens=context_tokens(standing),
+        context_messages=message_count(snapshot),
+        context_messages_after=len(snapshot.complete_raw) - len(covered) + 1,
+        context_tokens=context_tokens(snapshot),
         is_bound=True,
         max_tokens=max_tokens,
     )
@@ -127,12 +127,12 @@ def without_oldest(
 def cut_results(messages: Sequence[AnyMessage], excess_tokens: int) -> list[AnyMessage]:
     """Cuts tool results, the longest first, until about that many tokens are saved; each says how much is missing."""
     cut = list(messages)
-    order = sorted(
+    longest_first = sorted(
         (index for index, message in enumerate(cut) if isinstance(message, ToolMessage)),
         key=lambda index: len(text_of(cut[index])),
         reverse=True,
     )
-    for index in order:
+    for index in longest_first:
         if excess_tokens <= 0:
             break
         text = text_of(cut[index])

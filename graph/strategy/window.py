@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AnyMessage
 
 from graph.core.model_input import ModelInput, SystemPart, assemble
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.core.turn import extract_current_turn, extract_last_n_turns
 from graph.record import HistoryEntry
 from graph.strategy.limit import Limits
@@ -22,7 +22,7 @@ class WindowStrategy:
     def __init__(self, limits: Limits) -> None:
         self.whole_turns = limits.window_turns
 
-    def orders(self, standing: Standing) -> tuple[FoldOrder, ...]:  # noqa: ARG002 - the protocol's; nothing is due
+    def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:  # noqa: ARG002 - the protocol's; nothing is due
         """Returns no folds."""
         return ()
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from graph.core.fold_record import begin_record, end_record, source_of
 from graph.core.review import Source, SummaryDraft, feedback_on
-from graph.core.snapshot import FoldOrder
+from graph.core.snapshot import FoldSpec
 from graph.error import InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser
 from graph.record import Record
@@ -38,7 +38,7 @@ class FoldPlan:
 
     session_id: str
     owner: str
-    order: FoldOrder
+    spec: FoldSpec
     summariser: Summariser
     key: str
     is_fallback: bool = False
@@ -47,7 +47,7 @@ class FoldPlan:
     @property
     def lane(self) -> Lane:
         """Which folds it is made one after the other with: those of its session that turns wait for, or the others."""
-        return self.session_id, self.order.is_waited
+        return self.session_id, self.spec.is_waited
 
 
 class FoldMaker:
@@ -74,7 +74,7 @@ class FoldMaker:
         """
         record = begin_record(
             plan.session_id,
-            plan.order,
+            plan.spec,
             model=plan.summariser.name,
             source_key=plan.key,
             created_at=self._clock(),
@@ -97,7 +97,7 @@ class FoldMaker:
 
     def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
         began = time.monotonic()
-        source = source_of(plan.order, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
+        source = source_of(plan.spec, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
         drafts: list[SummaryDraft] = []
         try:
             error_code = self._draft(plan, record, source, drafts, stop)
@@ -120,8 +120,8 @@ class FoldMaker:
                     source.messages,
                     source.target_chars,
                     feedback=feedback,
-                    style=plan.order.style,
-                    answer_tokens=plan.order.answer_tokens,
+                    style=plan.spec.style,
+                    answer_tokens=plan.spec.answer_tokens,
                     may_retry=plan.may_retry,
                     stop=stop,
                     deadline_seconds=self._deadline_seconds,

@@ -15,7 +15,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from graph.core.schedule import source_key
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.error import ModelError, NotFoundError
 from graph.model.summariser import ExtractiveSummariser, Summariser
 from graph.record import Record
@@ -46,7 +46,7 @@ def generate_summary(messages: Sequence[AnyMessage], target_length: int, summari
     return draft.text.strip()
 
 
-class Folder:
+class FoldWorker:
     """Plans, makes and finds the summaries of blocks. It takes no lease: adoption is the turn's business."""
 
     def __init__(
@@ -68,19 +68,19 @@ class Folder:
         self._overdue = _NewestOnly(_KEPT_SESSIONS)
         self._input_tokens = input_tokens
 
-    def standing(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> Standing:
+    def snapshot(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> SessionSnapshot:
         """Reads how a session stands: its active records and, from that turn on, the messages that none covers."""
-        in_force, raw, _ = self._stores.context(session_id, from_turn=from_turn)
+        active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
         restored_tokens = self._stores.sessions.restored_tokens(session_id)
         correction = self._stores.calls.correction(session_id)
-        return Standing(complete_turns, in_force, raw, rate, correction, restored_tokens)
+        return SessionSnapshot(complete_turns, active, raw, rate, correction, restored_tokens)
 
-    def plan(self, session_id: str, order: FoldOrder, *, owner: str, model: str) -> FoldPlan:
+    def plan(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> FoldPlan:
         """Says who makes a fold, and by which key it's found again.
 
         Args:
             session_id: The session.
-            order: The fold.
+            spec: The fold.
             owner: The session's owner.
             model: The session's chat model; the summary model follows from it.
 
@@ -88,8 +88,8 @@ class Folder:
             ModelError: Which model it is can't be told, as the endpoint doesn't answer.
         """
         summariser = self._summariser(model)
-        key = source_key(order, model=summariser.name, prompt_version=summariser.prompt_version)
-        return FoldPlan(session_id, owner, order, summariser, key)
+        key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
+        return FoldPlan(session_id, owner, spec, summariser, key)
 
     def prepared(self, plan: FoldPlan) -> Record | None:
         """Returns the finished summary of exactly this plan, if there is one."""
@@ -137,7 +137,7 @@ class Folder:
     def make_now(
         self,
         session_id: str,
-        order: FoldOrder,
+        spec: FoldSpec,
         *,
         owner: str,
         model: str,
@@ -148,7 +148,7 @@ class Folder:
 
         Args:
             session_id: The session.
-            order: The fold.
+            spec: The fold.
             owner: The session's owner.
             model: The session's chat model.
             stop: When set, the wait ends at once, and the making with it.
@@ -157,7 +157,7 @@ class Folder:
         Returns:
             The finished record; None if `stop` was set, or nothing smaller than the source came of it.
         """
-        plan = replace(self.plan(session_id, order, owner=owner, model=model), may_retry=True)
+        plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
         seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
         record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
         if record is None and stop.is_set():
@@ -185,16 +185,16 @@ class Folder:
         if last is None:
             return
         complete_turns = last.number - 1 if last.status == "running" else last.number
-        standing = self.standing(
+        snapshot = self.snapshot(
             session_id,
             complete_turns=complete_turns,
             rate=session.compression_rate,
             from_turn=first_turn(strategy, last.number),
         )
         try:
-            standing = replace(standing, input_tokens=self._input_tokens(session.model))
+            snapshot = replace(snapshot, input_tokens=self._input_tokens(session.model))
             plans = [
-                self.plan(session_id, order, owner=owner, model=session.model) for order in strategy.orders(standing)
+                self.plan(session_id, spec, owner=owner, model=session.model) for spec in strategy.due_folds(snapshot)
             ]
         except ModelError as error:
             _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn sees to them
@@ -224,7 +224,7 @@ class Folder:
 
     def _failures(self, plan: FoldPlan) -> int:
         """Returns how often the fold has failed in a row, whatever server, rate or model it was tried with."""
-        return self._stores.records.failures_in_a_row(plan.session_id, plan.order.from_position)[0]
+        return self._stores.records.failures_in_a_row(plan.session_id, plan.spec.from_position)[0]
 
     def _is_under_way(self, plan: FoldPlan) -> bool:
         """Whether the fold is queued or in the making here, or in the making by another server."""
@@ -249,7 +249,7 @@ class Folder:
             The finished record; None if nothing smaller than the source came of it.
         """
         picker = ExtractiveSummariser()
-        key = source_key(plan.order, model=picker.name, prompt_version=picker.prompt_version)
+        key = source_key(plan.spec, model=picker.name, prompt_version=picker.prompt_version)
         plan = replace(plan, summariser=picker, key=key, is_fallback=True)
         record = self.prepared(plan)
         if record is None:

@@ -14,7 +14,7 @@ from graph.error import ServerBusyError, TurnRateError
 _MINUTE_SECONDS: Final = 60.0
 
 
-class TurnCaps:
+class TurnLimiter:
     """Counts the turns of this server; refuses with a reason, instead of letting them queue unseen.
 
     Args:

@@ -25,7 +25,7 @@ from graph.view import LiveTurn, ToolStep
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped)
 
 
-class LiveLog:
+class TurnLog:
     """One attempt of one turn: its events in order, for any number of watchers in any thread.
 
     Attributes:

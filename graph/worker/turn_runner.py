@@ -21,13 +21,13 @@ from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppe
 from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 from graph.log import in_turn
 from graph.node.context import TurnContext
-from graph.recovery import Settler, config_of
+from graph.recovery import StateRecovery, config_of
 from graph.state import ChatState
 from graph.store.stores import Stores
 from graph.store.turn import TurnRow
-from graph.worker.fold_worker import Folder
-from graph.worker.limiter import TurnCaps
-from graph.worker.turn_log import LiveLog
+from graph.worker.fold_worker import FoldWorker
+from graph.worker.limiter import TurnLimiter
+from graph.worker.turn_log import TurnLog
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS: Final = 0.5
@@ -62,25 +62,32 @@ class TurnRunner:
     """The workers of this server and the logs of what they do.
 
     Attributes:
-        caps: Gives a turn its place before it's acknowledged; the worker gives it back.
+        limiter: Gives a turn its place before it's acknowledged; the worker gives it back.
     """
 
     def __init__(
-        self, *, graph: ChatGraph, stores: Stores, settler: Settler, folder: Folder, caps: TurnCaps, max_workers: int
+        self,
+        *,
+        graph: ChatGraph,
+        stores: Stores,
+        recovery: StateRecovery,
+        fold_worker: FoldWorker,
+        limiter: TurnLimiter,
+        max_workers: int,
     ) -> None:
         self._graph = graph
         self._stores = stores
-        self._settler = settler
-        self._folder = folder
-        self.caps = caps
-        self._logs: dict[str, tuple[LiveLog, Job]] = {}
+        self._recovery = recovery
+        self._fold_worker = fold_worker
+        self.limiter = limiter
+        self._logs: dict[str, tuple[TurnLog, Job]] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=max_workers, thread_name_prefix="turn")
         self._watcher = threading.Thread(target=self._watch, name="turn-watch", daemon=True)
         self._watcher.start()
 
-    def submit(self, log: LiveLog, job: Job) -> None:
+    def submit(self, log: TurnLog, job: Job) -> None:
         """Hands an acknowledged turn to a worker. From here on the worker owns lease and place.
 
         Raises:
@@ -94,12 +101,12 @@ class TurnRunner:
             self._logs[log.session_id] = (log, job)
             self._pool.submit(self._run, log, job)
 
-    def log(self, session_id: str) -> LiveLog | None:
+    def log(self, session_id: str) -> TurnLog | None:
         """Returns the log of the session's newest turn in this process; it may be over."""
         entry = self._logs.get(session_id)
         return entry[0] if entry else None
 
-    def running(self, session_id: str) -> LiveLog | None:
+    def running(self, session_id: str) -> TurnLog | None:
         """Returns the log of the session's turn if it runs in this process."""
         log = self.log(session_id)
         return log if log is not None and not log.is_over else None
@@ -107,7 +114,7 @@ class TurnRunner:
     def forget(self, session_id: str) -> None:
         """Drops what is kept of a session that is deleted."""
         self._logs.pop(session_id, None)
-        self._settler.forget(session_id)
+        self._recovery.forget(session_id)
 
     def close(self) -> None:
         """Ends running turns as stopped, keeping what they have said, and waits for the workers."""
@@ -118,7 +125,7 @@ class TurnRunner:
         self._pool.shutdown(wait=True)
         self._watcher.join()
 
-    def _run(self, log: LiveLog, job: Job) -> None:
+    def _run(self, log: TurnLog, job: Job) -> None:
         """Runs one attempt in a worker: streams it, ends it in the tables, frees session and place, says the last word.
 
         The folds that are due now are looked for elsewhere: that may take its time, and the answer is out.
@@ -128,14 +135,14 @@ class TurnRunner:
             last = self._outcome(log, job)
             self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
             self._after("release", session_id, lambda: self._stores.leases.release(job.context.lease))
-            self.caps.end()
+            self.limiter.end()
             self._after("prepare", session_id, lambda: self._prepare(job))
             _LOG.info("turn %d session=%s attempt=%d: %s", number, session_id, job.turn.attempt, type(last).__name__)
             log.append(last)
 
     def _prepare(self, job: Job) -> None:
         context = job.context
-        self._folder.prepare_soon(
+        self._fold_worker.prepare_soon(
             context.lease.session_id,
             owner=context.owner,
             strategy=context.strategy,
@@ -150,7 +157,7 @@ class TurnRunner:
         except BaseException:  # noqa: BLE001 - the edge of a worker; each of these is made up for by the next turn
             _LOG.exception("%s after a turn of session=%s failed", what, session_id)
 
-    def _outcome(self, log: LiveLog, job: Job) -> Event:
+    def _outcome(self, log: TurnLog, job: Job) -> Event:
         """Streams the graph and returns the turn's last event; whatever goes wrong closes the turn."""
         try:
             self._stream(log, job)
@@ -168,7 +175,7 @@ class TurnRunner:
             ending = _Ending("failed", InternalError.code)
         return self._close(job, ending, log.partial_text)
 
-    def _stream(self, log: LiveLog, job: Job) -> None:
+    def _stream(self, log: TurnLog, job: Job) -> None:
         config = config_of(log.session_id)
         parts = self._graph.stream(
             self._input(job),
@@ -207,7 +214,7 @@ class TurnRunner:
         """Closes the turn; if even that can't be written, the next turn will settle it."""
         number = job.turn.number
         try:
-            self._settler.close(
+            self._recovery.close(
                 job.context.lease,
                 job.turn,
                 owner=job.context.owner,
@@ -233,7 +240,7 @@ class TurnRunner:
 
         A server that is killed loses what came since.
         """
-        saved: dict[LiveLog, str] = {}
+        saved: dict[TurnLog, str] = {}
         began = time.monotonic()
         while not self._closing.wait(max(0.0, began + _WATCH_SECONDS - time.monotonic())):
             began = time.monotonic()
@@ -242,7 +249,7 @@ class TurnRunner:
             for log, job in running.items():
                 self._after("watch", log.session_id, partial(self._exchange, log, job, saved))
 
-    def _exchange(self, log: LiveLog, job: Job, saved: dict[LiveLog, str]) -> None:
+    def _exchange(self, log: TurnLog, job: Job, saved: dict[TurnLog, str]) -> None:
         number, text = job.turn.number, log.partial_text
         if saved[log] != text:
             with contextlib.suppress(LeaseLostError):  # the turn has just ended

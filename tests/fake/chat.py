@@ -100,8 +100,8 @@ class Chat:
     def wait_for_folds(self) -> None:
         """Waits until no summary is being made, nor queued to be."""
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
-        folder = self.service._folder  # noqa: SLF001  # nobody but a test has to know
-        self.wait_until(lambda: folder.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
+        fold_worker = self.service._fold_worker  # noqa: SLF001  # nobody but a test has to know
+        self.wait_until(lambda: fold_worker.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
 
     def wait_until(self, is_true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS

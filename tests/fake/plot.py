@@ -30,7 +30,7 @@ class Plot:
     """One session of a service that can crash; each public method but `check` is a step of a story."""
 
     def __init__(self, folder: Path, *, words: str = "", **settings: object) -> None:
-        self._folder = folder
+        self._fold_worker = folder
         self._words = words
         self._changes = settings
         self._stack = ExitStack()
@@ -214,7 +214,7 @@ class Plot:
     def _die(self) -> None:
         self._opened += 1
         self._has_crashed = True
-        folder = self._folder / f"data-{self._opened}"
+        folder = self._fold_worker / f"data-{self._opened}"
         folder.mkdir()
         for file in (self.settings.database_path, self.settings.checkpoint_path):
             with closing(sqlite3.connect(file)) as living, closing(sqlite3.connect(folder / file.name)) as dead:

@@ -16,8 +16,8 @@ SEOUL = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
 def test_the_panels_sums_are_those_of_the_file(chat: Chat) -> None:
     chat.ask(1, 11)
     statistics = chat.service.statistics(chat.session_id)
-    in_force = "FROM record WHERE status = 'COMPLETED' AND adopted_at IS NOT NULL AND superseded_by IS NULL"
-    figures = chat.rows(f"SELECT count(*), sum(turn_length), sum(original_chars), sum(summary_chars) {in_force}")
+    active = "FROM record WHERE status = 'COMPLETED' AND adopted_at IS NOT NULL AND superseded_by IS NULL"
+    figures = chat.rows(f"SELECT count(*), sum(turn_length), sum(original_chars), sum(summary_chars) {active}")
     assert figures == [
         (
             statistics.record_count,

@@ -103,7 +103,7 @@ def test_a_fold_that_another_server_makes_is_waited_for_and_not_made_again(
         server.wait_until(requests_begun(1))
         there = Chat(other, chat.session_id)
         other.configure(chat.session_id, strategy="interval")
-        there.wait_until(lambda: other._folder.is_idle(chat.session_id))  # noqa: SLF001  # as Chat.wait_for_folds
+        there.wait_until(lambda: other._fold_worker.is_idle(chat.session_id))  # noqa: SLF001  # as Chat.wait_for_folds
         there.start(question(4))
         there.wait_until(lambda: (live := other.live(chat.session_id)) is not None and live.phase == "folding")
         gate.set()

@@ -27,7 +27,7 @@ def begin_fold(chat: Chat, server: FakeOpenAI) -> None:
 
 def wait_until_idle(service: ChatService, session_id: str) -> None:
     ends_at = time.monotonic() + PATIENCE_SECONDS
-    while not service._folder.is_idle(session_id):  # noqa: SLF001  # as Chat.wait_for_folds
+    while not service._fold_worker.is_idle(session_id):  # noqa: SLF001  # as Chat.wait_for_folds
         assert time.monotonic() < ends_at
         time.sleep(0.01)
 

@@ -67,6 +67,6 @@ def test_nothing_of_a_deleted_session_is_kept_in_memory(chat: Chat, server: Fake
     with pytest.raises(NotFoundError):
         list(chat.service.follow(chat.session_id, timeout_seconds=1))
     service = chat.service
-    assert not service._settler.was_rebuilt(chat.session_id)  # noqa: SLF001  # nobody else can see that it grows
+    assert not service._recovery.was_rebuilt(chat.session_id)  # noqa: SLF001  # nobody else can see that it grows
     assert service._runner.log(chat.session_id) is None  # noqa: SLF001  # same
     assert len(server.bodies("chat")) == 2

@@ -128,10 +128,10 @@ def test_prepared_record_waits_until_it_is_adopted(stores: StoreSet) -> None:
     done = stores.complete(record)
     assert stores.records.prepared(SESSION, record.source_key) == done
     assert not start(stores, stores.make_record("r2"))
-    assert stores.records.in_force(SESSION) == []
+    assert stores.records.active(SESSION) == []
     stores.records.adopt(lease, "r1")
     assert stores.records.prepared(SESSION, record.source_key) is None
-    assert stores.records.in_force(SESSION) == [done]
+    assert stores.records.active(SESSION) == [done]
 
 
 def test_failed_block_may_be_started_again(stores: StoreSet) -> None:
@@ -165,7 +165,7 @@ def test_adopt_needs_the_lease_and_a_completed_record(stores: StoreSet) -> None:
     stores.leases.release(lease)
     with pytest.raises(LeaseLostError):
         stores.records.adopt(lease, "ready")
-    assert stores.records.in_force(SESSION) == []
+    assert stores.records.active(SESSION) == []
 
 
 def test_record_of_another_session_is_not_adopted(stores: StoreSet) -> None:
@@ -179,7 +179,7 @@ def test_adopting_again_changes_nothing(stores: StoreSet) -> None:
     stores.complete(stores.make_record("r1"))
     assert stores.records.adopt(lease, "r1")
     assert stores.records.adopt(lease, "r1")
-    assert ids(stores.records.in_force(SESSION)) == ["r1"]
+    assert ids(stores.records.active(SESSION)) == ["r1"]
 
 
 def test_new_version_takes_the_place_of_the_old_one_which_stays_readable(stores: StoreSet) -> None:
@@ -187,9 +187,9 @@ def test_new_version_takes_the_place_of_the_old_one_which_stays_readable(stores:
     old = stores.complete(stores.make_record("v1"))
     stores.records.adopt(lease, "v1")
     stores.complete(stores.make_record("v2").with_changes(source_key="other rate", version=2, replaces="v1"))
-    assert ids(stores.records.in_force(SESSION)) == ["v1"]
+    assert ids(stores.records.active(SESSION)) == ["v1"]
     stores.records.adopt(lease, "v2")
-    assert ids(stores.records.in_force(SESSION)) == ["v2"]
+    assert ids(stores.records.active(SESSION)) == ["v2"]
     assert stores.records.get(SESSION, "v1") == old
     assert not stores.records.adopt(lease, "v1")
 
@@ -202,7 +202,7 @@ def test_merge_takes_the_place_of_its_sources(stores: StoreSet) -> None:
     merge = stores.make_record("merge", 1, 12).with_changes(kind="merge", level=1, sources=("r0", "r1"))
     stores.complete(merge)
     stores.records.adopt(lease, "merge")
-    assert ids(stores.records.in_force(SESSION)) == ["merge", "r2"]
+    assert ids(stores.records.active(SESSION)) == ["merge", "r2"]
 
 
 def test_what_is_covered_is_not_covered_twice(stores: StoreSet) -> None:
@@ -213,7 +213,7 @@ def test_what_is_covered_is_not_covered_twice(stores: StoreSet) -> None:
     stores.records.adopt(lease, "r1")
     for record_id in ("same", "over"):
         assert not stores.records.adopt(lease, record_id)
-    assert ids(stores.records.in_force(SESSION)) == ["r1"]
+    assert ids(stores.records.active(SESSION)) == ["r1"]
 
 
 def test_in_force_goes_by_place_and_newest_takes_its_end(stores: StoreSet) -> None:
@@ -221,7 +221,7 @@ def test_in_force_goes_by_place_and_newest_takes_its_end(stores: StoreSet) -> No
     for number in (2, 0, 1):
         stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
         stores.records.adopt(lease, f"r{number}")
-    assert ids(stores.records.in_force(SESSION)) == ["r0", "r1", "r2"]
+    assert ids(stores.records.active(SESSION)) == ["r0", "r1", "r2"]
     assert ids(stores.records.newest(SESSION, 2)) == ["r1", "r2"]
     assert ids(stores.records.all(SESSION)) == ["r2", "r0", "r1"]
 
@@ -232,8 +232,8 @@ def test_records_read_before_are_the_same_as_a_new_server_reads(stores: StoreSet
         stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
         stores.records.adopt(lease, f"r{number}")
         fresh = RecordStore(stores.database, clock=stores.clock)
-        assert stores.records.in_force(SESSION) == fresh.in_force(SESSION)
-    assert len(stores.records.in_force(SESSION)) == 4
+        assert stores.records.active(SESSION) == fresh.active(SESSION)
+    assert len(stores.records.active(SESSION)) == 4
 
 
 def test_failures_count_since_the_block_last_worked_whatever_the_clock_says(stores: StoreSet) -> None:

@@ -17,7 +17,7 @@ from graph.record import Record, to_entry
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.limit import Limits
 from graph.strategy.rolling import RollingStrategy
-from tests.fake.standing import plain_turn, record_of, tool_turn
+from tests.fake.snapshot import plain_turn, record_of, tool_turn
 
 SYSTEM = SystemPart("당신은 유용한 AI 어시스턴트입니다.", 1)
 DIVIDERS: Final = [

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from graph import should_summarize
 from graph.core.schedule import Block, due_blocks, round_rate, source_key, target_chars
-from graph.core.snapshot import FoldOrder
+from graph.core.snapshot import FoldSpec
 from graph.error import InputError
 from graph.record import ArchivedMessage
 from graph.strategy.interval import block_order
@@ -54,7 +54,7 @@ def test_rate_outside_its_bounds_is_refused(rate: float) -> None:
     assert refused.value.reason == "bad_rate"
 
 
-def order_of(text: str = "a", message_id: str = "1", rate: float = 0.3) -> FoldOrder:
+def order_of(text: str = "a", message_id: str = "1", rate: float = 0.3) -> FoldSpec:
     entry = ArchivedMessage(1, 1, 1, HumanMessage(text, id=message_id), 100, 30, datetime(2026, 1, 1, tzinfo=UTC))
     return block_order([entry], rate)
 

@@ -8,7 +8,7 @@ from graph.record import to_entry
 from graph.strategy.limit import Limits
 from graph.strategy.registry import build_strategies
 from graph.strategy.window import WindowStrategy
-from tests.fake.standing import plain_turn, record_of, standing_of, tool_turn
+from tests.fake.snapshot import plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)
 
@@ -34,7 +34,7 @@ def test_a_tool_turn_goes_whole() -> None:
 
 
 def test_it_folds_nothing() -> None:
-    assert WindowStrategy(Limits()).orders(standing_of([plain_turn(n, "x" * 9_000) for n in range(1, 50)])) == ()
+    assert WindowStrategy(Limits()).due_folds(snapshot_of([plain_turn(n, "x" * 9_000) for n in range(1, 50)])) == ()
 
 
 def test_context_switched_off_is_the_current_message_alone_for_sessions_that_chose_nothing() -> None:

@@ -6,7 +6,7 @@ from component.text import explain_error, words_of
 from graph.error import BusyError, ServerBusyError, TurnRateError
 from graph.event import TurnFinished, TurnStopped
 from graph.service import open_service
-from graph.worker.limiter import TurnCaps
+from graph.worker.limiter import TurnLimiter
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
@@ -69,13 +69,13 @@ def test_more_turns_than_a_minute_allows_are_refused_with_the_time_to_wait(make_
 
 def test_the_minute_passes() -> None:
     now = [0.0]
-    caps = TurnCaps(concurrent_turns=10, turns_per_minute=2, now_seconds=lambda: now[0])
-    caps.begin()
+    limiter = TurnLimiter(concurrent_turns=10, turns_per_minute=2, now_seconds=lambda: now[0])
+    limiter.begin()
     now[0] = 30.0
-    caps.begin()
+    limiter.begin()
     with pytest.raises(TurnRateError, match="30 s"):
-        caps.begin()
+        limiter.begin()
     now[0] = 60.0
-    caps.begin()
+    limiter.begin()
     with pytest.raises(TurnRateError):
-        caps.begin()
+        limiter.begin()

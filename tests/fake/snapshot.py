@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.core.token import estimate_tokens, measure
 from graph.record import ArchivedMessage, Record, RecordKind
 
@@ -44,14 +44,14 @@ def archived(
     ]
 
 
-def standing_of(
-    turns: Sequence[Sequence[AnyMessage]], in_force: Sequence[Record] = (), *, correction: float = 1.0
-) -> Standing:
+def snapshot_of(
+    turns: Sequence[Sequence[AnyMessage]], active: Sequence[Record] = (), *, correction: float = 1.0
+) -> SessionSnapshot:
     """All of these turns are complete; the first one follows on the records."""
-    first_turn = in_force[-1].turns[-1] + 1 if in_force else 1
-    first_position = in_force[-1].to_position + 1 if in_force else 1
+    first_turn = active[-1].turns[-1] + 1 if active else 1
+    first_position = active[-1].to_position + 1 if active else 1
     raw = archived(turns, first_turn=first_turn, first_position=first_position)
-    return Standing(first_turn - 1 + len(turns), in_force, raw, 0.3, correction)
+    return SessionSnapshot(first_turn - 1 + len(turns), active, raw, 0.3, correction)
 
 
 def record_of(
@@ -85,12 +85,12 @@ def record_of(
     )
 
 
-def adopted(order: FoldOrder, summary: str, record_id: str = "r") -> Record:
+def adopted(spec: FoldSpec, summary: str, record_id: str = "r") -> Record:
     """The record that comes of an order."""
-    return record_of(order.turns, summary, kind=order.kind, version=order.version, record_id=record_id).with_changes(
-        from_position=order.from_position,
-        to_position=order.to_position,
-        covered_message_count=order.covered_message_count,
-        covered_token_count=order.covered_token_count,
-        sources=order.sources,
+    return record_of(spec.turns, summary, kind=spec.kind, version=spec.version, record_id=record_id).with_changes(
+        from_position=spec.from_position,
+        to_position=spec.to_position,
+        covered_message_count=spec.covered_message_count,
+        covered_token_count=spec.covered_token_count,
+        sources=spec.sources,
     )

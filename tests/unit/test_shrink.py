@@ -6,22 +6,22 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.model_input import SystemPart, assemble
-from graph.core.snapshot import FoldOrder, Standing
+from graph.core.snapshot import FoldSpec, SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import Record, to_entry
-from graph.strategy.shrink import cut_results, guard_order, shorten_verbatim, without_oldest
-from tests.fake.standing import archived, plain_turn, record_of, standing_of, tool_turn
+from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest
+from tests.fake.snapshot import archived, plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. " * 20
 
 
-def order_of(standing: Standing, excess_tokens: int) -> FoldOrder | None:
+def order_of(snapshot: SessionSnapshot, excess_tokens: int) -> FoldSpec | None:
     """The guard's next fold where every record and message is sent whole."""
-    sizes = {record.id: record.summary_tokens for record in standing.in_force}
-    sizes |= {str(entry.message.id): entry.tokens for entry in standing.raw}
-    return guard_order(standing, sizes, excess_tokens, merged_tokens=600, least_tokens=100)
+    sizes = {record.id: record.summary_tokens for record in snapshot.active}
+    sizes |= {str(entry.message.id): entry.tokens for entry in snapshot.raw}
+    return guard_fold(snapshot, sizes, excess_tokens, merged_tokens=600, least_tokens=100)
 
 
 def blocks(count: int, words: str = LONG) -> list[Record]:
@@ -34,82 +34,82 @@ def tokens_of(records: Sequence[Record]) -> int:
 
 def test_the_fewest_of_the_oldest_records_are_merged_and_raw_turns_stay() -> None:
     old = blocks(5)
-    order = order_of(standing_of([plain_turn(16, LONG), plain_turn(17, LONG)], old), tokens_of(old[:2]))
-    assert order is not None
-    assert (order.kind, order.level, order.sources) == ("merge", 1, tuple(record.id for record in old[:3]))
-    assert (order.turns, order.from_position, order.to_position) == (tuple(range(1, 10)), 1, 18)
-    assert order.max_tokens == 600
+    spec = order_of(snapshot_of([plain_turn(16, LONG), plain_turn(17, LONG)], old), tokens_of(old[:2]))
+    assert spec is not None
+    assert (spec.kind, spec.level, spec.sources) == ("merge", 1, tuple(record.id for record in old[:3]))
+    assert (spec.turns, spec.from_position, spec.to_position) == (tuple(range(1, 10)), 1, 18)
+    assert spec.max_tokens == 600
 
 
 def test_records_of_one_level_are_merged_before_those_of_several() -> None:
     old = [record.with_changes(level=1) if record.id == "interval-1-3" else record for record in blocks(4)]
-    order = order_of(standing_of([plain_turn(13, LONG)], old), 200)
-    assert order is not None
-    assert (order.level, order.sources) == (1, ("interval-4-6", "interval-7-9"))
+    spec = order_of(snapshot_of([plain_turn(13, LONG)], old), 200)
+    assert spec is not None
+    assert (spec.level, spec.sources) == (1, ("interval-4-6", "interval-7-9"))
 
 
 def test_all_records_become_as_small_as_they_must_before_a_raw_turn_goes() -> None:
     old = blocks(2)
-    order = order_of(standing_of([plain_turn(7, LONG)], old), tokens_of(old) - 250)
-    assert order is not None
-    assert (order.kind, order.sources, order.max_tokens) == ("merge", ("interval-1-3", "interval-4-6"), 250)
+    spec = order_of(snapshot_of([plain_turn(7, LONG)], old), tokens_of(old) - 250)
+    assert spec is not None
+    assert (spec.kind, spec.sources, spec.max_tokens) == ("merge", ("interval-1-3", "interval-4-6"), 250)
 
 
 def test_one_record_that_is_too_large_is_condensed() -> None:
     (alone,) = blocks(1, LONG * 3)
-    order = order_of(Standing(3, (alone,), (), 0.3), 400)
-    assert order is not None
-    assert (order.kind, order.turns, order.to_position) == ("merge", (1, 2, 3), 6)
-    assert order.max_tokens == alone.summary_tokens // 2
+    spec = order_of(SessionSnapshot(3, (alone,), (), 0.3), 400)
+    assert spec is not None
+    assert (spec.kind, spec.turns, spec.to_position) == ("merge", (1, 2, 3), 6)
+    assert spec.max_tokens == alone.summary_tokens // 2
 
 
 def test_the_fewest_of_the_oldest_raw_turns_are_folded_and_the_newest_stay() -> None:
-    standing = standing_of([plain_turn(number, LONG) for number in range(1, 6)])
-    turn_tokens = sum(entry.tokens for entry in standing.raw[:2])
-    order = order_of(standing, turn_tokens)
-    assert order is not None
-    assert (order.kind, order.turns, order.to_position) == ("compaction", (1, 2), 4)
-    assert (order.max_tokens, order.sources) == (turn_tokens, ())
-    assert (order.context_messages, order.context_messages_after) == (10, 7)
+    snapshot = snapshot_of([plain_turn(number, LONG) for number in range(1, 6)])
+    turn_tokens = sum(entry.tokens for entry in snapshot.raw[:2])
+    spec = order_of(snapshot, turn_tokens)
+    assert spec is not None
+    assert (spec.kind, spec.turns, spec.to_position) == ("compaction", (1, 2), 4)
+    assert (spec.max_tokens, spec.sources) == (turn_tokens, ())
+    assert (spec.context_messages, spec.context_messages_after) == (10, 7)
 
 
 def test_records_go_with_the_raw_turns_if_more_turns_would_have_to_go_without_them() -> None:
     old = blocks(1)
-    standing = standing_of([plain_turn(number, LONG) for number in (4, 5)], old)
-    turn_tokens = sum(entry.tokens for entry in standing.raw[:2])
-    order = order_of(standing, turn_tokens + 100)
-    assert order is not None
-    assert (order.kind, order.turns, order.sources) == ("compaction", (1, 2, 3, 4), ("interval-1-3",))
-    assert order.max_tokens == tokens_of(old) - 100
-    assert text_of(order.messages[0]) == LONG
-    assert order.covered_message_count == 8
+    snapshot = snapshot_of([plain_turn(number, LONG) for number in (4, 5)], old)
+    turn_tokens = sum(entry.tokens for entry in snapshot.raw[:2])
+    spec = order_of(snapshot, turn_tokens + 100)
+    assert spec is not None
+    assert (spec.kind, spec.turns, spec.sources) == ("compaction", (1, 2, 3, 4), ("interval-1-3",))
+    assert spec.max_tokens == tokens_of(old) - 100
+    assert text_of(spec.messages[0]) == LONG
+    assert spec.covered_message_count == 8
 
 
 def test_if_nothing_is_enough_everything_before_the_open_turn_becomes_one_record() -> None:
     old = blocks(2)
-    standing = standing_of([plain_turn(7, LONG)], old)
-    order = order_of(standing, 100_000)
-    assert order is not None
-    assert (order.turns, order.from_position, order.to_position) == (tuple(range(1, 8)), 1, 14)
-    assert (order.sources, order.max_tokens) == (tuple(record.id for record in old), 100)
-    assert text_of(order.messages[0]).startswith("[1-3턴] ")
+    snapshot = snapshot_of([plain_turn(7, LONG)], old)
+    spec = order_of(snapshot, 100_000)
+    assert spec is not None
+    assert (spec.turns, spec.from_position, spec.to_position) == (tuple(range(1, 8)), 1, 14)
+    assert (spec.sources, spec.max_tokens) == (tuple(record.id for record in old), 100)
+    assert text_of(spec.messages[0]).startswith("[1-3턴] ")
 
 
 def test_with_nothing_before_the_open_turn_there_is_nothing_to_fold() -> None:
-    assert order_of(Standing(0, (), archived([[HumanMessage("now", id="u1")]]), 0.3), 1_000) is None
+    assert order_of(SessionSnapshot(0, (), archived([[HumanMessage("now", id="u1")]]), 0.3), 1_000) is None
 
 
 def test_nothing_is_folded_over_a_gap_in_what_the_records_cover() -> None:
     first, second, third = blocks(3)
     gap = archived([plain_turn(number, LONG) for number in (4, 5, 6)], first_turn=4, first_position=7)
     behind = archived([plain_turn(10, LONG)], first_turn=10, first_position=19)
-    standing = Standing(10, (first, third), [*gap, *behind], 0.3)
+    snapshot = SessionSnapshot(10, (first, third), [*gap, *behind], 0.3)
     for excess_tokens in (200, 2_000, 100_000):
-        order = order_of(standing, excess_tokens)
-        assert order is not None
-        assert (order.kind, order.from_position, order.sources) == ("compaction", 7, ())
-        assert order.to_position <= second.to_position
-    assert order_of(Standing(9, (first, second, third), (), 0.3), 200) is not None
+        spec = order_of(snapshot, excess_tokens)
+        assert spec is not None
+        assert (spec.kind, spec.from_position, spec.sources) == ("compaction", 7, ())
+        assert spec.to_position <= second.to_position
+    assert order_of(SessionSnapshot(9, (first, second, third), (), 0.3), 200) is not None
 
 
 def test_word_for_word_records_go_short_for_one_call_and_the_items_say_so() -> None:
