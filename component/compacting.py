@@ -11,7 +11,7 @@ from component.text import describe_compaction
 from component.visit import Visit
 from component.word import Words
 from graph.error import TurnfoldError
-from graph.view import RecordView
+from graph.record import Record
 
 _PENDING = "pending_compaction"
 _POLL_SECONDS = 0.3
@@ -43,7 +43,7 @@ def draw(now: Visit) -> None:
 
 def _tell(words: Words) -> bool:
     """Tells what came of the compaction if it's done; returns whether it is."""
-    made: Future[RecordView] | None = st.session_state.get(_PENDING)
+    made: Future[Record] | None = st.session_state.get(_PENDING)
     if made is not None and not made.done():
         return False
     if made is not None:

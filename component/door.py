@@ -8,13 +8,13 @@ from typing import Literal, Protocol
 import streamlit as st
 
 from graph.error import ClosingError
+from graph.record import Record
 from graph.settings import Settings, load_settings
 from graph.view import (
     ChartPoint,
     Gauge,
     LiveTurn,
     ModelOption,
-    RecordView,
     SessionItem,
     SessionView,
     Statistics,
@@ -48,7 +48,7 @@ class Service(Protocol):
     def command_of(self, text: str) -> Literal["compact", "reset"] | None:
         """Returns the command that was typed instead of a message."""
 
-    def compact(self, session_id: str) -> RecordView:
+    def compact(self, session_id: str) -> Record:
         """Compacts the context now and returns the record."""
 
     def restore(self, session_id: str, record_id: str) -> None:
@@ -57,7 +57,7 @@ class Service(Protocol):
     def reset(self, session_id: str) -> None:
         """Begins the context anew; the transcript stays."""
 
-    def compactions(self, session_id: str) -> tuple[RecordView, ...]:
+    def compactions(self, session_id: str) -> tuple[Record, ...]:
         """Returns the compactions that can be restored, newest first."""
 
     def default_strategy(self) -> str:
@@ -94,7 +94,7 @@ class Service(Protocol):
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
         """Returns the newest turns."""
 
-    def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
+    def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         """Returns the newest records in force, oldest first."""
 
     def statistics(self, session_id: str) -> Statistics:

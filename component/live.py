@@ -65,7 +65,7 @@ def _draw_text(text: str) -> None:
 
 def _has_new_record(now: Visit, identifier: str, newest_record_id: str) -> bool:
     newest = now.service.records(identifier, last=1)
-    return bool(newest) and newest[-1].record_id != newest_record_id
+    return bool(newest) and newest[-1].id != newest_record_id
 
 
 def _phase(words: Words, turn: LiveTurn) -> str:

@@ -7,7 +7,7 @@ from component.text_en import ENGLISH
 from component.text_ko import KOREAN
 from component.word import Language, Words
 from graph.error import InputError, TurnfoldError
-from graph.view import RecordView
+from graph.record import Record
 
 
 def words_of(language: Language) -> Words:
@@ -34,7 +34,7 @@ def explain_error(words: Words, error: TurnfoldError) -> str:
     return explain(words, error.code, error.detail)
 
 
-def describe_compaction(words: Words, record: RecordView) -> str:
+def describe_compaction(words: Words, record: Record) -> str:
     """Returns how many messages and tokens a compaction made of how many; the tokens are estimates."""
     before, after = record.context_tokens, record.context_tokens_after
     return words.compacted.format(

@@ -12,7 +12,8 @@ from component.step import draw_steps
 from component.text import describe_compaction, explain
 from component.visit import Visit
 from component.word import Words
-from graph.view import RecordView, SessionView, TurnView
+from graph.record import Record
+from graph.view import SessionView, TurnView
 
 FAILURES_TO_TELL = 3
 _SHOWN_CHARS = 6_000
@@ -34,7 +35,7 @@ def draw(now: Visit) -> None:
             with st.container(horizontal=True, horizontal_alignment="center"):
                 st.button(label, key="earlier", type="tertiary", icon=":material/history:", on_click=visit.show_earlier)
         for turn in transcript.turns:
-            _draw_turn(now, identifier, turn, records[-1].record_id if records else "")
+            _draw_turn(now, identifier, turn, records[-1].id if records else "")
             if turn.number in folds:
                 _draw_fold(now.words, folds[turn.number])
         _draw_notices(now.words, now.session)
@@ -148,7 +149,7 @@ def _draw_copy(words: Words, turn: TurnView) -> None:
 
 
 @st.fragment
-def _draw_fold(words: Words, record: RecordView) -> None:
+def _draw_fold(words: Words, record: Record) -> None:
     if record.kind == "compaction":
         label = words.fold_divider_compaction.format(change=describe_compaction(words, record))
     else:
@@ -159,7 +160,7 @@ def _draw_fold(words: Words, record: RecordView) -> None:
     # The lines at both sides are drawn by the style sheet: three elements less to send for each fold.
     popover = st.popover(
         label,
-        key=f"fold_{record.record_id}",
+        key=f"fold_{record.id}",
         type="tertiary",
         icon=":material/unfold_less:",
         on_change="rerun",

@@ -11,10 +11,8 @@ from graph.core.snapshot import SessionSnapshot
 from graph.error import BusyError, InputError, NotFoundError
 from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
 from graph.record import Record
-from graph.rendering import record_view
 from graph.store.database import Lease
 from graph.strategy.compaction import CompactionStrategy, compaction_order
-from graph.view import RecordView
 
 COMPACTION: Final = CompactionStrategy.name
 Command = Literal["compact", "reset"]
@@ -28,7 +26,7 @@ class ContextKeeper(SessionKeeper):
         """Returns the command that a user typed instead of a message, None if it's a message."""
         return _COMMANDS.get(text.strip().lower())
 
-    def compact(self, session_id: str) -> RecordView:
+    def compact(self, session_id: str) -> Record:
         """Replaces all but the newest messages by one structured summary now, and waits for it.
 
         Returns:
@@ -54,7 +52,7 @@ class ContextKeeper(SessionKeeper):
                 del self._compacting[session_id]
             if record is None or not self._stores.records.adopt(lease, record.id):
                 raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
-        return next(view for view in self.records(session_id) if view.record_id == record.id)
+        return next(view for view in self.records(session_id) if view.id == record.id)
 
     def restore(self, session_id: str, record_id: str) -> None:
         """Undoes a compaction and those made after it: what they replaced is sent again, from the next turn on.
@@ -89,7 +87,7 @@ class ContextKeeper(SessionKeeper):
         raw = self._stores.archive.live(session_id, from_position=begin + 1)
         return sum(record.summary_tokens for record in active) + sum(entry.tokens for entry in raw)
 
-    def compactions(self, session_id: str) -> tuple[RecordView, ...]:
+    def compactions(self, session_id: str) -> tuple[Record, ...]:
         """Returns the compactions that what is sent now stands on, newest first; each can be restored.
 
         Raises:
@@ -97,7 +95,7 @@ class ContextKeeper(SessionKeeper):
         """
         self._own(session_id)
         lines = [self._line(record) for record in reversed(self._stores.records.active(session_id))]
-        return tuple(record_view(record) for line in lines for record in line)
+        return tuple(record for line in lines for record in line)
 
     def _line(self, record: Record) -> list[Record]:
         """Returns a compaction and the ones before it that it took the place of, newest first; [] for other records."""

@@ -11,8 +11,9 @@ from graph.core.language import session_language
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.model.factory import ChatModels
+from graph.record import Record
 from graph.recovery import StateRecovery
-from graph.rendering import as_closed, record_view, turn_view
+from graph.rendering import as_closed, turn_view
 from graph.settings import Settings
 from graph.store.adoption import find_adoption_turns
 from graph.store.session import SessionRow
@@ -27,7 +28,6 @@ from graph.view import (
     Gauge,
     LiveTurn,
     ModelOption,
-    RecordView,
     SessionItem,
     SessionView,
     Statistics,
@@ -188,7 +188,7 @@ class SessionReader:
         row = self._stores.turns.get(row.session_id, row.number)
         return row, row.status == "running"
 
-    def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
+    def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         """Returns the records in force, oldest first; with `last` only that many of the newest.
 
         Raises:
@@ -196,9 +196,7 @@ class SessionReader:
         """
         self._own(session_id)
         store = self._stores.records
-        return tuple(
-            record_view(r) for r in (store.active(session_id) if last is None else store.newest(session_id, last))
-        )
+        return tuple(store.active(session_id) if last is None else store.newest(session_id, last))
 
     def statistics(self, session_id: str) -> Statistics:
         """Returns the sums of the panel.

@@ -100,6 +100,16 @@ class Record:
     context_messages_after: int = 0
     context_tokens: int = 0
 
+    @property
+    def source_count(self) -> int:
+        """How many records it took the place of."""
+        return len(self.sources)
+
+    @property
+    def context_tokens_after(self) -> int:
+        """Of a compaction: our estimate for the context after it; 0 otherwise."""
+        return self.context_tokens - self.source_tokens + self.summary_tokens if self.context_tokens else 0
+
     def with_changes(self, **changes: object) -> Record:
         """Returns a copy with these fields changed; the record itself never changes."""
         return replace(self, **changes)  # type: ignore[arg-type]  # the fields' types are checked by the stores' tests

@@ -12,7 +12,6 @@ from langchain_core.runnables import RunnableConfig
 from graph.builder import ChatGraph
 from graph.core.close_turn import ClosedStatus, closing_messages, ending_of
 from graph.core.language import session_language
-from graph.core.token import measure
 from graph.core.turn import is_complete
 from graph.error import NotADatabaseError, StoreError
 from graph.record import to_entry
@@ -104,9 +103,7 @@ class StateRecovery:
                 language=session_language(self._stores.archive.opening(lease.session_id)),
                 message_id=f"closed-{uuid.uuid4().hex}",
             )
-            self._stores.archive.append(
-                lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing, measure=measure
-            )
+            self._stores.archive.append(lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing)
             self._stores.turns.finish(
                 lease, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
             )

@@ -11,9 +11,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from graph.core.close_turn import MARK, closed_mark, closing_messages, ending_of
 from graph.core.turn import is_complete, is_cut, text_of
-from graph.record import Record
 from graph.store.turn import TurnRow
-from graph.view import RecordView, StepStatus, ToolStep, TurnView
+from graph.view import StepStatus, ToolStep, TurnView
 
 
 def turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
@@ -58,37 +57,6 @@ def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
             seconds = result.additional_kwargs.get(MARK, {}).get("seconds")
             status: StepStatus = "error" if result.status == "error" else "done"
             yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds)
-
-
-def record_view(record: Record) -> RecordView:
-    """Renders a record as its card shows it."""
-    return RecordView(
-        record_id=record.id,
-        kind=record.kind,
-        turns=record.turns,
-        compression_rate=record.compression_rate,
-        original_chars=record.original_chars,
-        summary_chars=record.summary_chars,
-        target_chars=record.target_chars,
-        summary=record.summary,
-        outcome=record.outcome or "",
-        source_tokens=record.source_tokens,
-        summary_tokens=record.summary_tokens,
-        input_tokens=record.input_tokens,
-        output_tokens=record.output_tokens,
-        is_usage=record.is_usage,
-        model=record.model,
-        seconds=record.seconds,
-        created_at=record.created_at,
-        version=record.version,
-        source_count=len(record.sources),
-        covered_message_count=record.covered_message_count,
-        context_messages=record.context_messages,
-        context_messages_after=record.context_messages_after,
-        context_tokens=record.context_tokens,
-        context_tokens_after=record.context_tokens
-        and record.context_tokens - record.source_tokens + record.summary_tokens,
-    )
 
 
 def as_closed(row: TurnRow, said: list[AnyMessage], language: Literal["ko", "en"]) -> tuple[TurnRow, list[AnyMessage]]:

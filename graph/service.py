@@ -19,7 +19,7 @@ from graph.context import ContextKeeper
 from graph.core.casual import is_casual
 from graph.core.message import check_text, title_of
 from graph.core.plain import plain_text
-from graph.core.token import estimate_tokens, measure
+from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
@@ -104,13 +104,10 @@ class ChatService(ContextKeeper):
         changes = self._changes_of(session, options)
         session = replace(session, **changes)
         self._recovery.reconcile(lease, session)
-        chars, tokens = measure(message)
         turn, is_new = self._stores.turns.begin(
             lease,
             owner=self._owner,
             message=message,
-            chars=chars,
-            tokens=tokens,
             model=session.model,
             is_casual=is_casual(text_of(message), self._last_answer(lease.session_id)),
             settings=changes,

@@ -118,43 +118,6 @@ class LiveTurn:
 
 
 @dataclass(frozen=True)
-class RecordView:
-    """One record in force, as a card shows it; characters and tokens are of text content.
-
-    Attributes:
-        is_usage: Whether the provider reported `input_tokens` and `output_tokens`.
-        source_count: How many records it took the place of.
-        covered_message_count: How many messages it stands for.
-        context_messages: Of a compaction: messages in the context before it; 0 otherwise. So too the three below.
-    """
-
-    record_id: str
-    kind: str
-    turns: tuple[int, ...]
-    compression_rate: float
-    original_chars: int
-    summary_chars: int
-    target_chars: int
-    summary: str
-    outcome: str
-    source_tokens: int
-    summary_tokens: int
-    input_tokens: int
-    output_tokens: int
-    is_usage: bool
-    model: str
-    seconds: float
-    created_at: datetime
-    version: int
-    source_count: int = 0
-    covered_message_count: int = 0
-    context_messages: int = 0
-    context_messages_after: int = 0
-    context_tokens: int = 0
-    context_tokens_after: int = 0
-
-
-@dataclass(frozen=True)
 class Statistics:
     """The sums under the panel, over the records in force; fold costs are over every record made since a reset.
 

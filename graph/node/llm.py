@@ -18,7 +18,7 @@ from langgraph.runtime import Runtime
 
 from graph.core.close_turn import MARK
 from graph.core.model_input import ModelInput
-from graph.core.token import estimate_tokens, measure, sum_tokens
+from graph.core.token import estimate_tokens, sum_tokens
 from graph.core.turn import extract_current_turn
 from graph.error import ContextLengthError, StoreError, TurnfoldError
 from graph.event import AnswerRestarted, TokenDelta
@@ -71,7 +71,7 @@ def make_llm_node(deps: NodeDeps) -> Node:
         answer, update = _answer(deps, runtime, ask, build, state)
         message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
         deps.stores.archive.append(
-            turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message], measure=measure
+            turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message]
         )
         return {**update, "messages": [*update.get("messages", []), message]}
 

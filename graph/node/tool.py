@@ -17,7 +17,6 @@ from langgraph.runtime import Runtime
 
 from graph.core.close_turn import MARK
 from graph.core.plain import plain_text
-from graph.core.token import measure
 from graph.error import TurnStoppedSignal
 from graph.event import ToolFinished, ToolStarted
 from graph.node.context import Node, NodeDeps, TurnContext
@@ -40,9 +39,7 @@ def make_tool_node(deps: NodeDeps) -> Node:
             return {}
         tools = {tool.name: tool for tool in deps.tools(tool_context(deps, turn))}
         results = _run_all(answer, tools, runtime, deps)
-        deps.stores.archive.append(
-            turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=results, measure=measure
-        )
+        deps.stores.archive.append(turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=results)
         return {"messages": results, "tool_rounds": state["tool_rounds"] + 1}
 
     return tool_node

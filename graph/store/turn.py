@@ -64,8 +64,6 @@ class TurnStore:
         *,
         owner: str,
         message: HumanMessage,
-        chars: int,
-        tokens: int,
         model: str,
         is_casual: bool,
         settings: Mapping[str, object] = MappingProxyType({}),
@@ -76,8 +74,6 @@ class TurnStore:
             lease: The session's lease.
             owner: The session's owner.
             message: With an id made by the sender, so that sending it twice is the same as once.
-            chars: Characters of its text.
-            tokens: Our estimate for it.
             model: The model that will answer.
             is_casual: Whether it goes the casual path.
             settings: Columns of the session that change with it.
@@ -112,7 +108,7 @@ class TurnStore:
             }
             connection.execute(insert(turn_table).values(values))
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
-            insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
+            insert_message(connection, message, place)
             _touch(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
             return _read(connection, lease.session_id, number), True
 

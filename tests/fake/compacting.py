@@ -10,7 +10,7 @@ from bpe_openai import get_encoding
 from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.event import Folded, TurnFinished
-from graph.view import RecordView
+from graph.record import Record
 from tests.fake.body import content_of
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, Reply, text
@@ -75,7 +75,7 @@ def ask_until_compacted(chat: Chat) -> int:
     raise AssertionError
 
 
-def compaction(chat: Chat) -> RecordView:
+def compaction(chat: Chat) -> Record:
     (record,) = chat.service.records(chat.session_id)
     assert record.kind == "compaction"
     return record

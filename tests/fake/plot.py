@@ -134,7 +134,7 @@ class Plot:
         """The user undoes one of the compactions that the context stands on, however many turns ago it was made."""
         listed = self.chat.service.compactions(SESSION) if self.turn_count else ()
         if listed:
-            self.chat.service.restore(SESSION, listed[index % len(listed)].record_id)
+            self.chat.service.restore(SESSION, listed[index % len(listed)].id)
 
     def refuse(self) -> None:
         """A second tab sends while an answer is written, with other settings; then the user stops the answer."""

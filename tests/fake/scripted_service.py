@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Literal
 
 from graph.error import InputError, NotFoundError, TurnfoldError
+from graph.record import Record
 from graph.settings import Settings
 from graph.view import (
     ChartPoint,
     Gauge,
     LiveTurn,
     ModelOption,
-    RecordView,
     SessionItem,
     SessionView,
     Statistics,
@@ -149,7 +149,7 @@ class ScriptedService:
         shown = tuple(turns[-last:])
         return Transcript(shown, len(turns) - len(shown))
 
-    def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
+    def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         records = self._look("records", session_id).records
         return tuple(records if last is None else records[-last:])
 
@@ -199,7 +199,7 @@ class ScriptedService:
         commands: dict[str, Literal["compact", "reset"]] = {"/compact": "compact", "/reset": "reset"}
         return commands.get(text.strip())
 
-    def compact(self, session_id: str) -> RecordView:
+    def compact(self, session_id: str) -> Record:
         self._act(f"compact {session_id}")
         return self.records(session_id)[-1]
 
@@ -209,7 +209,7 @@ class ScriptedService:
     def reset(self, session_id: str) -> None:
         self._act(f"reset {session_id}")
 
-    def compactions(self, session_id: str) -> tuple[RecordView, ...]:
+    def compactions(self, session_id: str) -> tuple[Record, ...]:
         return tuple(self._get(session_id).compactions)
 
     def strategies(self) -> tuple[str, ...]:

@@ -53,11 +53,6 @@ def lay_empty_database(folder: Path) -> None:
         path.write_bytes(_empty_database())
 
 
-def measure(message: AnyMessage) -> tuple[int, int]:
-    text = str(message.content)
-    return len(text), len(text) // 2
-
-
 @dataclass(frozen=True)
 class StoreSet:
     path: Path
@@ -76,15 +71,10 @@ class StoreSet:
 
     def begin(self, lease: Lease, message_id: str, text: str = "a question") -> TurnRow:
         message = HumanMessage(text, id=message_id)
-        chars, tokens = measure(message)
-        return self.turns.begin(
-            lease, owner=OWNER, message=message, chars=chars, tokens=tokens, model="m", is_casual=False
-        )[0]
+        return self.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False)[0]
 
     def say(self, lease: Lease, turn: TurnRow, *messages: AnyMessage) -> list[ArchivedMessage]:
-        return self.archive.append(
-            lease, owner=OWNER, turn=turn.number, attempt=turn.attempt, messages=messages, measure=measure
-        )
+        return self.archive.append(lease, owner=OWNER, turn=turn.number, attempt=turn.attempt, messages=messages)
 
     def run_turn(self, lease: Lease, name: str) -> TurnRow:
         turn = self.begin(lease, f"{name}-question")

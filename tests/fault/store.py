@@ -40,10 +40,9 @@ class MarkedArchive(Archive):
         turn: int,
         attempt: int,
         messages: Sequence[AnyMessage],
-        measure: Callable[[AnyMessage], tuple[int, int]],
     ) -> list[ArchivedMessage]:
         with self._marker.phase("archive"):
-            return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
+            return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages)
 
 
 class MarkedCheckpointer(Checkpointer):

@@ -68,12 +68,11 @@ class EndingArchive(Archive):
         turn: int,
         attempt: int,
         messages: Sequence[AnyMessage],
-        measure: Callable[[AnyMessage], tuple[int, int]],
     ) -> list[ArchivedMessage]:
         ending = self.endings.popleft() if self.endings else None
         if ending is not None:
             raise ending
-        return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
+        return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages)
 
 
 def ending_stores(*endings: BaseException | None) -> Callable[[Settings, Callable[[], datetime]], Any]:

@@ -56,7 +56,7 @@ def test_a_fold_turn_adds_one_record_and_leaves_earlier_ones_as_they_were(chat: 
     after = chat.service.records(chat.session_id)
     assert after[:-1] == before
     assert after[-1].turns == (fold_turn - 3, fold_turn - 2, fold_turn - 1)
-    assert [event.record_id for event in events if isinstance(event, Folded)] == [after[-1].record_id]
+    assert [event.record_id for event in events if isinstance(event, Folded)] == [after[-1].id]
 
 
 def test_a_record_has_the_seeds_figures(chat: Chat, server: FakeOpenAI) -> None:

@@ -69,16 +69,16 @@ def test_each_compaction_of_the_list_can_be_restored(start: Start, server: FakeO
     chat.ask(7, 9)
     second = chat.service.compact(chat.session_id)
     listed = chat.service.compactions(chat.session_id)
-    assert [record.record_id for record in listed] == [second.record_id, first.record_id]
+    assert [record.id for record in listed] == [second.id, first.id]
 
-    chat.service.restore(chat.session_id, second.record_id)
-    assert [record.record_id for record in chat.service.compactions(chat.session_id)] == [first.record_id]
+    chat.service.restore(chat.session_id, second.id)
+    assert [record.id for record in chat.service.compactions(chat.session_id)] == [first.id]
     chat.ask(10, 10)
     sent = [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
     assert first.summary in sent[1]
     assert question(8) in sent
 
-    chat.service.restore(chat.session_id, first.record_id)
+    chat.service.restore(chat.session_id, first.id)
     assert chat.service.compactions(chat.session_id) == ()
     chat.ask(11, 11)
     sent = [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
@@ -91,7 +91,7 @@ def test_restoring_an_older_compaction_undoes_the_later_ones_too(start: Start, s
     first = chat.service.compact(chat.session_id)
     chat.ask(7, 9)
     chat.service.compact(chat.session_id)
-    chat.service.restore(chat.session_id, first.record_id)
+    chat.service.restore(chat.session_id, first.id)
     assert chat.service.compactions(chat.session_id) == ()
     chat.ask(10, 10)
     assert len(server.bodies("chat")[-1]["messages"]) == 1 + 2 * 9 + 1
@@ -101,9 +101,9 @@ def test_only_what_stands_can_be_restored(start: Start) -> None:
     chat = start(max_context_tokens=100_000)
     chat.ask(1, 6)
     record = chat.service.compact(chat.session_id)
-    chat.service.restore(chat.session_id, record.record_id)
+    chat.service.restore(chat.session_id, record.id)
     with pytest.raises(NotFoundError):
-        chat.service.restore(chat.session_id, record.record_id)
+        chat.service.restore(chat.session_id, record.id)
 
 
 def test_reset_begins_anew_and_keeps_the_transcript(start: Start, server: FakeOpenAI) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from graph.event import Folded, FoldWaiting
+from graph.record import Record
 from graph.service import ChatService, open_service
-from graph.view import RecordView
 from tests.fake.body import content_of, shape, system_prompt
 from tests.fake.chat import Chat, names, question
 from tests.fake.openai_reply import failure, hang, slowed, text
@@ -24,7 +24,7 @@ def hasty(make_settings: MakeSettings) -> Iterator[ChatService]:
         yield opened
 
 
-def only_record(chat: Chat) -> RecordView:
+def only_record(chat: Chat) -> Record:
     (record,) = chat.service.records(chat.session_id)
     return record
 

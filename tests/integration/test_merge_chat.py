@@ -40,13 +40,13 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
     assert {record.kind for record in rest} >= {"interval"}
     sources = merging.rows(
         "SELECT turns, summary, original_chars FROM record WHERE superseded_by = ? ORDER BY from_position",
-        first.record_id,
+        first.id,
     )
     assert [turns for turns, *_ in sources] == [f"[{k}, {k + 1}, {k + 2}]" for k in (1, 4, 7, 10)]
     assert first.original_chars == sum(chars for *_, chars in sources)
     assert all(summary in merge_prompts(server)[0] for _, summary, _ in sources)
     assert summaries(server.bodies("chat")[-1])[0] == (1, 12)
-    until = merging.rows("SELECT covered_until_message_id, to_position FROM record WHERE id = ?", first.record_id)
+    until = merging.rows("SELECT covered_until_message_id, to_position FROM record WHERE id = ?", first.id)
     assert merging.rows("SELECT message_id FROM message WHERE position = ?", until[0][1]) == [(until[0][0],)]
 
 

@@ -67,7 +67,7 @@ def compaction(chat: Chat, _: FakeOpenAI) -> None:
     chat.ask(1, 6)
     chat.service.compact(chat.session_id)
     chat.ask(7, 7)
-    chat.service.restore(chat.session_id, chat.service.compactions(chat.session_id)[0].record_id)
+    chat.service.restore(chat.session_id, chat.service.compactions(chat.session_id)[0].id)
     chat.ask(8, 8)
     chat.service.reset(chat.session_id)
     chat.ask(9, 9)

@@ -29,7 +29,7 @@ def test_restoring_under_younger_records_leaves_no_turn_out(start: Start, server
     chat.service.configure(chat.session_id, strategy="interval")
     chat.ask(5, 9)
     assert len(chat.service.records(chat.session_id)) > 1
-    chat.service.restore(chat.session_id, record.record_id)
+    chat.service.restore(chat.session_id, record.id)
     chat.ask(10, 10)
     body = server.bodies("chat")[-1]
     assert turns_told(chat, body) == list(range(1, 10))
@@ -46,7 +46,7 @@ def test_a_restored_compaction_is_not_made_again_by_the_next_turn(start: Start, 
     chat = start()
     number = ask_until_compacted(chat)
     (record,) = chat.service.compactions(chat.session_id)
-    chat.service.restore(chat.session_id, record.record_id)
+    chat.service.restore(chat.session_id, record.id)
     paid = len(server.bodies("summary"))
     events = chat.say("네, 그대로 두세요. 다음 항목으로 갑시다.")
     assert not [event for event in events if isinstance(event, Folded | FoldWaiting)]
@@ -61,7 +61,7 @@ def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(start: Start
     chat = start()
     ask_until_compacted(chat)
     (record,) = chat.service.compactions(chat.session_id)
-    chat.service.restore(chat.session_id, record.record_id)
+    chat.service.restore(chat.session_id, record.id)
     again = ask_until_compacted(chat)
     (made,) = chat.service.compactions(chat.session_id)
     assert made.context_tokens > record.context_tokens * 1.1
@@ -72,7 +72,7 @@ def test_a_compaction_by_hand_follows_a_restore_at_once(start: Start) -> None:
     chat = start()
     ask_until_compacted(chat)
     (record,) = chat.service.compactions(chat.session_id)
-    chat.service.restore(chat.session_id, record.record_id)
+    chat.service.restore(chat.session_id, record.id)
     assert chat.service.compact(chat.session_id).kind == "compaction"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from graph.core.token import sum_tokens
 from graph.error import InternalError, NotFoundError
 from graph.store.turn import TurnStore
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
@@ -21,9 +22,7 @@ def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.clock.move(5)
     message = HumanMessage("안녕하세요", id="q1")
-    turn, is_new = stores.turns.begin(
-        lease, owner=OWNER, message=message, chars=5, tokens=4, model="big", is_casual=True
-    )
+    turn, is_new = stores.turns.begin(lease, owner=OWNER, message=message, model="big", is_casual=True)
     assert is_new
     assert (turn.number, turn.attempt, turn.status, turn.model, turn.is_casual) == (1, 1, "running", "big", True)
     assert (turn.user_message_id, turn.history_tokens, turn.finished_at) == ("q1", 0, None)
@@ -40,9 +39,7 @@ def test_sending_twice_is_the_same_as_once(stores: StoreSet) -> None:
     first = stores.run_turn(lease, "one")
     stores.run_turn(lease, "two")
     message = HumanMessage("changed meanwhile", id="one-question")
-    again, is_new = stores.turns.begin(
-        lease, owner=OWNER, message=message, chars=1, tokens=1, model="other", is_casual=True
-    )
+    again, is_new = stores.turns.begin(lease, owner=OWNER, message=message, model="other", is_casual=True)
     assert (again, is_new) == (first, False)
     assert stores.sessions.get(SESSION, OWNER).turn_count == 2
     assert stores.archive.get(SESSION, "one-question").message.content == "a question"
@@ -56,11 +53,9 @@ def test_same_id_in_another_session_is_another_message(stores: StoreSet) -> None
 def test_begin_refuses_another_owner_and_a_message_without_id(stores: StoreSet) -> None:
     lease = stores.make_session()
     with pytest.raises(NotFoundError):
-        stores.turns.begin(
-            lease, owner="mallory", message=HumanMessage("q", id="q"), chars=1, tokens=1, model="m", is_casual=False
-        )
+        stores.turns.begin(lease, owner="mallory", message=HumanMessage("q", id="q"), model="m", is_casual=False)
     with pytest.raises(InternalError):
-        stores.turns.begin(lease, owner=OWNER, message=HumanMessage("q"), chars=1, tokens=1, model="m", is_casual=False)
+        stores.turns.begin(lease, owner=OWNER, message=HumanMessage("q"), model="m", is_casual=False)
     assert stores.archive.live(SESSION) == []
 
 
@@ -72,9 +67,10 @@ def test_history_counts_what_is_live_of_every_turn_before(stores: StoreSet) -> N
     second = stores.turns.begin_attempt(lease, 1, model="m")
     stores.say(lease, second, AIMessage("y" * 60, id="a1-again"))
     stores.turns.finish(lease, 1, "finished")
-    assert stores.begin(lease, "q2", "z" * 10).history_tokens == 10 + 30
+    live_tokens = sum_tokens([HumanMessage("x" * 20), AIMessage("y" * 60)])
+    assert stores.begin(lease, "q2", "z" * 10).history_tokens == live_tokens
     stores.turns.finish(lease, 2, "failed", error_code="provider")
-    assert stores.begin(lease, "q3").history_tokens == 10 + 30 + 5
+    assert stores.begin(lease, "q3").history_tokens == live_tokens + sum_tokens([HumanMessage("z" * 10)])
 
 
 def test_new_attempt_clears_the_end_of_the_one_before(stores: StoreSet) -> None:
