@@ -12,7 +12,7 @@ from graph.error import BusyError, InputError, NotFoundError
 from graph.keeper import AFTERMATH_SECONDS, SessionKeeper
 from graph.record import Record
 from graph.store.database import Lease
-from graph.strategy.compaction import CompactionStrategy, compaction_order
+from graph.strategy.compaction import CompactionStrategy, compaction_fold
 
 COMPACTION: Final = CompactionStrategy.name
 Command = Literal["compact", "reset"]
@@ -42,7 +42,7 @@ class ContextKeeper(SessionKeeper):
         if not self._strategies.of(session.strategy).sends_records:
             raise InputError("no_effect")
         with self._between_turns(session_id) as lease:
-            spec = compaction_order(self._snapshot(session_id), self.settings.preserve_recent_messages)
+            spec = compaction_fold(self._snapshot(session_id), self.settings.preserve_recent_messages)
             if spec is None:
                 raise InputError("nothing_to_compact")
             stop = self._compacting[session_id] = threading.Event()

@@ -48,7 +48,7 @@ class Record:
         compression_rate: The rate in force when it was made, 0.1 to 0.5.
         from_position: First archive position covered.
         to_position: Last archive position covered (inclusive).
-        source_key: Hash of all that the text depends on (`core.schedule.source_key`).
+        source_key: Hash of all that the text depends on (`core.fold_spec.source_key`).
         source_tokens: Our estimate for the covered messages.
         summary_tokens: Our estimate for the summary with its label.
         input_tokens: Tokens read by the summary model, over all its tries.

@@ -13,9 +13,10 @@ from bench.context.measure import Meter
 from bench.context.script import ScriptedTurn
 from graph.core.extract import extract_summary
 from graph.core.fold_record import source_of
+from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import SystemPart
 from graph.core.review import SummaryDraft, feedback_on, label_of, review_drafts
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens, measure
 from graph.model.summariser import PROMPTS
 from graph.record import ArchivedMessage, Record, to_entry

@@ -6,9 +6,9 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
+from graph.core.fold_spec import FoldSpec
 from graph.core.language import user_language
 from graph.core.review import Source, SummaryDraft, label_of, review_drafts
-from graph.core.snapshot import FoldSpec
 from graph.core.token import estimate_tokens
 from graph.record import Record
 

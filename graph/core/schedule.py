@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from typing import Final
 
-from graph.core.snapshot import FoldSpec
-from graph.core.turn import text_of
 from graph.error import InputError
 
 BLOCK_TURNS: Final = 3
@@ -66,17 +62,3 @@ def round_rate(rate: float) -> float:
 def target_chars(original_chars: int, compression_rate: float) -> int:
     """Returns the length to aim at: `int(original_chars * compression_rate)` (seed 002)."""
     return int(original_chars * compression_rate)
-
-
-def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:
-    """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since.
-
-    Of a fold that isn't exact just its beginning counts and the records that it takes the place of: the chat may go
-    on meanwhile.
-    """
-    source = [[str(spec.from_position)]]
-    if spec.is_exact:
-        source = [[source_id, text_of(m)] for source_id, m in zip(spec.source_ids, spec.messages, strict=True)]
-        source.append([f"{spec.rate:.2f}", str(spec.target_chars)])
-    text = json.dumps([spec.kind, spec.style, list(spec.sources), source, model, prompt_version])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -12,9 +12,9 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from graph.core.casual import is_casual
 from graph.core.extract import extract_summary
+from graph.core.fold_spec import PromptStyle
 from graph.core.language import user_language
 from graph.core.review import SummaryDraft, until_last_sentence
-from graph.core.snapshot import PromptStyle
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of
 from graph.model.caller import ChatRunnable, ModelCaller

@@ -9,7 +9,8 @@ from typing import Any
 from langchain_core.messages import RemoveMessage
 from langgraph.runtime import Runtime
 
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.fold_spec import FoldSpec
+from graph.core.snapshot import SessionSnapshot
 from graph.event import Folded, FoldWaiting
 from graph.node.context import Node, NodeDeps, TurnContext
 from graph.record import Record, to_entry

@@ -7,8 +7,9 @@ from typing import Protocol
 
 from langchain_core.messages import AnyMessage
 
+from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput, SystemPart
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
 from graph.record import HistoryEntry
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
+from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import InputItem, ModelInput, SystemPart, assemble, record_item
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import ArchivedMessage, HistoryEntry
 from graph.strategy.limit import Limits
-from graph.strategy.rolling import joined_id, previous_summary, render_summary
+from graph.strategy.rolling import render_summary
 
 HEADING: Final = "[Previous conversation summary]"
 SUMMARY_TOKENS: Final = 2_048
@@ -39,7 +41,7 @@ class CompactionStrategy:
         limits = self._limits.within(snapshot.input_tokens)
         if not limits.enable_auto_compaction or not should_compact(snapshot, limits):
             return ()
-        spec = compaction_order(snapshot, limits.preserve_recent_messages)
+        spec = compaction_fold(snapshot, limits.preserve_recent_messages)
         return () if spec is None else (spec,)
 
     def assemble(
@@ -96,7 +98,7 @@ def should_compact(snapshot: SessionSnapshot, limits: Limits) -> bool:
     return tokens * snapshot.correction >= threshold_tokens
 
 
-def compaction_order(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSpec | None:
+def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSpec | None:
     """Returns the compaction of everything but the last messages; None if there's nothing to do.
 
     Args:
@@ -112,33 +114,14 @@ def compaction_order(snapshot: SessionSnapshot, preserve_messages: int) -> FoldS
     covered = raw[:cut]
     if not covered:
         return None
-    old = snapshot.active
-    read = [*previous_summary(old), *(entry.message for entry in covered)]
-    chars = sum(len(text_of(message)) for message in read)
-    tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in covered)
-    max_tokens = min(SUMMARY_TOKENS, _half_tokens(tokens, sum(entry.tokens for entry in raw[cut:])))
-    return FoldSpec(
-        kind="compaction",
-        level=0,
+    spec = fold_of(snapshot.active, covered, kind="compaction", rate=snapshot.rate, style="structured")
+    max_tokens = min(SUMMARY_TOKENS, _half_tokens(spec.source_tokens, sum(entry.tokens for entry in raw[cut:])))
+    return replace(
+        spec.bounded(max_tokens, most_chars=SUMMARY_CHARS),
         turns=_covered_turns(snapshot, covered, raw[cut:]),
-        from_position=old[0].from_position if old else covered[0].position,
-        to_position=covered[-1].position,
-        messages=tuple(read),
-        source_ids=(*joined_id(old), *(str(entry.message.id) for entry in covered)),
-        original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in covered),
-        source_chars=chars,
-        source_tokens=tokens,
-        target_chars=max(1, min(SUMMARY_CHARS, int(max_tokens * _DENSITY_MARGIN * chars / max(1, tokens)))),
-        rate=snapshot.rate,
-        sources=tuple(record.id for record in old),
-        style="structured",
-        covered_message_count=sum(record.covered_message_count for record in old) + len(covered),
-        covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in covered),
         context_messages=message_count(snapshot),
         context_messages_after=len(raw) - cut + 1,
         context_tokens=context_tokens(snapshot),
-        is_bound=True,
-        max_tokens=max_tokens,
         answer_tokens=SUMMARY_TOKENS,
         is_exact=False,
     )

@@ -8,8 +8,9 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
+from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn
 from graph.record import HistoryEntry
 from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest

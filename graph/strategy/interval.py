@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from langchain_core.messages import AnyMessage
 
+from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import ModelInput, SystemPart, assemble
-from graph.core.schedule import due_blocks, target_chars
-from graph.core.snapshot import FoldSpec, SessionSnapshot
-from graph.record import ArchivedMessage, HistoryEntry
+from graph.core.schedule import due_blocks
+from graph.core.snapshot import SessionSnapshot
+from graph.record import HistoryEntry
 from graph.strategy.limit import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 
@@ -52,7 +53,7 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
         for block in due_blocks(snapshot.complete_turns, stretch[0].turn - 1):
             source = [entry for entry in stretch if block.first_turn <= entry.turn <= block.last_turn]
             if source:
-                yield block_order(source, snapshot.rate)
+                yield fold_of((), source, kind="interval", rate=snapshot.rate)
 
 
 def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits: Limits) -> int:
@@ -63,24 +64,3 @@ def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits
     said = sum(entry.tokens for entry in snapshot.complete_raw) - folded + int(folded * snapshot.rate)
     records = sum(record.summary_tokens for record in snapshot.active)
     return records + said - int(limits.room_tokens / snapshot.correction)
-
-
-def block_order(source: Sequence[ArchivedMessage], rate: float) -> FoldSpec:
-    """Returns the fold of these messages of complete turns at this rate (seed 002's formula)."""
-    chars = sum(entry.chars for entry in source)
-    return FoldSpec(
-        kind="interval",
-        level=0,
-        turns=tuple(dict.fromkeys(entry.turn for entry in source)),
-        from_position=source[0].position,
-        to_position=source[-1].position,
-        messages=tuple(entry.message for entry in source),
-        source_ids=tuple(str(entry.message.id) for entry in source),
-        original_chars=chars,
-        source_chars=chars,
-        source_tokens=sum(entry.tokens for entry in source),
-        target_chars=target_chars(chars, rate),
-        rate=rate,
-        covered_message_count=len(source),
-        covered_token_count=sum(entry.tokens for entry in source),
-    )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
 from langchain_core.messages import HumanMessage
 
+from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.review import label_of
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
+from graph.core.turn import text_of
 from graph.record import ArchivedMessage, Record
 from graph.strategy.limit import Limits
 
 # Short records would else make merged ones of nearly their own size, and the input would grow by levels.
 _MERGED_SHARE: Final = 0.28
-_DENSITY_MARGIN: Final = 0.95
 
 
 def due_merge(
@@ -116,28 +118,14 @@ def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int) -> FoldS
         rate: The compression rate in force now.
         max_tokens: Hard bound on the result.
     """
-    texts = [label_of(record.turns) + record.summary for record in sources]
-    chars = sum(len(text) for text in texts)
-    tokens = sum(record.summary_tokens for record in sources)
-    return FoldSpec(
-        kind="merge",
-        level=max(record.level for record in sources) + 1,
-        turns=tuple(dict.fromkeys(turn for record in sources for turn in record.turns)),
-        from_position=sources[0].from_position,
-        to_position=sources[-1].to_position,
-        messages=tuple(HumanMessage(text) for text in texts),
+    messages = tuple(HumanMessage(label_of(record.turns) + record.summary) for record in sources)
+    spec = replace(
+        fold_of(sources, (), kind="merge", rate=rate, style="merge"),
+        messages=messages,
         source_ids=tuple(record.id for record in sources),
-        original_chars=sum(record.original_chars for record in sources),
-        source_chars=chars,
-        source_tokens=tokens,
-        target_chars=max(1, int(max_tokens * _DENSITY_MARGIN * chars / max(1, tokens))),
-        rate=rate,
-        sources=tuple(record.id for record in sources),
-        style="merge",
+        source_chars=sum(len(text_of(message)) for message in messages),
+        level=max(record.level for record in sources) + 1,
         until_message_id=sources[-1].covered_until_message_id,
-        covered_message_count=sum(record.covered_message_count for record in sources),
-        covered_token_count=sum(record.covered_token_count for record in sources),
-        is_bound=True,
-        max_tokens=max_tokens,
         is_waited=False,
     )
+    return spec.bounded(max_tokens)

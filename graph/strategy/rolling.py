@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import InputItem, ModelInput, SystemPart, assemble, labelled, record_item, unlabelled
 from graph.core.review import label_of
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, text_of
-from graph.record import HistoryEntry, Record
+from graph.record import HistoryEntry
 from graph.strategy.limit import Limits
 
 INPUT_CHARS: Final = 2_000
 SOURCE_CHARS: Final = 3_000
 SUMMARY_TOKENS: Final = 1_024
 SUMMARY_CHARS: Final = 3_000
-_DENSITY_MARGIN: Final = 0.95
 
 
 class RollingStrategy:
@@ -41,38 +42,15 @@ class RollingStrategy:
         threshold_tokens = self._limits.within(snapshot.input_tokens).rolling_threshold_tokens
         if not should_summarize(sum(entry.tokens for entry in new), threshold_tokens):
             return ()
-        read = [*previous_summary(snapshot.active), *(_cut(entry.message, SOURCE_CHARS) for entry in new)]
-        chars = sum(len(text_of(message)) for message in read)
-        tokens = sum(estimate_tokens(text_of(message)) for message in read)
         old = snapshot.active
-        return (
-            FoldSpec(
-                kind="rolling",
-                level=0,
-                turns=tuple(dict.fromkeys([t for r in old for t in r.turns] + [entry.turn for entry in new])),
-                from_position=old[0].from_position if old else new[0].position,
-                to_position=new[-1].position,
-                messages=tuple(read),
-                source_ids=(*joined_id(old), *(str(entry.message.id) for entry in new)),
-                original_chars=sum(r.original_chars for r in old) + sum(entry.chars for entry in new),
-                source_chars=chars,
-                source_tokens=tokens,
-                target_chars=max(
-                    1, min(SUMMARY_CHARS, int(SUMMARY_TOKENS * _DENSITY_MARGIN * chars / max(1, tokens)), chars // 2)
-                ),
-                rate=snapshot.rate,
-                sources=tuple(r.id for r in old),
-                style="rolling",
-                covered_message_count=sum(r.covered_message_count for r in old) + len(new),
-                covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in new),
-                version=old[-1].version + 1 if old and old[-1].kind == "rolling" else 1,
-                is_bound=True,
-                max_tokens=SUMMARY_TOKENS,
-                answer_tokens=SUMMARY_TOKENS,
-                is_exact=False,
-                is_waited=False,
-            ),
+        spec = fold_of(old, new, kind="rolling", rate=snapshot.rate, style="rolling", cut=_cut)
+        # Messages are cut for the summariser: the estimate of what it reads isn't that of what they are.
+        tokens = sum(estimate_tokens(text_of(message)) for message in spec.messages)
+        bounded = replace(spec, source_tokens=tokens).bounded(
+            SUMMARY_TOKENS, most_chars=min(SUMMARY_CHARS, spec.source_chars // 2)
         )
+        version = old[-1].version + 1 if old and old[-1].kind == "rolling" else 1
+        return (replace(bounded, version=version, answer_tokens=SUMMARY_TOKENS, is_exact=False, is_waited=False),)
 
     def assemble(
         self,
@@ -121,20 +99,6 @@ def unsent_count(prior: Sequence[AnyMessage], recent_messages: int) -> int:
     return cut
 
 
-def previous_summary(active: Sequence[Record]) -> list[SystemMessage]:
-    """Returns what stands so far as one message before the new ones; none if nothing does."""
-    if not active:
-        return []
-    if len(active) == 1:
-        return [SystemMessage(active[0].summary)]
-    return [SystemMessage("\n".join(labelled(label_of(record.turns), record.summary) for record in active))]
-
-
-def joined_id(active: Sequence[Record]) -> list[str]:
-    """Returns the id of the one message that `previous_summary` gives; none if it gives none."""
-    return ["+".join(record.id for record in active)] if active else []
-
-
 def render_summary(history: Sequence[HistoryEntry]) -> str:
     """Renders what stands for the earlier conversation: the one summary, or the records of another strategy."""
     if len(history) == 1:
@@ -177,6 +141,7 @@ def _speaker(message: AnyMessage) -> str:
     return "ASSISTANT" if isinstance(message, AIMessage) else "TOOL"
 
 
-def _cut(message: AnyMessage, max_chars: int) -> AnyMessage:
+def _cut(message: AnyMessage) -> AnyMessage:
     text = text_of(message)
-    return message if len(text) <= max_chars else message.model_copy(update={"content": cut_text(text, max_chars)})
+    short = cut_text(text, SOURCE_CHARS)
+    return message if short == text else message.model_copy(update={"content": short})

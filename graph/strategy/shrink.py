@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.extract import extract_summary
+from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import KEPT_CHARS, SHORTENED
 from graph.core.review import label_of
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import is_complete, split_turns, text_of
 from graph.record import ArchivedMessage, HistoryEntry, Record
 from graph.strategy.compaction import context_tokens, message_count
 from graph.strategy.merge import merge_fold, merge_for_room, raw_stretches, unbroken
-from graph.strategy.rolling import joined_id, previous_summary
 
 _LEAST_SHARE: Final = 10
 _GOOD_SHARE: Final = 4
@@ -69,27 +70,11 @@ def _raw_fold(
     snapshot: SessionSnapshot, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
 ) -> FoldSpec:
     """Returns the fold of these records and the raw messages behind them into one, at most half of what they are."""
-    read = [*previous_summary(old), *(entry.message for entry in covered)]
-    chars = sum(len(text_of(message)) for message in read)
-    tokens = sum(record.summary_tokens for record in old) + sum(entry.tokens for entry in covered)
-    max_tokens = max(1, min(max_tokens, tokens // 2))
-    return FoldSpec(
-        kind="compaction",
-        level=0,
-        turns=tuple(dict.fromkeys([t for record in old for t in record.turns] + [entry.turn for entry in covered])),
-        from_position=old[0].from_position if old else covered[0].position,
-        to_position=covered[-1].position,
-        messages=tuple(read),
-        source_ids=(*joined_id(old), *(str(entry.message.id) for entry in covered)),
-        original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in covered),
-        source_chars=chars,
-        source_tokens=tokens,
-        target_chars=max(1, int(max_tokens * chars / max(1, tokens))),
-        rate=snapshot.rate,
-        sources=tuple(record.id for record in old),
-        style="rolling",
-        covered_message_count=sum(record.covered_message_count for record in old) + len(covered),
-        covered_token_count=sum(r.covered_token_count for r in old) + sum(entry.tokens for entry in covered),
+    spec = fold_of(old, covered, kind="compaction", rate=snapshot.rate, style="rolling")
+    max_tokens = max(1, min(max_tokens, spec.source_tokens // 2))
+    return replace(
+        spec,
+        target_chars=max(1, int(max_tokens * spec.source_chars / max(1, spec.source_tokens))),
         context_messages=message_count(snapshot),
         context_messages_after=len(snapshot.complete_raw) - len(covered) + 1,
         context_tokens=context_tokens(snapshot),

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage
 
+from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput, SystemPart, assemble
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn, extract_last_n_turns
 from graph.record import HistoryEntry
 from graph.strategy.limit import Limits

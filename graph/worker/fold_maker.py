@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from graph.core.fold_record import begin_record, end_record, source_of
+from graph.core.fold_spec import FoldSpec
 from graph.core.review import Source, SummaryDraft, feedback_on
-from graph.core.snapshot import FoldSpec
 from graph.error import InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser
 from graph.record import Record

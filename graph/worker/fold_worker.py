@@ -14,8 +14,8 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.schedule import source_key
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.fold_spec import FoldSpec, source_key
+from graph.core.snapshot import SessionSnapshot
 from graph.error import ModelError, NotFoundError
 from graph.model.summariser import ExtractiveSummariser, Summariser
 from graph.record import Record

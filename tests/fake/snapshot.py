@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.fold_spec import FoldSpec
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens, measure
 from graph.record import ArchivedMessage, Record, RecordKind
 

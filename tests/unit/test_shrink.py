@@ -5,8 +5,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import SystemPart, assemble
-from graph.core.snapshot import FoldSpec, SessionSnapshot
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import Record, to_entry

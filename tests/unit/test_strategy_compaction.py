@@ -10,7 +10,7 @@ from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.model.summariser import inside_tags
 from graph.record import Record, to_entry
-from graph.strategy.compaction import CompactionStrategy, compaction_order, context_tokens, should_compact
+from graph.strategy.compaction import CompactionStrategy, compaction_fold, context_tokens, should_compact
 from graph.strategy.limit import Limits
 from prompt.summary import compaction_generator
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
@@ -32,7 +32,7 @@ def filled(tokens: int) -> Limits:
 
 def kept_after(turns: list[list[AnyMessage]], preserve: int = 4) -> list[str]:
     snapshot = snapshot_of(turns)
-    spec = compaction_order(snapshot, preserve)
+    spec = compaction_fold(snapshot, preserve)
     assert spec is not None
     return [str(entry.message.id) for entry in snapshot.raw if entry.position > spec.to_position]
 
@@ -51,7 +51,7 @@ def test_with_no_more_than_the_preserved_messages_and_two_there_is_nothing_to_do
     snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 5)])
     limits = Limits(max_context_tokens=100, preserve_recent_messages=preserve)
     assert should_compact(snapshot, limits) is is_due
-    assert (compaction_order(snapshot, preserve) is not None) is is_due
+    assert (compaction_fold(snapshot, preserve) is not None) is is_due
 
 
 def test_switched_off_nothing_is_due_however_full() -> None:
@@ -108,7 +108,7 @@ def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_m
         snapshot = snapshot_of(
             [plain_turn(n, LONG if n < turn_count - 1 else "짧음") for n in range(1, turn_count + 1)]
         )
-        spec = compaction_order(snapshot, 4)
+        spec = compaction_fold(snapshot, 4)
         assert spec is not None
         source = Source(
             spec.messages,
@@ -130,7 +130,7 @@ def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_m
 
 def test_the_order_counts_the_context_before_and_after() -> None:
     snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 6)])
-    spec = compaction_order(snapshot, 4)
+    spec = compaction_fold(snapshot, 4)
     assert spec is not None
     assert (spec.context_messages, spec.context_messages_after) == (10, 5)
     assert spec.context_tokens == sum(entry.tokens for entry in snapshot.raw)
@@ -157,7 +157,7 @@ def test_it_is_due_again_at_each_threshold() -> None:
 
 def test_the_summary_before_is_read_with_the_new_messages() -> None:
     old = record_of((1, 2), "앞의 요약", kind="compaction")
-    spec = compaction_order(snapshot_of([plain_turn(n, LONG) for n in range(3, 8)], [old]), 4)
+    spec = compaction_fold(snapshot_of([plain_turn(n, LONG) for n in range(3, 8)], [old]), 4)
     assert spec is not None
     assert text_of(spec.messages[0]) == "앞의 요약"
     assert (spec.from_position, spec.sources) == (1, (old.id,))
@@ -223,7 +223,7 @@ def test_a_tag_in_the_source_cannot_end_the_quote_or_the_answer() -> None:
 
 def test_a_turn_that_is_cut_in_two_is_not_listed_as_covered() -> None:
     snapshot = snapshot_of([plain_turn(1, LONG), tool_turn(2, LONG, calls=1), tool_turn(3, LONG, calls=6)])
-    spec = compaction_order(snapshot, 4)
+    spec = compaction_fold(snapshot, 4)
     assert spec is not None
     kept = [entry.message for entry in snapshot.raw if entry.position > spec.to_position]
     assert isinstance(kept[0], AIMessage)

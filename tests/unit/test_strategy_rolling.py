@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from graph.core.fold_spec import source_key
 from graph.core.model_input import ModelInput, SystemPart
-from graph.core.schedule import source_key
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import Record, to_entry
