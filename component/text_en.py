@@ -107,7 +107,6 @@ ENGLISH = Words(
     nearly_full="The context is over 80% full. Type `/compact` to compact it, or `/reset` to begin anew.",
     full="The context is over its limit. Type `/compact` to compact it, or `/reset` to begin anew.",
     unsent="{count} messages are neither summarised yet nor sent to the model. They stay in the chat.",
-    rebuilt="This chat's working state was damaged and was made anew from the archive. Nothing is lost.",
     fold_warning=(
         "Summarising failed {count} times in a row. From the next turn on, sentences picked from the original "
         "stand in for the summary."

@@ -53,8 +53,6 @@ def _draw_notices(words: Words, session: SessionView) -> None:
         st.info(words.nearly_full, icon=":material/info:")
     if session.unsent_messages:
         st.markdown(f":material/visibility_off: :small[:gray[{words.unsent.format(count=session.unsent_messages)}]]")
-    if session.was_rebuilt:
-        st.info(words.rebuilt, icon=":material/healing:")
 
 
 def _draw_empty(now: Visit) -> None:

@@ -108,7 +108,6 @@ class Words:
     nearly_full: str
     full: str
     unsent: str
-    rebuilt: str
     fold_warning: str
     failed_title: str
     failed_kept: str

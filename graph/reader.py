@@ -98,7 +98,6 @@ class SessionReader:
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),
             context_notice=self._context_notice(row),
-            was_rebuilt=self._recovery.was_rebuilt(session_id),
         )
 
     def _unsent_messages(self, row: SessionRow) -> int:

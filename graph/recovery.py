@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
@@ -24,7 +24,8 @@ from graph.strategy.registry import Strategies
 
 _LOG = logging.getLogger(__name__)
 _LAST_NODE: Final = "llm_node"
-Finding = Literal["same", "differs", "missing", "damaged"]
+# What LangGraph raises over a checkpoint that was read but makes no sense.
+_UNREADABLE: Final = (NotADatabaseError, LookupError, TypeError, ValueError, AttributeError)
 
 
 def config_of(session_id: str) -> RunnableConfig:
@@ -39,7 +40,6 @@ class StateRecovery:
         self._graph = graph
         self._strategies = strategies
         self._stores = stores
-        self._rebuilt: set[str] = set()
 
     def reconcile(self, lease: Lease, session: SessionRow) -> None:
         """Ends what a crash left open and rebuilds the state if it isn't what the tables say.
@@ -58,22 +58,11 @@ class StateRecovery:
         context = self._context(session)
         if context.left_out:
             self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
-        finding = self._compare(session, context)
-        is_damaged = finding == "damaged"
         if last is not None and last.status == "running":
             self._end_interrupted(lease, last, owner=session.owner)
-            finding = self._compare(session, self._context(session))
-        if finding != "same":
+            context = self._context(session)
+        if not self._is_same(session_id, context):
             self.rebuild(session)
-        (self._rebuilt.add if is_damaged else self._rebuilt.discard)(session_id)
-
-    def was_rebuilt(self, session_id: str) -> bool:
-        """Whether the newest settling found the session's checkpoint damaged; one that is gone was deleted."""
-        return session_id in self._rebuilt
-
-    def forget(self, session_id: str) -> None:
-        """Drops what is remembered of a session that is deleted."""
-        self._rebuilt.discard(session_id)
 
     def close(
         self,
@@ -156,30 +145,20 @@ class StateRecovery:
     def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
 
-    def _compare(self, session: SessionRow, context: Context) -> Finding:
-        """Compares the state with the messages that no record covers, word for word: a checkpoint may be forged."""
-        session_id = session.session_id
-        expected = {str(entry.message.id): entry.message for entry in context.raw}
+    def _is_same(self, session_id: str, context: Context) -> bool:
+        """Whether the state has just the messages that no record covers, word for word: a checkpoint may be forged."""
         try:
             state = self._graph.get_state(config_of(session_id))
-        except NotADatabaseError:
-            _LOG.warning("checkpoint of session=%s can't be read; it is rebuilt", session_id)
-            return "damaged"
+        except _UNREADABLE as error:
+            _LOG.warning("checkpoint of session=%s can't be read (%s)", session_id, type(error).__name__)
+            return False
         held = state.values.get("messages", [])
-        if not held and expected:
-            return "missing"
         if not isinstance(held, list) or not all(isinstance(message, BaseMessage) for message in held):
-            return "damaged"
-        if any(not _says_the_same(message, expected.get(str(message.id))) for message in held):
-            _LOG.warning("checkpoint of session=%s says what nobody said; it is rebuilt", session_id)
-            return "damaged"
-        is_same = [str(message.id) for message in held] == list(expected) and not state.next
-        return "same" if is_same else "differs"
+            return False
+        expected = [_words(entry.message) for entry in context.raw]
+        return [_words(message) for message in held] == expected and not state.next
 
 
-def _says_the_same(held: AnyMessage, archived: AnyMessage | None) -> bool:
-    """Whether a message in state says what the archive says under its id; one that isn't live says nothing wrong."""
-    if archived is None:
-        return True
-    words = [(m.type, m.content, m.tool_calls if isinstance(m, AIMessage) else None) for m in (held, archived)]
-    return words[0] == words[1]
+def _words(message: AnyMessage) -> tuple[object, ...]:
+    """Returns all of a message that a model is sent, and the id that it's known by."""
+    return message.id, message.type, message.content, message.tool_calls if isinstance(message, AIMessage) else None

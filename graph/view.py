@@ -33,8 +33,6 @@ class SessionView:
         fold_error_code: The error code of the newest of these failures, or "".
         unsent_messages: Messages that are neither summarised nor sent (strategy "rolling"); they're in the archive.
         context_notice: With automatic compaction off: "nearly_full" from 80 %, "full" from 100 %; else "".
-        was_rebuilt: Whether the last turn found the session's checkpoint damaged or gone, and the state was made
-            anew from the archive: nothing is lost.
     """
 
     session_id: str
@@ -48,7 +46,6 @@ class SessionView:
     fold_error_code: str
     unsent_messages: int = 0
     context_notice: ContextNotice = ""
-    was_rebuilt: bool = False
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,6 @@ class TurnRunner:
     def forget(self, session_id: str) -> None:
         """Drops what is kept of a session that is deleted."""
         self._logs.pop(session_id, None)
-        self._recovery.forget(session_id)
 
     def close(self) -> None:
         """Ends running turns as stopped, keeping what they have said, and waits for the workers."""

@@ -110,7 +110,6 @@ class ScriptedService:
             fold_error_code=session.fold_error_code,
             unsent_messages=session.unsent_messages,
             context_notice=session.context_notice,
-            was_rebuilt=session.was_rebuilt,
         )
 
     def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:

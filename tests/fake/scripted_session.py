@@ -70,4 +70,3 @@ class ScriptedSession:
     fold_error_code: str = ""
     unsent_messages: int = 0
     context_notice: ContextNotice = ""
-    was_rebuilt: bool = False

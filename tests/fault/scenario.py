@@ -18,7 +18,6 @@ from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG
 from graph.error import BusyError, DatabaseBusyError, DiskFullError, StoreError
 from graph.event import Event, TurnFailed, TurnFinished
 from graph.service import ChatService, open_service
-from graph.store.sqlite.checkpoint import seal
 from graph.store.stores import open_stores
 from tests.fault.check import Ledger, check_folder
 from tests.fault.child import fault_settings, question
@@ -205,7 +204,7 @@ def clock_moves(folder: Path, *, hours: float) -> list[str]:
 
 
 def forged_checkpoint(folder: Path) -> list[str]:
-    """Somebody writes into the checkpoints: no code runs, nothing of it is sent, the user is told, the chat goes on."""
+    """Somebody writes into the checkpoints: no code runs, nothing of it is sent, the chat goes on."""
     ledger, trap = Ledger(), folder / "trap"
     forges: dict[str, Callable[[bytes], bytes]] = {
         "code": lambda blob: _with_code(blob, trap),
@@ -220,8 +219,6 @@ def forged_checkpoint(folder: Path) -> list[str]:
         chat = WorkingChat(Silent(), pause_seconds=0)
         with serve(folder, chat=chat) as service:
             say_all(service, ledger, [number])
-            if not service.session(SESSION).was_rebuilt:
-                ledger.wrong.append(f"{name}: the user is not told")
         if trap.exists():
             ledger.wrong.append(f"{name}: code was run")
         if "이영희" in str(chat.inputs):
@@ -239,6 +236,4 @@ def _with_code(blob: bytes, trap: Path) -> bytes:
 def _rewrite(file: Path, forge: Callable[[bytes], bytes]) -> None:
     with closing(sqlite3.connect(file)) as connection, connection:
         for row_id, blob in connection.execute("SELECT rowid, checkpoint FROM checkpoints").fetchall():
-            connection.execute(
-                "UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (seal(forge(blob[:-4])), row_id)
-            )
+            connection.execute("UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (forge(blob), row_id))

@@ -113,14 +113,13 @@ def test_a_refused_command_says_why(page: AppTest, service: ScriptedService) -> 
     assert "압축할 만큼 대화가 길지 않습니다." in told(page)
 
 
-def test_what_is_not_sent_and_what_was_rebuilt_is_said(page: AppTest, service: ScriptedService) -> None:
+def test_what_is_not_sent_is_said(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 4)
     session = service.stored[identifier]
-    session.unsent_messages, session.was_rebuilt, session.context_notice = 7, True, "full"
+    session.unsent_messages, session.context_notice = 7, "full"
     open_page(page, identifier)
     assert "메시지 7개는 아직 요약되지 않았고" in told(page)
     assert "컨텍스트가 한도를 넘었습니다" in told(page)
-    assert "기록에서 다시 만들었습니다" in "".join(str(info.value) for info in page.info)
 
 
 def test_versions_and_merges_are_told(page: AppTest, service: ScriptedService) -> None:

@@ -1,14 +1,11 @@
-"""Owns LangGraph's checkpoints, a cache made anew from the truth when it's lost; knows nothing of their content."""
+"""LangGraph's checkpoints in SQLite: a cache that is made anew from the tables when it can't be read."""
 
 from __future__ import annotations
 
 import sqlite3
-import time
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
@@ -21,15 +18,6 @@ from graph.store.sqlite.file import make_private_file, set_up_lock, to_database_
 _SIDE_FILES = ("", "-wal", "-shm")
 # Pages of 4 KiB: the log is folded back into the file before it outgrows what it protects.
 _LOG_PAGES = 64
-_SEAL_BYTES: Final = 4
-_SHAPE: Final[Mapping[str, type]] = {
-    "v": int,
-    "id": str,
-    "ts": str,
-    "channel_values": dict,
-    "channel_versions": dict,
-    "versions_seen": dict,
-}
 
 _NEWEST = """
     SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1
@@ -51,33 +39,6 @@ _PRUNE_WRITES = """
 """
 
 
-class SealedSerializer(JsonPlusSerializer):
-    """Puts a checksum behind what it writes: of damaged bytes LangGraph would take what it can still read."""
-
-    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:  # noqa: ANN401  # the base class's signature
-        """Serializes a value and seals it."""
-        kind, content = super().dumps_typed(obj)
-        return kind, seal(content)
-
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:  # noqa: ANN401  # the base class's signature
-        """Reads a sealed value back.
-
-        Raises:
-            ValueError: Its seal is broken, or what is sealed can't be read.
-        """
-        kind, sealed = data
-        content = bytes(sealed[:-_SEAL_BYTES])
-        if seal(content) != sealed:
-            msg = "the seal is broken"
-            raise ValueError(msg)
-        return super().loads_typed((kind, content))
-
-
-def seal(content: bytes) -> bytes:
-    """Returns the content with its checksum; against accidents, not against a forger."""
-    return content + zlib.crc32(content).to_bytes(_SEAL_BYTES, "big")
-
-
 class Checkpointer(SqliteSaver):
     """LangGraph's SQLite saver, made safe: rolls back on errors, runs no code from a forged row, stays small.
 
@@ -86,7 +47,7 @@ class Checkpointer(SqliteSaver):
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, busy_timeout_seconds: float = 30) -> None:
         # None lets in known harmless types alone; the default would call whatever a forged row names.
-        super().__init__(connection, serde=SealedSerializer(allowed_msgpack_modules=None))
+        super().__init__(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self._path = path
         self._busy_timeout_seconds = busy_timeout_seconds
 
@@ -117,12 +78,9 @@ class Checkpointer(SqliteSaver):
         if wanted is None:
             return None
         try:
-            found = super().get_tuple(wanted)
+            return super().get_tuple(wanted)
         except (ValueError, TypeError, NotImplementedError) as error:
             raise NotADatabaseError(str(self._path)) from error
-        if found is not None and not _is_checkpoint(found.checkpoint):
-            raise NotADatabaseError(str(self._path))
-        return found
 
     def prune_thread(self, thread_id: str, keep: int = 2) -> None:
         """Deletes all but the newest checkpoints of a session, with their writes, in one transaction.
@@ -136,7 +94,7 @@ class Checkpointer(SqliteSaver):
             cursor.execute(_PRUNE_WRITES, names)
 
     def renew(self) -> None:
-        """Moves a file aside that turned out to be damaged while it was open, and goes on with a new one.
+        """Deletes a file that turned out to be damaged while it was open, and goes on with a new one.
 
         Other processes go on with the old file: what they keep there is checked against the truth before it's used.
 
@@ -145,7 +103,7 @@ class Checkpointer(SqliteSaver):
         """
         with self.lock, set_up_lock(self._path, wait_seconds=self._busy_timeout_seconds):
             self.conn.close()
-            _move_aside(self._path)
+            _delete(self._path)
             self.conn = _connect(self._path, self._busy_timeout_seconds)
             self.is_setup = False
             self.setup()
@@ -166,7 +124,7 @@ class Checkpointer(SqliteSaver):
 
 
 def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointer:
-    """Opens the checkpoints at `path`; a file that's no database, or damaged, is moved aside and made anew.
+    """Opens the checkpoints at `path`; a file that's no database, or damaged, is made anew.
 
     Safe when several processes start at once.
 
@@ -178,7 +136,7 @@ def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointe
         try:
             return _open(path, busy_timeout_seconds)
         except NotADatabaseError:
-            _move_aside(path)
+            _delete(path)
             return _open(path, busy_timeout_seconds)
 
 
@@ -216,19 +174,10 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise NotADatabaseError(str(path))
 
 
-def _is_checkpoint(found: Any) -> bool:  # noqa: ANN401  # what a file held may be anything
-    """Whether it has the parts that LangGraph takes for granted: a damaged row may still be valid msgpack."""
-    return isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in _SHAPE.items())
-
-
-def _move_aside(path: Path) -> None:
-    """Keeps the bad file for whoever wants to know what happened."""
-    suffix = f".bad-{time.time_ns()}"
+def _delete(path: Path) -> None:
     try:
         for side in _SIDE_FILES:
-            file = path.with_name(path.name + side)
-            if file.exists():
-                file.rename(file.with_name(file.name + suffix))
+            path.with_name(path.name + side).unlink(missing_ok=True)
     except OSError as error:
         raise DatabaseError(str(error.strerror)) from error
 
