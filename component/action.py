@@ -16,7 +16,7 @@ from graph.error import TurnfoldError
 def send_typed() -> None:
     """Sends what was typed; if it can't be taken, the text goes back into its field."""
     text = st.session_state[visit.ASK]
-    command = door.current().command_of(text) if text else None
+    command = door.current().folds.command_of(text) if text else None
     if command is not None:
         _run_command(command)
     elif text and not send(text):
@@ -29,7 +29,7 @@ def _run_command(command: Literal["compact", "reset"]) -> None:
         st.toast(words.command_needs_chat)
     elif command == "compact":
         compact(identifier)
-    elif _try(lambda: door.current().reset(identifier)):
+    elif _try(lambda: door.current().folds.reset(identifier)):
         st.toast(words.reset_done, icon=":material/restart_alt:")
 
 
@@ -40,15 +40,15 @@ def compact(identifier: str) -> None:
 
 def restore(identifier: str, record_id: str) -> None:
     """Undoes a compaction."""
-    _try(lambda: door.current().restore(identifier, record_id))
+    _try(lambda: door.current().folds.restore(identifier, record_id))
 
 
 def send(text: str) -> bool:
     """Sends a message to the open session, or begins one; returns whether it was taken."""
     service = door.current()
-    identifier = visit.session_id() or service.new_session_id()
+    identifier = visit.session_id() or service.sessions.new_id()
     message_id = f"user-{uuid4().hex}"
-    if not _try(lambda: service.send(identifier, text, message_id=message_id, options=visit.options())):
+    if not _try(lambda: service.turns.send(identifier, text, message_id=message_id, options=visit.options())):
         return False
     if identifier != visit.session_id():
         visit.open_session(identifier)
@@ -62,28 +62,28 @@ def send_suggestion(text: str) -> None:
 
 def stop(identifier: str) -> None:
     """Asks the running turn of a session to stop."""
-    _try(lambda: door.current().stop(identifier))
+    _try(lambda: door.current().turns.stop(identifier))
 
 
 def retry(identifier: str) -> None:
     """Tries a failed or stopped last turn again."""
-    _try(lambda: door.current().retry(identifier, options=visit.options()))
+    _try(lambda: door.current().turns.retry(identifier, options=visit.options()))
 
 
 def regenerate(identifier: str) -> None:
     """Asks for another answer to the last message."""
-    _try(lambda: door.current().regenerate(identifier, options=visit.options()))
+    _try(lambda: door.current().turns.regenerate(identifier, options=visit.options()))
 
 
 def rename(identifier: str) -> None:
     """Gives a session the title that was typed."""
     title = str(st.session_state[visit.NEW_TITLE]).strip()
-    _try(lambda: door.current().rename(identifier, title))
+    _try(lambda: door.current().sessions.rename(identifier, title))
 
 
 def delete(identifier: str) -> None:
     """Removes a session and leaves it if it was open."""
-    if _try(lambda: door.current().delete(identifier)) and identifier == visit.session_id():
+    if _try(lambda: door.current().sessions.delete(identifier)) and identifier == visit.session_id():
         visit.open_session(None)
 
 

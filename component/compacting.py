@@ -21,7 +21,7 @@ _AT_ONCE_SECONDS = 0.3
 def start(words: Words, identifier: str) -> None:
     """Begins to compact the context of a session; what comes of it at once is told at once."""
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compact")
-    made = pool.submit(door.current().compact, identifier)
+    made = pool.submit(door.current().folds.compact, identifier)
     pool.shutdown(wait=False)  # it ends by itself when the compaction is done
     st.session_state[_PENDING] = made
     wait([made], timeout=_AT_ONCE_SECONDS)

@@ -41,7 +41,7 @@ def draw(now: Visit) -> None:
 def _draw_gauge(now: Visit) -> None:
     words = now.words
     identifier = now.session.session_id if now.session else None
-    gauge = now.service.gauge(identifier, model=st.session_state[visit.MODEL])
+    gauge = now.service.folds.gauge(identifier, model=st.session_state[visit.MODEL])
     is_usage = gauge.source == "usage"
     percent = format_percent(gauge.sent_tokens, gauge.window_tokens)
     sent = format_tokens(gauge.sent_tokens, is_usage=is_usage)

@@ -37,7 +37,7 @@ def _follow(now: Visit, identifier: str, number: int, newest_record_id: str) -> 
 
 
 def _draw_turn(now: Visit, identifier: str, number: int, newest_record_id: str, *, is_fresh: bool) -> None:
-    turn = now.service.live(identifier)
+    turn = now.service.turns.live(identifier)
     if turn is None or turn.number != number:
         _draw_ended(now, identifier, is_fresh=is_fresh)
         return
@@ -52,7 +52,7 @@ def _draw_ended(now: Visit, identifier: str, *, is_fresh: bool) -> None:
     if is_fresh:
         _draw_phase(now.words.phase_closing)
     elif dialog.is_open():
-        _draw_text(now.service.transcript(identifier, last=1).turns[-1].answer_text)
+        _draw_text(now.service.turns.transcript(identifier, last=1).turns[-1].answer_text)
     else:
         st.rerun()
 
@@ -64,7 +64,7 @@ def _draw_text(text: str) -> None:
 
 
 def _has_new_record(now: Visit, identifier: str, newest_record_id: str) -> bool:
-    newest = now.service.records(identifier, last=1)
+    newest = now.service.folds.records(identifier, last=1)
     return bool(newest) and newest[-1].id != newest_record_id
 
 

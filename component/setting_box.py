@@ -48,7 +48,7 @@ def _draw_model(now: Visit) -> None:
     words = now.words
     st.selectbox(
         words.strategy,
-        now.service.strategies(),
+        now.service.sessions.strategies(),
         key=visit.STRATEGY,
         format_func=lambda name: words.strategies.get(name, name),
     )
@@ -64,7 +64,7 @@ def _draw_model(now: Visit) -> None:
             on_click=action.compact,
             args=(now.session.session_id,),
         )
-    options = {option.name: option for option in now.service.model_options()}
+    options = {option.name: option for option in now.service.sessions.model_options()}
     names = [*options] if st.session_state[visit.MODEL] in options else [*options, st.session_state[visit.MODEL]]
 
     def label(name: str) -> str:

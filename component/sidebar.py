@@ -53,7 +53,7 @@ def _draw_sessions(now: Visit) -> None:
 def _draw_list(now: Visit, search: str) -> None:
     words = now.words
     shown = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
-    items = now.service.sessions(search=search, last=shown)
+    items = now.service.sessions.list(search=search, last=shown)
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return
@@ -63,7 +63,7 @@ def _draw_list(now: Visit, search: str) -> None:
             st.markdown(f":small[:gray[{titles[group]}]]")
             for item in members:
                 _draw_row(now, item)
-    more_count = now.service.session_count(search=search) - len(items)
+    more_count = now.service.sessions.count(search=search) - len(items)
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
         st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=_show_more)

@@ -20,7 +20,7 @@ def draw_rail(now: Visit) -> None:
 
 def draw_drawer_button(now: Visit) -> None:
     """Draws the button that opens the same panel as a drawer; shown on a narrow page only."""
-    count = now.service.statistics(now.session.session_id).record_count if now.session else 0
+    count = now.service.folds.statistics(now.session.session_id).record_count if now.session else 0
     if st.button(
         now.words.open_panel.format(count=count), key="open_panel", type="tertiary", icon=":material/dock_to_left:"
     ):
@@ -53,11 +53,11 @@ def _draw_history(now: Visit, place: str) -> None:
         st.markdown(f":small[:gray[{words.no_records}]]")
         return
     identifier = now.session.session_id
-    records = now.service.records(identifier, last=CARDS_AT_ONCE)
+    records = now.service.folds.records(identifier, last=CARDS_AT_ONCE)
     if not records:
         st.markdown(f":small[:gray[{words.no_records}]]")
         return
-    older_count = now.service.statistics(identifier).record_count - len(records)
+    older_count = now.service.folds.statistics(identifier).record_count - len(records)
     if older_count > 0:
         _draw_older(now, identifier, place, older_count)
     for record in records:
@@ -76,13 +76,13 @@ def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
     )
     if box.open:
         with box:
-            for record in now.service.records(identifier)[:-CARDS_AT_ONCE]:
+            for record in now.service.folds.records(identifier)[:-CARDS_AT_ONCE]:
                 card.draw(now, record, place)
 
 
 def _draw_compactions(now: Visit, identifier: str, place: str) -> None:
     """Lists the compactions that the newest one took the place of; restoring one undoes those after it."""
-    earlier = now.service.compactions(identifier)[1:]
+    earlier = now.service.folds.compactions(identifier)[1:]
     if not earlier:
         return
     box = st.expander(
@@ -105,7 +105,7 @@ def _draw_statistics(now: Visit, place: str) -> None:
         st.markdown(f":small[:gray[{words.no_records}]]")
         return
     identifier = now.session.session_id
-    sums = now.service.statistics(identifier)
+    sums = now.service.folds.statistics(identifier)
     with st.container(border=True, gap="xsmall"):
         st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
         st.markdown(words.stat_chars.format(original=sums.original_chars, summary=sums.summary_chars))
@@ -115,4 +115,4 @@ def _draw_statistics(now: Visit, place: str) -> None:
         st.markdown(words.stat_unsent.format(tokens=f"{sums.unsent_tokens:,}"))
         st.markdown(words.stat_fold_cost.format(tokens=f"{sums.fold_tokens:,}"))
     st.subheader(words.chart_title, anchor=False)
-    chart.draw(words, now.service.chart(identifier), key=f"chart_{place}")
+    chart.draw(words, now.service.folds.chart(identifier), key=f"chart_{place}")

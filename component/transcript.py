@@ -25,9 +25,9 @@ def draw(now: Visit) -> None:
         _draw_empty(now)
         return
     identifier = now.session.session_id
-    transcript = now.service.transcript(identifier, last=visit.shown_turns())
+    transcript = now.service.turns.transcript(identifier, last=visit.shown_turns())
     # A record folds three turns, so these reach back as far as the turns that are shown.
-    records = now.service.records(identifier, last=len(transcript.turns) // 3 + 1)
+    records = now.service.folds.records(identifier, last=len(transcript.turns) // 3 + 1)
     folds = {record.turns[-1]: record for record in records if record.turns}
     with st.container(key="chat", gap="medium"):
         if transcript.earlier_count:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
 from component import door
-from component.door import Service
 from component.text import language_of_locale, words_of
 from component.word import LANGUAGES, Language, Words
 from graph.error import NotFoundError, TurnfoldError
 from graph.view import SessionView, TurnOptions
+
+if TYPE_CHECKING:
+    from graph.service import ChatService
 
 LANGUAGE_COOKIE = "turnfold_language"
 TURNS_PER_PAGE = 30
@@ -34,7 +36,7 @@ class Visit:
         time_zone: IANA name as the browser gives it, "" if it gives none.
     """
 
-    service: Service
+    service: ChatService
     words: Words
     time_zone: str
     session: SessionView | None
@@ -110,7 +112,7 @@ def clear_notice() -> None:
     st.session_state.pop(_NOTICE, None)
 
 
-def _language(service: Service) -> Language:
+def _language(service: ChatService) -> Language:
     wishes = (
         st.session_state.get(LANGUAGE),
         st.context.cookies.get(LANGUAGE_COOKIE),
@@ -120,19 +122,19 @@ def _language(service: Service) -> Language:
     return chosen or language_of_locale(st.context.locale)
 
 
-def _session(service: Service) -> SessionView | None:
+def _session(service: ChatService) -> SessionView | None:
     identifier = session_id()
     if identifier is None:
         return None
     try:
-        return service.session(identifier)
+        return service.sessions.get(identifier)
     except NotFoundError as error:
         open_session(None)
         set_notice(error)
         return None
 
 
-def _keep_changes(service: Service, session: SessionView) -> SessionView:
+def _keep_changes(service: ChatService, session: SessionView) -> SessionView:
     """Keeps with the session what was changed here, and returns the session as it is then."""
     # By the widgets' values: a run that another overtakes may never get to a callback, and the next sees no change.
     if st.session_state.get(_SETTINGS_OF) != session.session_id:
@@ -141,7 +143,7 @@ def _keep_changes(service: Service, session: SessionView) -> SessionView:
     if not changed:
         return session
     try:
-        session = service.configure(session.session_id, **changed)
+        session = service.sessions.configure(session.session_id, **changed)
     except TurnfoldError as error:
         set_notice(error)
         return session
@@ -149,7 +151,7 @@ def _keep_changes(service: Service, session: SessionView) -> SessionView:
     return session
 
 
-def _follow_settings(service: Service, session: SessionView | None) -> None:
+def _follow_settings(service: ChatService, session: SessionView | None) -> None:
     """Sets the widgets to what holds; without a session, what was chosen for the first message stays."""
     state = st.session_state
     owner = session.session_id if session else ""
@@ -157,8 +159,8 @@ def _follow_settings(service: Service, session: SessionView | None) -> None:
     chosen = changed_settings() if is_same_draft else {}
     holding: dict[str, Any] = {
         RATE: session.compression_rate if session else service.settings.compression_rate,
-        STRATEGY: session.strategy if session else service.default_strategy(),
-        MODEL: session.model if session else service.default_model(),
+        STRATEGY: session.strategy if session else service.sessions.default_strategy(),
+        MODEL: session.model if session else service.sessions.default_model(),
     }
     state[_SETTINGS_OF], state[_READ] = owner, holding
     for name, value in {**holding, **chosen}.items():

@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
 from graph.core.close_turn import MARK
-from graph.core.plain import plain_text
+from graph.core.text import plain_text
 from graph.error import TurnStoppedSignal
 from graph.event import ToolFinished, ToolStarted
 from graph.node.context import Node, NodeDeps, TurnContext

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from langchain_core.messages import AnyMessage, messages_from_dict
 from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
 
-from graph.core.plain import plain_value
+from graph.core.text import plain_value
 from graph.core.token import measure
 from graph.error import InternalError, NotFoundError
 from graph.record import ArchivedMessage

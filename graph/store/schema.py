@@ -21,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from graph.core.plain import plain_text
+from graph.core.text import plain_text
 
 
 class UtcTime(TypeDecorator[datetime]):

@@ -66,7 +66,7 @@ def history_tokens(body: Body) -> int:
 
 def ask_until_compacted(chat: Chat) -> int:
     """Asks on until a turn begins with a compaction, and returns its number."""
-    for number in range(len(chat.turns) + 1 if chat.service.sessions() else 1, 60):
+    for number in range(len(chat.turns) + 1 if chat.service.sessions.list() else 1, 60):
         events = chat.say(question(number))
         assert isinstance(events[-1], TurnFinished)
         chat.wait_for_folds()
@@ -76,6 +76,6 @@ def ask_until_compacted(chat: Chat) -> int:
 
 
 def compaction(chat: Chat) -> Record:
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert record.kind == "compaction"
     return record

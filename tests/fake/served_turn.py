@@ -26,7 +26,9 @@ from graph.view import TurnOptions
 async def with_a_turn(inner: st.App) -> AsyncIterator[dict[str, Any]]:
     """Sends a message as soon as the product's service is open."""
     async with lifespan(inner) as state:
-        door.current().send("served", os.environ["TURNFOLD_TEST_MESSAGE"], message_id="served-1", options=TurnOptions())
+        door.current().turns.send(
+            "served", os.environ["TURNFOLD_TEST_MESSAGE"], message_id="served-1", options=TurnOptions()
+        )
         yield state
 
 

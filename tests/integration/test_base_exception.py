@@ -96,12 +96,12 @@ def ending_tool(ending: BaseException) -> BaseTool:
 def check_goes_on(chat: Chat, caplog: pytest.LogCaptureFixture, code: str = "internal") -> None:
     """The one place of the server and the session are free at once, and the turn is told as failed."""
     assert (chat.last_turn.status, chat.last_turn.error_code) == ("failed", code)
-    assert chat.service.live(chat.session_id) is None
+    assert chat.service.turns.live(chat.session_id) is None
     assert "ended by a defect" in caplog.text
     assert isinstance(chat.retry()[-1], TurnFinished)
     assert isinstance(chat.say(question(2))[-1], TurnFinished)
     assert isinstance(Chat(chat.service).say(question(1))[-1], TurnFinished)
-    chat.service.delete(chat.session_id)
+    chat.service.sessions.delete(chat.session_id)
 
 
 @pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt()], ids=repr)

@@ -27,7 +27,7 @@ def test_one_turn_more_than_may_run_is_refused_and_leaves_nothing(
         assert "2" in refused.value.detail
         assert explain_error(words_of("en"), refused.value).startswith("The server is writing")
         assert third.rows("SELECT count(*) FROM message") == [(2,)]
-        assert len(service.sessions()) == 2
+        assert len(service.sessions.list()) == 2
         first.stop_when(lambda live: live.text == "하나")
         assert isinstance(third.say(question(3))[-1], TurnFinished)
         assert isinstance(second.stop_when(lambda live: live.text == "둘")[-1], TurnStopped)
@@ -37,14 +37,14 @@ def test_a_place_is_given_back_however_a_turn_begins_or_ends(make_settings: Make
     with open_service(make_settings(concurrent_turns=1)) as service:
         chat = Chat(service)
         chat.ask(1, 3)
-        service.send(chat.session_id, question(3), message_id=chat.rows(LAST_QUESTION)[0][0])
+        service.turns.send(chat.session_id, question(3), message_id=chat.rows(LAST_QUESTION)[0][0])
         chat.regenerate()
         hanging = server.script(hang(), to=question(4))
         chat.start(question(4))
         server.wait_until(lambda _: hanging.is_asked_for)
         with pytest.raises(BusyError):
             chat.start(question(5))
-        service.stop(chat.session_id)
+        service.turns.stop(chat.session_id)
         chat.events()
         chat.retry()
         assert chat.last_turn.status == "finished"
@@ -64,7 +64,7 @@ def test_more_turns_than_a_minute_allows_are_refused_with_the_time_to_wait(make_
             chat.regenerate()
         assert [turn.status for turn in chat.turns] == ["finished"] * 2
         (known,) = chat.rows(LAST_QUESTION)[0]
-        assert service.send(chat.session_id, question(2), message_id=known) == 2
+        assert service.turns.send(chat.session_id, question(2), message_id=known) == 2
 
 
 def test_the_minute_passes() -> None:

@@ -35,7 +35,7 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
         events += merging.say(question(number))
         merging.wait_for_folds()
     assert "FoldWaiting" not in names(events)
-    first, *rest = merging.service.records(merging.session_id)
+    first, *rest = merging.service.folds.records(merging.session_id)
     assert (first.kind, first.turns) == ("merge", tuple(range(1, 13)))
     assert {record.kind for record in rest} >= {"interval"}
     sources = merging.rows(
@@ -70,7 +70,7 @@ def test_a_merge_that_fails_leaves_the_summaries_as_they_are_and_is_picked_after
         merging.wait_for_folds()
         assert merging.covered == blocks[: len(merging.covered)]
     merging.say(question(number + 1))
-    first, *_ = merging.service.records(merging.session_id)
+    first, *_ = merging.service.folds.records(merging.session_id)
     assert (first.kind, first.outcome, first.turns) == ("merge", "picked", tuple(range(1, 13)))
     assert len(merge_prompts(server)) == 3
 

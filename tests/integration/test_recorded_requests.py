@@ -65,11 +65,11 @@ def rolling(chat: Chat, _: FakeOpenAI) -> None:
 def compaction(chat: Chat, _: FakeOpenAI) -> None:
     """Compacts by itself, by hand, and goes back."""
     chat.ask(1, 6)
-    chat.service.compact(chat.session_id)
+    chat.service.folds.compact(chat.session_id)
     chat.ask(7, 7)
-    chat.service.restore(chat.session_id, chat.service.compactions(chat.session_id)[0].id)
+    chat.service.folds.restore(chat.session_id, chat.service.folds.compactions(chat.session_id)[0].id)
     chat.ask(8, 8)
-    chat.service.reset(chat.session_id)
+    chat.service.folds.reset(chat.session_id)
     chat.ask(9, 9)
 
 

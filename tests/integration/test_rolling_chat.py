@@ -64,7 +64,7 @@ def test_a_long_chat_sends_summary_recent_messages_and_the_current_one_in_one_me
     text_sent = sent(server)
     assert text_sent.startswith("[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n")
     assert text_sent.endswith(f"[CURRENT MESSAGE]\n{question(6)}")
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert record.summary in text_sent
 
 
@@ -129,7 +129,7 @@ def test_a_summary_slower_than_several_turns_is_still_adopted(start: Start, serv
     begun_with = int(row(chat, "to_position")[0][0])  # type: ignore[call-overload]  # SQLite's own integer
     chat.wait_for_folds()
     chat.say(question(7))
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert 2 * record.turns[-1] == begun_with < 12
     assert f"USER: {question(record.turns[-1])}" not in sent(server)
     assert f"USER: {question(record.turns[-1] + 1)}" in sent(server) or begun_with <= 6
@@ -153,7 +153,7 @@ def test_edge_case_a_failure_is_kept_and_tried_again_after_the_next_answer(start
 def test_three_failures_of_a_later_version_are_told(start: Start, server: FakeOpenAI) -> None:
     chat = start()
     chat.ask(1, 5)
-    assert len(chat.service.records(chat.session_id)) == 1
+    assert len(chat.service.folds.records(chat.session_id)) == 1
     server.respond_with(lambda body: failure(500) if "<source>" in str(body) else answer_body(body))
     failures = []
     for number in range(6, 12):
@@ -164,7 +164,7 @@ def test_three_failures_of_a_later_version_are_told(start: Start, server: FakeOp
     assert failures[-3:] == [1, 2, 3]
     assert chat.view.fold_error_code == "provider"
     chat.ask(number + 1, number + 1)
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert (record.kind, record.version, record.outcome) == ("rolling", 2, "picked")
 
 
@@ -178,7 +178,7 @@ def test_edge_case_no_key_skips_the_summary_and_the_chat_goes_on(start: Start, s
     assert chat.view.fold_error_code == "authentication"
     assert f"USER: {question(4)}" in sent(server)
     chat.ask(6, 6)
-    assert [record.outcome for record in chat.service.records(chat.session_id)] == ["picked"]
+    assert [record.outcome for record in chat.service.folds.records(chat.session_id)] == ["picked"]
 
 
 def test_without_any_key_the_offline_model_summarises_by_itself(start: Start) -> None:
@@ -258,7 +258,7 @@ def test_a_summary_left_in_progress_by_a_dead_process_is_made_anew(start: Start,
     chat = start(chat.session_id)
     chat.ask(4, 5)
     assert row(chat, "status, error_code") == [("FAILED", "expired"), ("COMPLETED", "")]
-    assert len(chat.service.records(chat.session_id)) == 1
+    assert len(chat.service.folds.records(chat.session_id)) == 1
     assert len(server.bodies("summary")) == 2
 
 
@@ -266,7 +266,7 @@ def test_summaries_go_with_their_session(start: Start) -> None:
     chat = start()
     chat.ask(1, 5)
     assert row(chat, "id")
-    chat.service.delete(chat.session_id)
+    chat.service.sessions.delete(chat.session_id)
     assert chat.rows("SELECT count(*) FROM record") == [(0,)]
 
 
@@ -281,7 +281,7 @@ def test_a_regenerated_answer_takes_its_summary_along(start: Start, server: Fake
     chat.ask(4, 4)
     assert "파랑" not in prompts(server)[-1]
     assert "초록" in prompts(server)[-1]
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert "파랑" not in record.summary
     assert "파랑" not in sent(server)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from starlette.testclient import TestClient
@@ -9,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 import app
 from component import door
 from graph.error import ClosingError
+from graph.service import ChatService
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import told
 
@@ -27,7 +29,7 @@ def test_a_page_drawn_while_the_server_ends_says_so_and_opens_no_second_service(
 
 
 def test_the_health_of_a_server_that_ends_is_bad(service: ScriptedService) -> None:
-    assert service is door.current()
+    assert door.current() is cast("ChatService", service)
     door.close()
     client = TestClient(app.app)  # its lifespan isn't begun: only the route is asked
     answer = client.get("/health")

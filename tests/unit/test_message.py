@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graph.core.message import check_text, has_visible, title_of
+from graph.core.text import check_text, has_visible, title_of
 from graph.error import InputError
 
 UNSEEN = [

@@ -1,57 +1,43 @@
-"""The one door for page, HTTP routes and tests: what can be asked of Turnfold; knows nothing of how it's shown."""
+"""The turns of a session: sends a message, tries again, stops, follows; starts each turn in a worker."""
 
 from __future__ import annotations
 
 import contextlib
-import secrets
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Final
 
 from langchain_core.messages import HumanMessage
-from langchain_core.tools import BaseTool
 
-from graph.builder import build_graph
-from graph.context import ContextKeeper
 from graph.core.casual import is_casual
-from graph.core.message import check_text, title_of
-from graph.core.plain import plain_text
+from graph.core.text import check_text, plain_text, title_of
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
-from graph.keeper import AFTERMATH_SECONDS
-from graph.model.factory import ChatModels, open_models
 from graph.node.context import TurnContext
-from graph.recovery import StateRecovery
-from graph.settings import Settings
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.transcript import read_transcript
 from graph.store.database import Lease
 from graph.store.session import SessionRow
-from graph.store.stores import Stores, open_stores
 from graph.store.turn import TurnRow
-from graph.strategy.registry import build_strategies
-from graph.tool.registry import ToolContext, build_tools
-from graph.view import TurnOptions
-from graph.worker.fold_worker import FoldWorker
-from graph.worker.limiter import TurnLimiter
+from graph.view import LiveTurn, Transcript, TurnOptions
 from graph.worker.turn_log import TurnLog
-from graph.worker.turn_runner import Job, TurnRunner
+from graph.worker.turn_runner import Job
 
-_SMALLEST_WINDOW_TOKENS: Final = 1_000
+_SMALLEST_WINDOW_TOKENS = 1_000
 
 
-class ChatService(ContextKeeper):
-    """Sends, retries and follows turns; what else can be asked of sessions comes from `ContextKeeper` and above it.
+class Turns:
+    """Sends, retries, stops and follows turns."""
 
-    All methods may be called from any thread. Get one by `open_service`.
-    """
-
-    def new_session_id(self) -> str:
-        """Returns an id for a new session; nothing is stored until its first message."""
-        return secrets.token_urlsafe(12)
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
+        self._stores = access.stores
+        self._owner = access.owner
+        self._runner = access.runner
+        self._settings = access.settings
 
     def send(
         self,
@@ -81,29 +67,39 @@ class ChatService(ContextKeeper):
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a cap of the server is reached.
             StoreError: It couldn't be committed.
         """
-        check_text(text, max_chars=self.settings.message_chars)
-        text = plain_text(text)
         options = options or TurnOptions()
-        self._changes(options)
-        self._check_window(session_id, text, options)
-        message = HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
+        message = self._accept(session_id, text, message_id, options)
         if (number := self._number_of(session_id, message)) is not None:
             return number
         try:
-            with self._place(session_id, wait_seconds, opening=text) as lease:
-                return self._begin(lease, message, options)
+            with self._place(session_id, wait_seconds, opening=text_of(message)) as lease:
+                turn, session = self._begin(lease, message, options)
+                self._launch(lease, turn, session, options, message)
+                return turn.number
         except BusyError:
             # Sent twice at once, the message itself may be what the session is busy with.
             if (number := self._number_of(session_id, message)) is not None:
                 return number
             raise
 
-    def _begin(self, lease: Lease, message: HumanMessage, options: TurnOptions) -> int:
-        """Commits the message with its turn and the settings that change with it, and hands the turn to a worker."""
-        session = self._own(lease.session_id)
-        changes = self._changes_of(session, options)
+    def _accept(self, session_id: str, text: str, message_id: str | None, options: TurnOptions) -> HumanMessage:
+        """Returns the message if text and options can be taken; nothing is stored yet.
+
+        Raises:
+            InputError: They can't.
+        """
+        check_text(text, max_chars=self._settings.message_chars)
+        text = plain_text(text)
+        self._access.chosen(options)
+        self._check_window(session_id, text, options)
+        return HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
+
+    def _begin(self, lease: Lease, message: HumanMessage, options: TurnOptions) -> tuple[TurnRow, SessionRow]:
+        """Commits the message with its turn and the settings that change with it."""
+        session = self._access.own(lease.session_id)
+        changes = self._access.changes_of(session, options)
         session = replace(session, **changes)
-        self._recovery.reconcile(lease, session)
+        self._access.recovery.reconcile(lease, session)
         turn, is_new = self._stores.turns.begin(
             lease,
             owner=self._owner,
@@ -114,8 +110,7 @@ class ChatService(ContextKeeper):
         )
         if not is_new:
             raise BusyError  # sent twice at once, and the other one was first
-        self._launch(lease, turn, session, options, message)
-        return turn.number
+        return turn, session
 
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
         """Runs a failed or stopped last turn again, under its number.
@@ -141,11 +136,43 @@ class ChatService(ContextKeeper):
         Raises:
             NotFoundError: There is no such session, or no turn of it ran in this process.
         """
-        self._own(session_id)
+        self._access.own(session_id)
         log = self._runner.log(session_id)
         if log is None:
             raise NotFoundError(session_id)
         return log.follow(timeout_seconds=timeout_seconds)
+
+    def stop(self, session_id: str) -> None:
+        """Asks the running turn or compaction to end, keeping what was said; does nothing if none runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._access.own(session_id)
+        if (log := self._runner.running(session_id)) is not None:
+            log.stop.set()
+        if (compaction := self._access.compacting.get(session_id)) is not None:
+            compaction.set()
+        last = self._stores.turns.last(session_id)
+        if last is not None and last.status == "running":
+            self._stores.turns.request_stop(session_id, last.number)
+
+    def live(self, session_id: str) -> LiveTurn | None:
+        """Returns how the running turn looks now, wherever it runs; None when nothing runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._access.own(session_id)
+        return self._access.live_turn(session_id)
+
+    def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
+        """Returns the newest `last` turns with all that was said in their last attempts.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        return read_transcript(self._access, session_id, last=last)
 
     def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
         """Refuses a message that no fold could make fit, before anything is stored.
@@ -158,8 +185,8 @@ class ChatService(ContextKeeper):
             return
         name = options.model or ""
         with contextlib.suppress(NotFoundError):
-            name = name or self._own(session_id).model
-        window = self._models.window_tokens(name or self._models.default_name)
+            name = name or self._access.own(session_id).model
+        window = self._access.models.window_tokens(name or self._access.models.default_name)
         if tokens >= window:
             raise InputError("over_window", f"≈{tokens} > {window}")
 
@@ -171,18 +198,18 @@ class ChatService(ContextKeeper):
 
     def _again(self, session_id: str, statuses: set[str], options: TurnOptions) -> int:
         """Starts a new attempt of the last turn if it ended in one of these ways."""
-        self._changes(options)
-        self._own(session_id)
+        self._access.chosen(options)
+        self._access.own(session_id)
         with self._place(session_id, 0.0) as lease:
-            session = self._own(session_id)
-            self._recovery.reconcile(lease, session)
+            session = self._access.own(session_id)
+            self._access.recovery.reconcile(lease, session)
             last = self._stores.turns.last(session_id)
             if last is None or last.status not in statuses:
                 raise InputError("not_last", f"{last.number if last else 0}")
-            changes = self._changes_of(session, options)
+            changes = self._access.changes_of(session, options)
             session = replace(session, **changes)
             turn = self._stores.turns.begin_attempt(lease, last.number, model=session.model, settings=changes)
-            self._recovery.rebuild(session)
+            self._access.recovery.rebuild(session)
             self._launch(lease, turn, session, options, None)
         return turn.number
 
@@ -200,13 +227,13 @@ class ChatService(ContextKeeper):
             TurnRateError: Too many turns began within the last minute.
             BusyError: A turn is in progress.
         """
-        if wait_seconds == 0 and self._is_busy(session_id):
+        if wait_seconds == 0 and self._access.is_busy(session_id):
             raise BusyError
         with ExitStack() as undo:
             self._runner.limiter.begin()
             undo.callback(self._runner.limiter.end)
             if opening is not None:
-                rate = self.settings.compression_rate
+                rate = self._settings.compression_rate
                 title = title_of(opening)
                 self._stores.sessions.create(session_id, self._owner, title=title, compression_rate=rate, strategy="")
             lease = self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
@@ -226,7 +253,7 @@ class ChatService(ContextKeeper):
             turn=turn.number,
             attempt=turn.attempt,
             model=session.model,
-            strategy=self._strategies.of(session.strategy),
+            strategy=self._access.strategies.of(session.strategy),
             stop=log.stop,
             time_zone=options.time_zone,
             history_tokens=turn.history_tokens,
@@ -240,54 +267,3 @@ class ChatService(ContextKeeper):
             return ""
         said = self._stores.archive.live_turns(session_id, last.number, last.number)
         return text_of(said[-1].message) if said else ""
-
-
-@contextmanager
-def open_service(
-    settings: Settings,
-    *,
-    clock: Callable[[], datetime] | None = None,
-    models: Callable[[Settings], AbstractContextManager[ChatModels]] = open_models,
-    tools: Callable[[ToolContext], list[BaseTool]] = build_tools,
-    stores: Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]] = open_stores,
-) -> Iterator[ChatService]:
-    """Opens everything that a server needs and closes it in order; running turns end as stopped.
-
-    Args:
-        settings: See `graph.settings`.
-        clock: The time now, UTC; the computer's own if None.
-        models: Opens the models that answer and summarise.
-        tools: Makes the tools of one turn.
-        stores: Opens the stores, given the clock.
-
-    Raises:
-        DatabaseError: The database can't be used; the subclass says why.
-    """
-    now = clock or (lambda: datetime.now(UTC))
-    with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
-        fold_worker = FoldWorker(
-            stores=chat_stores,
-            summariser=lambda model: chat_models.summariser(chat_models.summary_name(model)),
-            clock=now,
-            deadline_seconds=settings.fold_deadline_seconds,
-            input_tokens=chat_models.input_tokens,
-        )
-        stack.callback(fold_worker.close)
-        graph = build_graph(
-            models=chat_models, fold_worker=fold_worker, tools=tools, stores=chat_stores, clock=now, settings=settings
-        )
-        strategies = build_strategies(
-            settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
-        )
-        recovery = StateRecovery(graph, chat_stores, strategies)
-        limiter = TurnLimiter(concurrent_turns=settings.concurrent_turns, turns_per_minute=settings.turns_per_minute)
-        runner = TurnRunner(
-            graph=graph,
-            stores=chat_stores,
-            recovery=recovery,
-            fold_worker=fold_worker,
-            limiter=limiter,
-            max_workers=settings.concurrent_turns,
-        )
-        stack.callback(runner.close)
-        yield ChatService(settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies)
