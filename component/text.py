@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from component.format import escape_label
-from component.text_en import ENGLISH
-from component.text_ko import KOREAN
 from component.word import Language, Words
+from component.word_ko import KOREAN
 from graph.error import InputError, TurnfoldError
 from graph.record import Record
 
 
 def words_of(language: Language) -> Words:
     """Returns the words of a language."""
-    return KOREAN if language == "ko" else ENGLISH
+    return KOREAN if language == "ko" else Words()
 
 
 def language_of_locale(locale: str | None) -> Language:

@@ -1,4 +1,4 @@
-"""Everything that the page says in Korean; knows nothing of where it stands."""
+"""Everything that the page says in Korean."""
 
 from __future__ import annotations
 
