@@ -6,13 +6,13 @@ import streamlit as st
 
 from component import action
 from component.format import escape_label, format_rate, format_tokens, format_turns
+from component.page_state import PageState
 from component.text import describe_compaction
-from component.visit import Visit
 from component.word import Words
 from graph.record import Record
 
 
-def draw(now: Visit, record: Record, place: str) -> None:
+def draw(now: PageState, record: Record, place: str) -> None:
     """Draws the card; `place` keeps the rail's and the drawer's apart."""
     words = now.words
     with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.id}"):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import card, chart, dialog, visit
+from component import card, chart, dialog, page_state
+from component.error_box import error_box
 from component.format import format_rate
-from component.guard import guard
-from component.visit import Visit
+from component.page_state import PageState
 
 CARDS_AT_ONCE = 3
 
 
-def draw_rail(now: Visit) -> None:
+def draw_rail(now: PageState) -> None:
     """Draws the panel as the rail that a wide page has in view all the time."""
     with st.container(key="panel"):
         _draw(now, "rail")
 
 
-def draw_drawer_button(now: Visit) -> None:
+def draw_drawer_button(now: PageState) -> None:
     """Draws the button that opens the same panel as a drawer; shown on a narrow page only."""
     count = now.service.folds.statistics(now.session.session_id).record_count if now.session else 0
     if st.button(
@@ -27,27 +27,27 @@ def draw_drawer_button(now: Visit) -> None:
         dialog.show(now.words.panel_title, _draw_drawer, now, position="right", width=372)
 
 
-def _draw_drawer(now: Visit) -> None:
+def _draw_drawer(now: PageState) -> None:
     _draw(now, "drawer")
 
 
 @st.fragment
-def _draw(now: Visit, place: str) -> None:
+def _draw(now: PageState, place: str) -> None:
     names = (now.words.tab_summaries, now.words.tab_statistics)
     history, statistics = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
     if history.open:
-        with history, guard(now.words):
+        with history, error_box(now.words):
             _draw_history(now, place)
     if statistics.open:
-        with statistics, guard(now.words):
+        with statistics, error_box(now.words):
             _draw_statistics(now, place)
 
 
-def _draw_history(now: Visit, place: str) -> None:
+def _draw_history(now: PageState, place: str) -> None:
     words = now.words
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="xsmall"):
         st.subheader(words.history, anchor=False, width="content")
-        rate = format_rate(st.session_state[visit.RATE])
+        rate = format_rate(st.session_state[page_state.RATE])
         st.markdown(f":small[:gray[{words.current_rate.format(rate=rate)}]]", width="content")
     if now.session is None:
         st.markdown(f":small[:gray[{words.no_records}]]")
@@ -66,7 +66,7 @@ def _draw_history(now: Visit, place: str) -> None:
         _draw_compactions(now, identifier, place)
 
 
-def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
+def _draw_older(now: PageState, identifier: str, place: str, count: int) -> None:
     box = st.expander(
         now.words.older_records.format(count=count),
         key=f"older_{place}",
@@ -80,7 +80,7 @@ def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
                 card.draw(now, record, place)
 
 
-def _draw_compactions(now: Visit, identifier: str, place: str) -> None:
+def _draw_compactions(now: PageState, identifier: str, place: str) -> None:
     """Lists the compactions that the newest one took the place of; restoring one undoes those after it."""
     earlier = now.service.folds.compactions(identifier)[1:]
     if not earlier:
@@ -98,7 +98,7 @@ def _draw_compactions(now: Visit, identifier: str, place: str) -> None:
                 card.draw(now, record, place)
 
 
-def _draw_statistics(now: Visit, place: str) -> None:
+def _draw_statistics(now: PageState, place: str) -> None:
     words = now.words
     st.subheader(words.statistics, anchor=False)
     if now.session is None:

@@ -6,11 +6,11 @@ import html
 
 import streamlit as st
 
-from component import action, live, visit
+from component import action, live, page_state
 from component.format import answer_markdown, format_turns
+from component.page_state import PageState
 from component.step import draw_steps
 from component.text import describe_compaction, explain
-from component.visit import Visit
 from component.word import Words
 from graph.record import Record
 from graph.view import SessionView, TurnView
@@ -19,13 +19,13 @@ FAILURES_TO_TELL = 3
 _SHOWN_CHARS = 6_000
 
 
-def draw(now: Visit) -> None:
+def draw(now: PageState) -> None:
     """Draws the turns that this tab shows, oldest first."""
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
         return
     identifier = now.session.session_id
-    transcript = now.service.turns.transcript(identifier, last=visit.shown_turns())
+    transcript = now.service.turns.transcript(identifier, last=page_state.shown_turns())
     # A record folds three turns, so these reach back as far as the turns that are shown.
     records = now.service.folds.records(identifier, last=len(transcript.turns) // 3 + 1)
     folds = {record.turns[-1]: record for record in records if record.turns}
@@ -33,7 +33,9 @@ def draw(now: Visit) -> None:
         if transcript.earlier_count:
             label = now.words.earlier.format(count=transcript.earlier_count)
             with st.container(horizontal=True, horizontal_alignment="center"):
-                st.button(label, key="earlier", type="tertiary", icon=":material/history:", on_click=visit.show_earlier)
+                st.button(
+                    label, key="earlier", type="tertiary", icon=":material/history:", on_click=page_state.show_earlier
+                )
         for turn in transcript.turns:
             _draw_turn(now, identifier, turn, records[-1].id if records else "")
             if turn.number in folds:
@@ -55,7 +57,7 @@ def _draw_notices(words: Words, session: SessionView) -> None:
         st.markdown(f":material/visibility_off: :small[:gray[{words.unsent.format(count=session.unsent_messages)}]]")
 
 
-def _draw_empty(now: Visit) -> None:
+def _draw_empty(now: PageState) -> None:
     words = now.words
     with st.container(key="empty", gap="small"):
         st.title(words.empty_title, anchor=False, text_alignment="center")
@@ -74,7 +76,7 @@ def _draw_empty(now: Visit) -> None:
             st.markdown(f":small[:gray[{words.offline_note}]]", text_alignment="center")
 
 
-def _draw_turn(now: Visit, identifier: str, turn: TurnView, newest_record_id: str) -> None:
+def _draw_turn(now: PageState, identifier: str, turn: TurnView, newest_record_id: str) -> None:
     with st.container(key=f"turn_{turn.number}", gap="small"):
         _draw_question(now.words, turn)
         if turn.status == "running":

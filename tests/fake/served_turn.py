@@ -18,7 +18,7 @@ from starlette.routing import Route
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app import health, lifespan
-from component import door
+from component import service_provider
 from graph.view import TurnOptions
 
 
@@ -26,7 +26,7 @@ from graph.view import TurnOptions
 async def with_a_turn(inner: st.App) -> AsyncIterator[dict[str, Any]]:
     """Sends a message as soon as the product's service is open."""
     async with lifespan(inner) as state:
-        door.current().turns.send(
+        service_provider.current().turns.send(
             "served", os.environ["TURNFOLD_TEST_MESSAGE"], message_id="served-1", options=TurnOptions()
         )
         yield state

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import door
+from component import service_provider
 from tests.fake.chat import Chat
 from tests.page.conftest import PAGE
 
@@ -25,9 +25,9 @@ def many(chat: Chat) -> Iterator[Chat]:
     chat.ask(1, 1)
     title = "'대화 ' || n || '번'"
     copy_session(chat, title=title, title_folded=title, updated_at="datetime(updated_at, '-' || n || ' hours')")
-    door.provide(chat.service)
+    service_provider.provide(chat.service)
     yield chat
-    door.provide(None)
+    service_provider.provide(None)
 
 
 def test_each_of_many_sessions_is_listed_and_found(many: Chat) -> None:

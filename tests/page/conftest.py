@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import door
+from component import service_provider
 from graph.service import ChatService
 from tests.fake.scripted_service import ScriptedService
 
@@ -19,12 +19,12 @@ PAGE = Path(__file__).parents[2] / "component" / "page.py"
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[ScriptedService]:
     scripted = ScriptedService(tmp_path)
-    door.provide(cast("ChatService", scripted))
+    service_provider.provide(cast("ChatService", scripted))
     yield scripted
-    door.provide(None)
+    service_provider.provide(None)
 
 
 @pytest.fixture
 def page(service: ScriptedService) -> AppTest:
-    assert door.current() is cast("ChatService", service)
+    assert service_provider.current() is cast("ChatService", service)
     return AppTest.from_file(str(PAGE), default_timeout=30)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import door
+from component import service_provider
 from graph.error import DatabaseBusyError
 from graph.service import ChatService, open_service
 from graph.settings import Settings
@@ -27,9 +27,9 @@ def other_page(page: AppTest) -> AppTest:
 @pytest.fixture
 def real_service(tmp_path: Path) -> Iterator[ChatService]:
     with open_service(Settings(_env_file=None, turnfold_data_dir=tmp_path)) as opened:  # type: ignore[call-arg]  # the base class's own argument
-        door.provide(opened)
+        service_provider.provide(opened)
         yield opened
-    door.provide(None)
+    service_provider.provide(None)
 
 
 def chosen(view: SessionView) -> tuple[float, str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from component import door
+from component import service_provider
 from component.text import language_of_locale, words_of
 from component.word import LANGUAGES, Language, Words
 from graph.error import NotFoundError, TurnfoldError
@@ -28,7 +28,7 @@ _NOTICE, _SHOWN_TURNS, _SETTINGS_OF, _READ = "notice", "shown_turns", "settings_
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageState:
     """Everything that one run of the page's script needs to draw.
 
     Attributes:
@@ -42,20 +42,20 @@ class Visit:
     session: SessionView | None
 
 
-def begin() -> Visit:
+def begin() -> PageState:
     """Reads what this tab looks at and brings the settings' widgets in line with the session.
 
     Raises:
         TurnfoldError: The service can't be opened or the session can't be read.
     """
-    service = door.current()
+    service = service_provider.current()
     language = _language(service)
     st.session_state.setdefault(LANGUAGE, language)
     session = _session(service)
     if session is not None:
         session = _keep_changes(service, session)
     _follow_settings(service, session)
-    return Visit(service, words_of(language), st.context.timezone or "", session)
+    return PageState(service, words_of(language), st.context.timezone or "", session)
 
 
 def session_id() -> str | None:

@@ -13,7 +13,7 @@ from graph.error import TurnfoldError
 
 
 @contextmanager
-def guard(words: Words) -> Iterator[None]:
+def error_box(words: Words) -> Iterator[None]:
     """Draws the sentence of an error that the body raises, and lets the rest of the page go on."""
     try:
         yield
