@@ -12,7 +12,7 @@ from bench.context.measure import Costs, Meter
 from bench.context.ours import OurRun
 from bench.context.peers import Contender, FullHistory, Langmem, Middleware, Trimmed, play
 from bench.context.script import ScriptedTurn
-from graph.strategy.limit import Limits
+from graph.strategy.base import Limits
 from graph.strategy.registry import build_strategies
 
 CHECKPOINTS: Final = (50, 200, 1_000)

@@ -7,14 +7,15 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 
 from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
+from graph.core.turn import extract_current_turn
 from graph.event import Folded, FoldWaiting
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.summary import state_update
-from graph.node.working import working_messages
 from graph.state import ChatState
 from graph.strategy import fit as core
 from graph.strategy.fit import Build, Fit, Fitting
@@ -27,6 +28,20 @@ class FittedInput(Fit):
     """An input, and the update of the state if something was folded for it."""
 
     update: dict[str, Any] = field(default_factory=dict)
+
+
+def working_messages(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> list[AnyMessage]:
+    """Returns the messages to build from, oldest first.
+
+    Turns that another strategy folded have left the state: one that sends whole turns gets them from the archive.
+    """
+    turn, messages = runtime.context, list(state["messages"])
+    if turn.strategy.whole_turns is None:
+        return messages
+    session_id, first = state["session_id"], max(1, turn.turn - turn.strategy.whole_turns)
+    begin = deps.stores.sessions.context_begin(session_id)
+    said = deps.stores.archive.live_turns(session_id, first, turn.turn - 1)
+    return [*(entry.message for entry in said if entry.position > begin), *extract_current_turn(messages)]
 
 
 def begin_fit(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build) -> FittedInput:

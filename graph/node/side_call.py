@@ -10,7 +10,7 @@ from graph.core.token import message_tokens
 from graph.error import StoreError
 from graph.node.context import NodeDeps, TurnContext
 from graph.store.call import ModelCall
-from graph.tool.context import SideCall
+from graph.tool.base import SideCall
 
 _LOG = logging.getLogger(__name__)
 

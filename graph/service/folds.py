@@ -11,7 +11,6 @@ from graph.core.token import estimate_tokens
 from graph.error import InputError, NotFoundError
 from graph.record import Record
 from graph.service.access import SessionAccess
-from graph.store.adoption import find_adoption_turns
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
 from graph.view import ChartPoint, Gauge, Statistics
 from prompt.system import chat
@@ -68,7 +67,7 @@ class Folds:
         self._access.own(session_id)
         points = self._stores.calls.series(session_id)
         active = [record.id for record in self._stores.records.active(session_id)]
-        held = find_adoption_turns(self._stores.database, session_id, active)
+        held = self._stores.records.adoption_turns(session_id, active)
         # A turn that was not answered has no point: the next one's was the first to hold the record.
         folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in held}
         return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, insert, or_, select, update
@@ -24,7 +26,7 @@ from graph.store.active import (
     revert_records,
 )
 from graph.store.database import Clock, Database, Lease
-from graph.store.schema import record_table
+from graph.store.schema import record_table, turn_table
 
 EXPIRED_CODE = "expired"
 # How folds end that no summariser is to blame for: they were thrown away, or their server died or ended.
@@ -211,6 +213,21 @@ class RecordStore:
             turns = connection.execute(select(_record.turns).where(of_session, IS_ACTIVE)).scalars().all()
             folded = {turn for listed in turns for turn in json.loads(listed)}
             return RecordSums(len(turns), len(folded), *connection.execute(query.where(of_session)).one())
+
+    def adoption_turns(self, session_id: str, record_ids: Sequence[str]) -> set[int]:
+        """Returns the turns whose input was the first to hold one of these records.
+
+        A record is adopted while a turn runs, or by hand between two turns: then the next one is the first.
+        """
+        turn = turn_table.c
+        adopted = select(_record.adopted_at).where(_record.session_id == session_id, _record.id.in_(record_ids))
+        ended = select(turn.finished_at).where(turn.session_id == session_id, turn.finished_at.is_not(None))
+        with self._database.read() as connection:
+            moments = connection.execute(adopted.where(_record.adopted_at.is_not(None))).scalars().all()
+            ends = connection.execute(ended.order_by(turn.number)).scalars().all()
+        # Rising, whatever a clock that was set back says of one of them.
+        rising = list(accumulate(ends, max))
+        return {bisect_left(rising, moment) + 1 for moment in moments}
 
     def _end(self, record: Record) -> bool:
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)

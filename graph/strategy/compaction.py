@@ -14,7 +14,7 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import ArchivedMessage, HistoryEntry
-from graph.strategy.limit import Limits
+from graph.strategy.base import Limits
 from graph.strategy.rolling import render_summary
 
 HEADING: Final = "[Previous conversation summary]"

@@ -11,7 +11,7 @@ from graph.core.model_input import ModelInput, SystemPart, assemble
 from graph.core.schedule import due_blocks
 from graph.core.snapshot import SessionSnapshot
 from graph.record import HistoryEntry
-from graph.strategy.limit import Limits
+from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 
 

@@ -14,7 +14,7 @@ from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import text_of
 from graph.record import ArchivedMessage, Record
-from graph.strategy.limit import Limits
+from graph.strategy.base import Limits
 
 # Short records would else make merged ones of nearly their own size, and the input would grow by levels.
 _MERGED_SHARE: Final = 0.28

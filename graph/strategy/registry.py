@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from graph.strategy.base import Strategy
+from graph.strategy.base import Limits, Strategy
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.interval import IntervalStrategy
-from graph.strategy.limit import Limits
 from graph.strategy.rolling import RollingStrategy
 from graph.strategy.window import WindowStrategy
 

@@ -16,7 +16,7 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, text_of
 from graph.record import HistoryEntry
-from graph.strategy.limit import Limits
+from graph.strategy.base import Limits
 
 INPUT_CHARS: Final = 2_000
 SOURCE_CHARS: Final = 3_000
@@ -33,13 +33,13 @@ class RollingStrategy:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._recent_messages = limits.rolling_recent_messages
+        self._recent_messages = limits.app_context_recent_messages
         self._sends_unsummarised = limits.rolling_sends_unsummarised
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the next version of the summary if one is due; no turn waits for it."""
         new = snapshot.complete_raw
-        threshold_tokens = self._limits.within(snapshot.input_tokens).rolling_threshold_tokens
+        threshold_tokens = self._limits.within(snapshot.input_tokens).app_context_threshold
         if not should_summarize(sum(entry.tokens for entry in new), threshold_tokens):
             return ()
         old = snapshot.active

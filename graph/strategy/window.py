@@ -11,7 +11,7 @@ from graph.core.model_input import ModelInput, SystemPart, assemble
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn, extract_last_n_turns
 from graph.record import HistoryEntry
-from graph.strategy.limit import Limits
+from graph.strategy.base import Limits
 
 
 class WindowStrategy:

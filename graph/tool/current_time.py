@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from graph.core.zone import find_zone
-from graph.tool.context import ToolContext
+from graph.tool.base import ToolContext
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EXAMPLES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, UTC"

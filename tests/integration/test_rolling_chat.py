@@ -228,8 +228,8 @@ def test_the_settings_keep_the_names_of_the_seed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("APP_CONTEXT_RECENT_MESSAGES", "8")
     settings = Settings(_env_file=None)  # type: ignore[call-arg]  # the base class's own argument
     assert not settings.app_context_enabled
-    assert settings.limits.rolling_threshold_tokens == 16_000
-    assert settings.limits.rolling_recent_messages == 8
+    assert settings.limits.app_context_threshold == 16_000
+    assert settings.limits.app_context_recent_messages == 8
 
 
 def test_messages_neither_summarised_nor_sent_are_counted(start: Start, server: FakeOpenAI) -> None:

@@ -17,11 +17,10 @@ from graph.core.review import Source, SummaryDraft, label_of, review_drafts
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.record import HistoryEntry, Record, to_entry
-from graph.strategy.base import Strategy
+from graph.strategy.base import Limits, Strategy
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.fit import Fit, Fitting, Folded
 from graph.strategy.interval import IntervalStrategy
-from graph.strategy.limit import Limits
 from graph.strategy.rolling import RollingStrategy
 from tests.fake.body import faults
 from tests.fake.snapshot import adopted, archived, plain_turn, record_of, tool_turn

@@ -14,8 +14,8 @@ from graph.core.review import label_of, quote
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import Record, to_entry
+from graph.strategy.base import Limits
 from graph.strategy.compaction import CompactionStrategy
-from graph.strategy.limit import Limits
 from graph.strategy.rolling import RollingStrategy
 from tests.fake.snapshot import plain_turn, record_of, tool_turn
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from graph.core.token import estimate_tokens
 from graph.record import Record
-from graph.strategy.limit import Limits
+from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge
 
 LIMITS = Limits()

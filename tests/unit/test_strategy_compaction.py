@@ -10,8 +10,8 @@ from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.model.summariser import inside_tags
 from graph.record import Record, to_entry
+from graph.strategy.base import Limits
 from graph.strategy.compaction import CompactionStrategy, compaction_fold, context_tokens, should_compact
-from graph.strategy.limit import Limits
 from prompt.summary import compaction_generator
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 

@@ -8,7 +8,7 @@ from graph.core.model_input import ModelInput, SystemPart
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import Record, to_entry
-from graph.strategy.limit import Limits
+from graph.strategy.base import Limits
 from graph.strategy.rolling import RollingStrategy, should_summarize, unsent_count
 from prompt.summary import rolling_generator
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
@@ -103,27 +103,27 @@ def test_the_threshold_must_be_passed(tokens: int, *, is_due: bool) -> None:
 def test_before_the_first_summary_all_messages_count() -> None:
     turns = [plain_turn(number, LONG) for number in range(1, 9)]
     total = sum(entry.tokens for entry in snapshot_of(turns).raw)
-    assert specs(turns, limits=Limits(rolling_threshold_tokens=total)) == []
-    assert specs(turns, limits=Limits(rolling_threshold_tokens=total - 1)) == ["rolling"]
+    assert specs(turns, limits=Limits(app_context_threshold=total)) == []
+    assert specs(turns, limits=Limits(app_context_threshold=total - 1)) == ["rolling"]
 
 
 def test_after_a_summary_only_the_messages_since_count() -> None:
     summary = record_of((1, 2, 3), LONG, kind="rolling")
     turn = plain_turn(4, LONG)
     since = sum(entry.tokens for entry in snapshot_of([turn], [summary]).raw)
-    assert specs([turn], [summary], Limits(rolling_threshold_tokens=since)) == []
-    assert specs([turn], [summary], Limits(rolling_threshold_tokens=since - 1)) == ["rolling"]
+    assert specs([turn], [summary], Limits(app_context_threshold=since)) == []
+    assert specs([turn], [summary], Limits(app_context_threshold=since - 1)) == ["rolling"]
 
 
 def test_an_open_turn_is_not_summarised() -> None:
     snapshot = snapshot_of([plain_turn(1, LONG), [HumanMessage(LONG, id="u2")]])
     open_turn = type(snapshot)(1, snapshot.active, snapshot.raw, snapshot.rate)
-    (spec,) = RollingStrategy(Limits(rolling_threshold_tokens=100)).due_folds(open_turn)
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(open_turn)
     assert spec.turns == (1,)
 
 
 def test_versions_grow_and_each_covers_what_the_one_before_did() -> None:
-    limits = Limits(rolling_threshold_tokens=100)
+    limits = Limits(app_context_threshold=100)
     (first,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(n, LONG) for n in (1, 2)]))
     v1 = adopted(first, "v1의 내용", "v1")
     (second,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(n, LONG) for n in (3, 4)], [v1]))
@@ -136,7 +136,7 @@ def test_versions_grow_and_each_covers_what_the_one_before_did() -> None:
 
 
 def test_the_prompt_of_the_second_version_has_the_summary_before_and_new_messages_alone() -> None:
-    limits = Limits(rolling_threshold_tokens=100)
+    limits = Limits(app_context_threshold=100)
     v1 = record_of((1, 2), "v1의 내용", kind="rolling")
     (spec,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(3, LONG)], [v1]))
     prompt = rolling_generator.get_prompt(spec.messages, spec.target_chars)
@@ -153,7 +153,7 @@ def test_the_prompt_of_the_first_version_has_the_whole_conversation() -> None:
 
 
 def test_a_summary_may_have_1024_tokens_and_no_turn_waits_for_it() -> None:
-    (spec,) = RollingStrategy(Limits(rolling_threshold_tokens=100)).due_folds(snapshot_of([plain_turn(1, LONG)]))
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot_of([plain_turn(1, LONG)]))
     assert (spec.max_tokens, spec.answer_tokens) == (1_024, 1_024)
     assert not spec.is_waited
     assert not spec.is_exact
@@ -161,7 +161,7 @@ def test_a_summary_may_have_1024_tokens_and_no_turn_waits_for_it() -> None:
 
 def test_a_slow_summary_still_fits_when_the_chat_has_gone_on() -> None:
     def key(turns: int) -> str:
-        strategy = RollingStrategy(Limits(rolling_threshold_tokens=100))
+        strategy = RollingStrategy(Limits(app_context_threshold=100))
         (spec,) = strategy.due_folds(snapshot_of([plain_turn(n, LONG) for n in range(1, turns + 1)]))
         return source_key(spec, model="m", prompt_version="1")
 
@@ -169,7 +169,7 @@ def test_a_slow_summary_still_fits_when_the_chat_has_gone_on() -> None:
 
 
 def test_a_slow_summary_of_a_context_that_was_begun_anew_does_not_fit() -> None:
-    strategy = RollingStrategy(Limits(rolling_threshold_tokens=100))
+    strategy = RollingStrategy(Limits(app_context_threshold=100))
     before = snapshot_of([plain_turn(n, LONG) for n in (1, 2)])
     after = type(before)(2, (), before.raw[2:], 0.3)
     keys = {source_key(strategy.due_folds(s)[0], model="m", prompt_version="1") for s in (before, after)}
@@ -178,7 +178,7 @@ def test_a_slow_summary_of_a_context_that_was_begun_anew_does_not_fit() -> None:
 
 def test_records_of_another_strategy_become_part_of_the_first_version() -> None:
     old = [record_of((1, 2, 3), "앞 블록"), record_of((4, 5, 6), "뒤 블록")]
-    (spec,) = RollingStrategy(Limits(rolling_threshold_tokens=100)).due_folds(snapshot_of([plain_turn(7, LONG)], old))
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot_of([plain_turn(7, LONG)], old))
     assert text_of(spec.messages[0]) == "[1-3턴] 앞 블록\n[4-6턴] 뒤 블록"
     assert (spec.version, spec.turns) == (1, tuple(range(1, 8)))
     assert "[1-3턴] 앞 블록\n[4-6턴] 뒤 블록" in sent([HumanMessage("now", id="u7")], old)
@@ -193,7 +193,7 @@ def test_what_a_compaction_left_of_a_turn_is_sent() -> None:
 def test_a_tool_result_is_never_parted_from_its_call() -> None:
     prior = tool_turn(1, calls=3)
     assert unsent_count(prior, 3) == 1
-    text = sent([*prior, HumanMessage("now", id="u2")], limits=Limits(rolling_recent_messages=2))
+    text = sent([*prior, HumanMessage("now", id="u2")], limits=Limits(app_context_recent_messages=2))
     assert '(tool call: read_file {"path": "f1-0.py"})' in text
     assert text.count("TOOL: R1") == 3
 
@@ -211,7 +211,7 @@ def test_one_setting_sends_the_unsummarised_messages_too() -> None:
 
 
 def test_no_recent_messages_at_all_can_be_set() -> None:
-    text = sent([*said(3), HumanMessage("now", id="u4")], limits=Limits(rolling_recent_messages=0))
+    text = sent([*said(3), HumanMessage("now", id="u4")], limits=Limits(app_context_recent_messages=0))
     assert text == "[CURRENT MESSAGE]\nnow"
 
 
