@@ -14,9 +14,9 @@ from langgraph.graph.state import CompiledStateGraph
 from graph.core.model_input import SystemPart
 from graph.model.factory import ChatModels
 from graph.node.context import NodeDeps, TurnContext
-from graph.node.llm import make_llm_node
-from graph.node.summary import make_summary_node
-from graph.node.tool import make_tool_node
+from graph.node.llm import LlmNode
+from graph.node.summary import SummaryNode
+from graph.node.tool import ToolNode
 from graph.settings import Settings
 from graph.state import ChatState
 from graph.store.stores import Stores
@@ -52,9 +52,9 @@ def build_graph(
         models, fold_worker, tools, stores, clock, settings, SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
     )
     graph = StateGraph(ChatState, context_schema=TurnContext)
-    graph.add_node("summary_node", make_summary_node(deps))
-    graph.add_node("llm_node", make_llm_node(deps))
-    graph.add_node("tool_node", make_tool_node(deps))
+    graph.add_node("summary_node", SummaryNode(deps))
+    graph.add_node("llm_node", LlmNode(deps))
+    graph.add_node("tool_node", ToolNode(deps))
     graph.add_edge(START, "summary_node")
     graph.add_edge("summary_node", "llm_node")
     graph.add_conditional_edges("llm_node", _after_llm, ["tool_node", END])

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
-from langgraph.runtime import Runtime
 
 from graph.core.model_input import SystemPart
+from graph.event import Folded
 from graph.model.factory import ChatModels
+from graph.record import Record
 from graph.settings import Settings
-from graph.state import ChatState
 from graph.store.database import Lease
 from graph.store.stores import Stores
 from graph.strategy.base import Strategy
@@ -70,13 +70,6 @@ class TurnContext:
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
 
 
-class Node(Protocol):
-    """A node of the graph as LangGraph calls it."""
-
-    def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the update of the state."""
-
-
 @dataclass(frozen=True)
 class NodeDeps:
     """What the nodes work with; the same objects in every run."""
@@ -88,3 +81,8 @@ class NodeDeps:
     clock: Callable[[], datetime]
     settings: Settings
     system: SystemPart
+
+
+def folded_event(record: Record) -> Folded:
+    """Returns the event of a record that was adopted."""
+    return Folded(record.id, record.turns, record.original_chars, record.summary_chars)

@@ -1,4 +1,4 @@
-"""The node that brings due folds into force before the model is called; knows nothing of how a summary is made."""
+"""The node that adopts due folds before the model is called."""
 
 from __future__ import annotations
 
@@ -11,46 +11,59 @@ from langgraph.runtime import Runtime
 
 from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
-from graph.event import Folded, FoldWaiting
-from graph.node.context import Node, NodeDeps, TurnContext
+from graph.event import FoldWaiting
+from graph.node.context import NodeDeps, TurnContext, folded_event
 from graph.record import Record, to_entry
 from graph.state import ChatState
 from graph.strategy.base import first_turn
 
 
-def make_summary_node(deps: NodeDeps) -> Node:
-    """Returns `summary_node`: adopts ready folds, waits for at most one, and lets folded turns leave the state."""
+class SummaryNode:
+    """Adopts ready folds, waits for at most one, and lets folded turns leave the state."""
 
-    def summary_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        turn = runtime.context
-        snapshot = replace(_snapshot(deps, turn, state), input_tokens=deps.models.input_tokens(turn.model))
+    def __init__(self, deps: NodeDeps) -> None:
+        self._deps = deps
+
+    def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        """Returns what changes in the state before the model is called."""
+        turn, deps = runtime.context, self._deps
+        snapshot = replace(self._snapshot(turn, state), input_tokens=deps.models.input_tokens(turn.model))
         specs = turn.strategy.due_folds(snapshot)
         adopted = False
         for spec, may_wait in zip(specs, _waits(specs, is_casual=state["is_casual"]), strict=True):
-            record = _take(deps, turn, runtime, spec, may_wait=may_wait)
+            record = self._take(runtime, spec, may_wait=may_wait)
             if record is not None and deps.stores.records.adopt(turn.lease, record.id):
-                runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
+                runtime.stream_writer(folded_event(record))
                 adopted = True
             elif spec.is_waited:
                 break  # coverage grows from the oldest turn on, without a gap
         if adopted:
-            snapshot = _snapshot(deps, turn, state)
+            snapshot = self._snapshot(turn, state)
         return state_update(snapshot, state)
 
-    return summary_node
+    def _snapshot(self, turn: TurnContext, state: ChatState) -> SessionSnapshot:
+        return self._deps.fold_worker.snapshot(
+            state["session_id"],
+            complete_turns=turn.turn - 1,
+            rate=state["compression_rate"],
+            from_turn=first_turn(turn.strategy, turn.turn),
+        )
 
-
-def _snapshot(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:
-    return deps.fold_worker.snapshot(
-        state["session_id"],
-        complete_turns=turn.turn - 1,
-        rate=state["compression_rate"],
-        from_turn=first_turn(turn.strategy, turn.turn),
-    )
+    def _take(self, runtime: Runtime[TurnContext], spec: FoldSpec, *, may_wait: bool) -> Record | None:
+        """Returns the finished record of a fold if it's there, or comes while the turn may wait."""
+        turn, worker = runtime.context, self._deps.fold_worker
+        plan = worker.plan(turn.lease.session_id, spec, owner=turn.owner, model=turn.model)
+        record = worker.ready(plan)
+        seconds = turn.fold_wait.rest_seconds(self._deps.settings.fold_wait_seconds)
+        if record is None and may_wait and seconds and worker.should_wait(plan):
+            runtime.stream_writer(FoldWaiting(spec.turns))
+            with turn.fold_wait.spend():
+                record = worker.wait(plan, seconds, turn.stop)
+        return record
 
 
 def _waits(specs: Sequence[FoldSpec], *, is_casual: bool) -> list[bool]:
-    """Returns for each order whether the turn may wait for it: one at most.
+    """Returns for each fold whether the turn may wait for it: one at most.
 
     Small talk takes what is ready and waits for nothing, unless a second block is overdue.
     """
@@ -59,20 +72,6 @@ def _waits(specs: Sequence[FoldSpec], *, is_casual: bool) -> list[bool]:
         return [False] * len(specs)
     first = waited.index(True)
     return [index == first for index in range(len(specs))]
-
-
-def _take(
-    deps: NodeDeps, turn: TurnContext, runtime: Runtime[TurnContext], spec: FoldSpec, *, may_wait: bool
-) -> Record | None:
-    """Returns the finished record of an order if it's there, or comes while the turn may wait."""
-    plan = deps.fold_worker.plan(turn.lease.session_id, spec, owner=turn.owner, model=turn.model)
-    record = deps.fold_worker.ready(plan)
-    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds)
-    if record is None and may_wait and seconds and deps.fold_worker.should_wait(plan):
-        runtime.stream_writer(FoldWaiting(spec.turns))
-        with turn.fold_wait.spend():
-            record = deps.fold_worker.wait(plan, seconds, turn.stop)
-    return record
 
 
 def state_update(snapshot: SessionSnapshot, state: ChatState) -> dict[str, Any]:
