@@ -1,4 +1,4 @@
-"""Starts Turnfold: the page, `/health`, the security headers and the service's life; knows nothing of what they do."""
+"""Starts Turnfold: the page, `/health`, the security headers and the service's life."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One record as a card of the panel: what it stands for, its text, what it cost; knows nothing of the panel."""
+"""One record as a card of the panel: what it stands for, its text, what it cost."""
 
 from __future__ import annotations
 

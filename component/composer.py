@@ -1,4 +1,4 @@
-"""The bottom of the page: gauge, Stop, the drawer's button, the message field; knows nothing of the turns above."""
+"""The bottom of the page: gauge, Stop, the drawer's button, the message field."""
 
 from __future__ import annotations
 

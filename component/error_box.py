@@ -1,4 +1,4 @@
-"""Shows an error of ours where the part that met it would have stood; knows nothing of the parts."""
+"""Shows an error of ours where the part that met it would have stood."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows a running turn by asking the service a few times a second; knows nothing of how it runs."""
+"""Follows a running turn by asking the service a few times a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The script that Streamlit runs for each drawing of the page; knows only in which order its parts are drawn."""
+"""The script that Streamlit runs for each drawing of the page."""
 
 from __future__ import annotations
 

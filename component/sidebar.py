@@ -1,4 +1,4 @@
-"""The left column: new chat, the sessions and their menus, the settings' box; knows nothing of turns."""
+"""The left column: new chat, the sessions and their menus, the settings' box."""
 
 from __future__ import annotations
 

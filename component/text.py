@@ -1,4 +1,4 @@
-"""Which language to speak, and the sentence for each error; knows neither state nor widgets."""
+"""Which language to speak, and the sentence for each error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The middle column: the turns of the session, or the empty page; knows nothing of how a turn runs."""
+"""The middle column: the turns of the session, or the empty page."""
 
 from __future__ import annotations
 

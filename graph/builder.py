@@ -1,4 +1,4 @@
-"""Puts the nodes together into the graph; knows nothing of sessions, workers or the page."""
+"""Puts the nodes together into the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record and an archived message are, as plain values; knows nothing of databases, models or the graph."""
+"""What a record and an archived message are, as plain values."""
 
 from __future__ import annotations
 

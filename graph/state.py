@@ -1,4 +1,4 @@
-"""The shape of what LangGraph keeps between steps; knows nothing of who writes it."""
+"""The shape of what LangGraph keeps between steps."""
 
 from __future__ import annotations
 

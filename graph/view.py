@@ -1,4 +1,4 @@
-"""What the page may know of a session, as frozen values; knows nothing of where they come from or how they look."""
+"""What the page may know of a session, as frozen values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs every contender over the script and keeps the figures at 50, 200 and 1,000 turns; knows no words of a report."""
+"""Runs every contender over the script and keeps the figures at 50, 200 and 1,000 turns."""
 
 from __future__ import annotations
 

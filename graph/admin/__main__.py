@@ -1,4 +1,4 @@
-"""What whoever runs the server does by hand: backup, restore, export, import; knows nothing of the page.
+"""What whoever runs the server does by hand: backup, restore, export, import.
 
 python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE
 """

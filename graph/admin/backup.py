@@ -1,4 +1,4 @@
-"""Copies the database of the truth while it's in use, and puts a copy back; knows nothing of what rows mean."""
+"""Copies the database of the truth while it's in use, and puts a copy back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes all sessions as lines of JSON, and reads them back without loss; knows nothing of what they mean."""
+"""Writes all sessions as lines of JSON, and reads them back without loss."""
 
 from __future__ import annotations
 

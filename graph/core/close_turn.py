@@ -1,4 +1,4 @@
-"""How a turn that can't go on is ended, so that every turn has its answer; knows nothing of why it failed."""
+"""How a turn that can't go on is ended, so that every turn has its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds what the model is sent, and says block by block what that is; knows nothing of models or stores."""
+"""Builds what the model is sent, and says block by block what that is."""
 
 from __future__ import annotations
 

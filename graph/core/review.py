@@ -1,4 +1,4 @@
-"""Whether a draft of a summary may stand for its source; knows nothing of who wrote it or where it's kept."""
+"""Whether a draft of a summary may stand for its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a block of three turns is folded, and to what length; knows nothing of who folds it or how it's sent."""
+"""When a block of three turns is folded, and to what length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes one call of a chat model that can really be ended; knows nothing of turns, stores or which model it is."""
+"""Makes one call of a chat model that can really be ended."""
 
 from __future__ import annotations
 

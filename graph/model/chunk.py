@@ -1,4 +1,4 @@
-"""Puts the chunks of one streamed answer together, strictly; knows nothing of how they arrive or who wants them."""
+"""Puts the chunks of one streamed answer together, strictly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes chat models and summarisers for the endpoint that the settings name; knows nothing of sessions or turns."""
+"""Makes chat models and summarisers for the endpoint that the settings name."""
 
 from __future__ import annotations
 

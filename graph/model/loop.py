@@ -1,4 +1,4 @@
-"""One event loop in a thread of its own, where model calls run so that they can be ended; knows nothing of retries."""
+"""One event loop in a thread of its own, where model calls run so that they can be ended."""
 
 from __future__ import annotations
 

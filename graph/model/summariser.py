@@ -1,4 +1,4 @@
-"""Makes the text of a summary, by a model or by picking sentences; knows nothing of records or of when to fold."""
+"""Makes the text of a summary, by a model or by picking sentences."""
 
 from __future__ import annotations
 

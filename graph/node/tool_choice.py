@@ -1,4 +1,4 @@
-"""How a call is made that may use no tools, with the tools still in the request; knows nothing of what an input is."""
+"""How a call is made that may use no tools, with the tools still in the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user's message asks for, by its wording in Korean and English; knows nothing of answers."""
+"""What a user's message asks for, by its wording in Korean and English."""
 
 from __future__ import annotations
 

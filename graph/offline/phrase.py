@@ -1,4 +1,4 @@
-"""The embedded offline model's own sentences in both languages, and how to know them again; knows no messages."""
+"""The embedded offline model's own sentences in both languages, and how to know them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns every message ever said, whole and numbered, only ever added to; knows nothing of records or of the graph."""
+"""Owns every message ever said, whole and numbered, only ever added to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns what each model call was sent and what it cost; knows nothing of how an input is put together."""
+"""Owns what each model call was sent and what it cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the database of the truth: opening, transactions, foreign errors as ours; knows nothing of what rows mean."""
+"""Owns the database of the truth: opening, transactions, foreign errors as ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns who may change a session: one lease row each, with a fence; knows nothing of what is done under it."""
+"""Owns who may change a session: one lease row each, with a fence."""
 
 from __future__ import annotations
 

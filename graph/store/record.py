@@ -1,4 +1,4 @@
-"""Owns the record rows: each fold from its start to its end, and which are in force; knows nothing of making one."""
+"""Owns the record rows: each fold from its start to its end, and which are in force."""
 
 from __future__ import annotations
 

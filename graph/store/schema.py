@@ -1,4 +1,4 @@
-"""Every table of the truth and how times and texts are kept in it; knows nothing of who reads or writes them."""
+"""Every table of the truth and how times and texts are kept in it."""
 
 from __future__ import annotations
 

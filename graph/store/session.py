@@ -1,4 +1,4 @@
-"""Owns the session rows: names, own settings, the list; knows nothing of what is said in a session."""
+"""Owns the session rows: names, own settings, the list."""
 
 from __future__ import annotations
 

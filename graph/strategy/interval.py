@@ -1,4 +1,4 @@
-"""Seed 002's strategy: every three turns become one summary; knows nothing of the other strategies."""
+"""Seed 002's strategy: every three turns become one summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last N turns and nothing else; knows nothing of the other strategies."""
+"""The last N turns and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tools of one run may use; knows nothing of the tools."""
+"""What the tools of one run may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that tells the time in a zone; knows nothing of models."""
+"""The tool that tells the time in a zone."""
 
 from __future__ import annotations
 

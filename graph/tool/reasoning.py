@@ -1,4 +1,4 @@
-"""The tool that thinks about given material in a call of its own; knows nothing of the conversation."""
+"""The tool that thinks about given material in a call of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes one planned fold from its claim to its end, in the thread that asks; knows nothing of queues or turns."""
+"""Makes one planned fold from its claim to its end, in the thread that asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs folds in threads, so that those of one session never hold up another's; knows nothing of what a fold is."""
+"""Runs folds in threads, so that those of one session never hold up another's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the summary of a block, in the background, once for all that want it; knows nothing of turns in progress."""
+"""Makes the summary of a block, in the background, once for all that want it."""
 
 from __future__ import annotations
 

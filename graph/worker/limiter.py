@@ -1,4 +1,4 @@
-"""How many turns may run at once and begin within a minute; knows nothing of sessions or of what a turn does."""
+"""How many turns may run at once and begin within a minute."""
 
 from __future__ import annotations
 

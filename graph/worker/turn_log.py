@@ -1,4 +1,4 @@
-"""The event log of a turn that runs in this process, and how it looks right now; knows nothing of who runs it."""
+"""The event log of a turn that runs in this process, and how it looks right now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs turns in workers, so that neither a reload nor a closed tab loses or repeats one; knows nothing of the page."""
+"""Runs turns in workers, so that neither a reload nor a closed tab loses or repeats one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives one session of a real service as a user would, and reads the rows behind it; knows nothing of the page."""
+"""Drives one session of a real service as a user would, and reads the rows behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server process that a test kills in the middle of a turn; knows nothing of the test.
+"""A server process that a test kills in the middle of a turn.
 
 python -m tests.fake.killed_server <data dir> <base url> <session id> <message> [<file>]
 

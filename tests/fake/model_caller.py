@@ -1,4 +1,4 @@
-"""Calls the scripted server through the real client, and keeps what was heard; knows no service."""
+"""Calls the scripted server through the real client, and keeps what was heard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which scripted reply is for which request, and that none is left over; knows nothing of sockets."""
+"""Which scripted reply is for which request, and that none is left over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scripted OpenAI-compatible server on loopback with real sockets; knows nothing of the product.
+"""A scripted OpenAI-compatible server on loopback with real sockets.
 
     with FakeOpenAI() as server:
         server.script(text("Hello"), failure(500))     # the next chat requests, in order

@@ -1,4 +1,4 @@
-"""Plays what may happen to one session, step by step, and checks after each what must hold; knows no network."""
+"""Plays what may happen to one session, step by step, and checks after each what must hold."""
 
 from __future__ import annotations
 

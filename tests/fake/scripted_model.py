@@ -1,4 +1,4 @@
-"""A chat model that answers, fails, hangs or calls tools as a test says, without a network; knows nothing of turns."""
+"""A chat model that answers, fails, hangs or calls tools as a test says, without a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The product's own app with a turn already running in it, for tests of how a server ends; knows nothing of the test.
+"""The product's own app with a turn already running in it, for tests of how a server ends.
 
 TURNFOLD_TEST_MESSAGE=… streamlit run tests/fake/served_turn.py
 """

@@ -1,4 +1,4 @@
-"""Makes standings, archived messages and records for the pure rules; knows no store."""
+"""Makes standings, archived messages and records for the pure rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real stores over a real file with a clock that a test moves; knows nothing of the graph."""
+"""Real stores over a real file with a clock that a test moves."""
 
 from __future__ import annotations
 

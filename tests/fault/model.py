@@ -1,4 +1,4 @@
-"""A model, a summariser and a tool that work by themselves and mark their phases; know nothing of who is killed."""
+"""A model, a summariser and a tool that work by themselves and mark their phases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real stores that mark their phases, or whose n-th write fails; know nothing of chats."""
+"""Real stores that mark their phases, or whose n-th write fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the page's script against a scripted service; knows nothing of browsers."""
+"""Runs the page's script against a scripted service."""
 
 from __future__ import annotations
 

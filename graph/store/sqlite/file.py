@@ -1,4 +1,4 @@
-"""What is SQLite's own: private files, set-up by one process at a time, its errors as ours; knows no table."""
+"""What is SQLite's own: private files, set-up by one process at a time, its errors as ours."""
 
 from __future__ import annotations
 
