@@ -1,4 +1,4 @@
-"""What one browser tab looks at: session, language, time zone and the settings of its next turn; draws nothing."""
+"""Page state of one browser tab: session, language, time zone and the settings of its next turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes graph state agree with the archive and the record table, which are the only truth; runs no turn."""
+"""Rebuilds graph state from the archive and the record table, which are the only truth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def config_of(session_id: str) -> RunnableConfig:
 
 
 class StateRecovery:
-    """Settles sessions between turns, under their lease."""
+    """Reconciles sessions between turns, under their lease."""
 
     def __init__(self, graph: ChatGraph, stores: Stores, strategies: Strategies) -> None:
         self._graph = graph
@@ -109,7 +109,7 @@ class StateRecovery:
         try:
             self._stores.checkpointer.delete_thread(session_id)
         except NotADatabaseError:
-            _LOG.warning("checkpoints are damaged; their file is made anew")
+            _LOG.warning("checkpoints are damaged; their file is rebuilt")
             self._stores.checkpointer.renew()
         if not raw and not active:
             return

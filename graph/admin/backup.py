@@ -1,4 +1,4 @@
-"""Copies the database of the truth while it's in use, and puts a copy back."""
+"""Copies the source-of-truth database while it's in use, and puts a copy back."""
 
 from __future__ import annotations
 

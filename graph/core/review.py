@@ -1,4 +1,4 @@
-"""Whether a draft of a summary may stand for its source."""
+"""Decides whether a draft summary may replace its source messages."""
 
 from __future__ import annotations
 

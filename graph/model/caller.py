@@ -56,14 +56,14 @@ class _Request:
     on_restart: Callable[[], None]
 
     @property
-    def rest_seconds(self) -> float:
+    def remaining_seconds(self) -> float:
         return self.ends_at - time.monotonic()
 
     def check(self) -> None:
         """Raises TurnStoppedSignal or DeadlineError if the call has to end now."""
         if self.stop.is_set():
             raise TurnStoppedSignal
-        if self.rest_seconds <= 0:
+        if self.remaining_seconds <= 0:
             raise DeadlineError
 
 
@@ -202,14 +202,14 @@ class _Attempts:
         if self._is_heard and isinstance(error, CutStreamError):
             return False
         wait_seconds = error.retry_after_seconds
-        return self._spec.rest_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
+        return self._spec.remaining_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
 
     def _next(self, chunks: SimpleQueue[BaseMessage | None]) -> BaseMessage | None:
         """Waits for the next chunk; None at the stream's end."""
         while True:
             self._spec.check()
             try:
-                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._spec.rest_seconds)))
+                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._spec.remaining_seconds)))
             except Empty:
                 continue
 

@@ -78,7 +78,7 @@ class Summariser(Protocol):
 
 
 class ExtractiveSummariser:
-    """Picks the sentences that carry most; needs no model and no network, and costs no tokens."""
+    """Picks the highest-scoring sentences; needs no model and no network, and costs no tokens."""
 
     name = "extractive"
     prompt_version = "1"

@@ -32,7 +32,7 @@ class WaitBudget:
     def __init__(self) -> None:
         self._spent_seconds = 0.0
 
-    def rest_seconds(self, limit_seconds: float) -> float:
+    def remaining_seconds(self, limit_seconds: float) -> float:
         """Returns how long the turn may still wait."""
         return max(0.0, limit_seconds - self._spent_seconds)
 

@@ -98,7 +98,7 @@ class Guard:
         """Makes a fold, adopts it and returns the session's snapshot after it; None if it couldn't be made."""
         turn, session_id, worker = self._runtime.context, self._state["session_id"], self._deps.fold_worker
         limit_seconds = self._deps.settings.fold_wait_seconds
-        seconds = turn.fold_wait.rest_seconds(limit_seconds) if worker.may_wait(session_id) else 0.0
+        seconds = turn.fold_wait.remaining_seconds(limit_seconds) if worker.may_wait(session_id) else 0.0
         if seconds:
             self._runtime.stream_writer(FoldWaiting(spec.turns))
         with turn.fold_wait.spend():

@@ -54,7 +54,7 @@ class SummaryNode:
         turn, worker = runtime.context, self._deps.fold_worker
         plan = worker.plan(turn.lease.session_id, spec, owner=turn.owner, model=turn.model)
         record = worker.ready(plan)
-        seconds = turn.fold_wait.rest_seconds(self._deps.settings.fold_wait_seconds)
+        seconds = turn.fold_wait.remaining_seconds(self._deps.settings.fold_wait_seconds)
         if record is None and may_wait and seconds and worker.should_wait(plan):
             runtime.stream_writer(FoldWaiting(spec.turns))
             with turn.fold_wait.spend():

@@ -215,11 +215,11 @@ class Turns:
 
     @contextmanager
     def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Lease]:
-        """Takes a place and the session's lease; gives both back if the block fails, else the launched turn does.
+        """Reserves a concurrency slot and acquires the lease. On error both are released; after a launch the worker does.
 
         Args:
             session_id: The session.
-            wait_seconds: How long to wait for a turn in progress; past the chores after one it always waits.
+            wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
             opening: The first message of a session that isn't there yet: it's made, and goes again if that is refused.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Owns every message ever said, whole and numbered, only ever added to."""
+"""The archive table: every message ever said, whole and numbered, append-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns what each model call was sent and what it cost."""
+"""The model call table: what each call was sent and what it cost."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class CallStore:
             return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
     def correction(self, session_id: str) -> float:
-        """Returns by what our estimate must be multiplied to meet the provider's usage, 0.5 to 2.
+        """Returns the ratio of reported to estimated input tokens, 0.5 to 2.
 
         It's taken from those of the last 20 answer calls whose usage was reported; 1.0 without any.
         """

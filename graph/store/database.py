@@ -1,4 +1,4 @@
-"""Owns the database of the truth: opening, transactions, foreign errors as ours."""
+"""The source-of-truth database: opening, transactions, third-party errors as ours."""
 
 from __future__ import annotations
 

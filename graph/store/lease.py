@@ -1,4 +1,4 @@
-"""Owns who may change a session: one lease row each, with a fence."""
+"""Leases: who may change a session, one row each, with a fencing token."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class LeaseStore:
                 _log.warning("leases not renewed: %s", error.code)
 
     def _renew(self, held: list[Lease]) -> None:
-        """A late renewal is right as long as the fence still stands: nobody had the session in between."""
+        """Renewing an expired lease is safe while the fencing token is unchanged: nobody had the session in between."""
         expiry = self._clock() + self._duration
         with self._database.write() as connection:
             lost = [lease for lease in held if connection.execute(_of(lease).values(expires_at=expiry)).rowcount == 0]

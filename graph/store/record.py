@@ -1,4 +1,4 @@
-"""Owns the record rows: each fold from its start to its end, and which are in force."""
+"""The record table: each fold from its start to its end, and which are active."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class RecordStore:
         return record
 
     def invalidate_from(self, lease: Lease, position: int) -> None:
-        """Takes every record that reaches to this archive position or past it out of use; see `active`.
+        """Invalidates every record that reaches to this archive position or past it; see `active`.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.

@@ -1,4 +1,4 @@
-"""Every table of the truth and how times and texts are kept in it."""
+"""The schema: every table, and how times and texts are kept."""
 
 from __future__ import annotations
 

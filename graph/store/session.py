@@ -1,4 +1,4 @@
-"""Owns the session rows: names, own settings, the list."""
+"""The session table: names, settings, the list."""
 
 from __future__ import annotations
 

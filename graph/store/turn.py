@@ -1,4 +1,4 @@
-"""Owns the turn rows: how each turn began, stands and ended."""
+"""The turn table: how each turn began, stands and ended."""
 
 from __future__ import annotations
 

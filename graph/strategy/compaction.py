@@ -102,7 +102,7 @@ def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSp
     """Returns the compaction of everything but the last messages; None if there's nothing to do.
 
     Args:
-        snapshot: How the session stands.
+        snapshot: The session's snapshot.
         preserve_messages: How many messages stay raw; a tool result never stays without its call.
     """
     raw = snapshot.complete_raw

@@ -68,7 +68,7 @@ class Fitting:
 
         Args:
             begun: The input so far.
-            snapshot: How the session stands.
+            snapshot: The session's snapshot.
             fold: Makes a fold and brings it into force; None if it couldn't be made.
         """
         history, messages = begun.history, begun.messages

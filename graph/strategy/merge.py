@@ -16,7 +16,7 @@ from graph.core.turn import text_of
 from graph.record import ArchivedMessage, Record
 from graph.strategy.base import Limits
 
-# Short records would else make merged ones of nearly their own size, and the input would grow by levels.
+# Without this cap, merging short records would hardly shrink them, and the input would grow by levels.
 _MERGED_SHARE: Final = 0.28
 
 
@@ -58,7 +58,7 @@ def merge_for_room(
     levels together. So a turn is re-summarised a few times at most, however small the window is.
 
     Args:
-        snapshot: How the session stands.
+        snapshot: The session's snapshot.
         excess_tokens: By how much the input is too large.
         merged_tokens: The most that a merged record may be.
         sizes: What the records take in the input, by their ids, where that isn't what they take by themselves.

@@ -1,4 +1,4 @@
-"""What can be made smaller when an input would pass the guard's share of the window; decides nothing by itself."""
+"""Ways to shrink a model input that exceeds the guard's limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def guard_fold(
     oldest raw turns go, as few as do, together with the records if more would have to go without them.
 
     Args:
-        snapshot: How the session stands.
+        snapshot: The session's snapshot.
         sizes: The tokens of each block of the input by its id: records and messages.
         excess_tokens: By how much the input is too large.
         merged_tokens: The most that a merged record may be.

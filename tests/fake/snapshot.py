@@ -1,4 +1,4 @@
-"""Makes standings, archived messages and records for the pure rules."""
+"""Makes snapshots, archived messages and records for the pure rules."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def record_of(
 
 
 def adopted(spec: FoldSpec, summary: str, record_id: str = "r") -> Record:
-    """The record that comes of an order."""
+    """The record that comes of a fold."""
     return record_of(spec.turns, summary, kind=spec.kind, version=spec.version, record_id=record_id).with_changes(
         from_position=spec.from_position,
         to_position=spec.to_position,

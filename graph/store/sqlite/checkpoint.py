@@ -1,4 +1,4 @@
-"""LangGraph's checkpoints in SQLite: a cache that is made anew from the tables when it can't be read."""
+"""LangGraph's checkpoints in SQLite: a cache that is rebuilt from the tables when it can't be read."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Checkpointer(SqliteSaver):
 
 
 def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointer:
-    """Opens the checkpoints at `path`; a file that's no database, or damaged, is made anew.
+    """Opens the checkpoints at `path`; a file that's no database, or damaged, is rebuilt.
 
     Safe when several processes start at once.
 
