@@ -215,7 +215,7 @@ class Turns:
 
     @contextmanager
     def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Lease]:
-        """Reserves a concurrency slot and acquires the lease. On error both are released; after a launch the worker does.
+        """Reserves a slot and acquires the lease; on error both are released, after a launch the worker does it.
 
         Args:
             session_id: The session.
