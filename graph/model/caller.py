@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -26,7 +25,7 @@ from tenacity import (
 from graph.error import CutStreamError, DeadlineError, ModelError, TurnStoppedSignal, UnreachableError
 from graph.model.chunk import Answer, AnswerBuilder
 from graph.model.failure import to_model_error
-from graph.model.loop import CallLoop, ChatRunnable, Put, error_of
+from graph.model.loop import CallLoop, ChatRunnable, error_of
 
 __all__ = ["ChatRunnable", "ModelCaller"]
 
@@ -120,7 +119,7 @@ class ModelCaller:
             ModelError: The call failed; see its subclasses.
         """
         request = _Request(model, messages, stop, time.monotonic() + deadline_seconds, on_text, on_restart)
-        attempts_made = _Attempts(request, self)
+        attempts_made = _Attempts(request, self._loop, self.to_ours)
         retrying = Retrying(
             retry=retry_if_exception(attempts_made.may_go_on),
             stop=stop_after_attempt(attempts),
@@ -153,10 +152,6 @@ class ModelCaller:
         """Ends the calls in progress, and every later one at once; the connections may be closed after that."""
         self._loop.end_calls()
 
-    def start_call(self, model: ChatRunnable, messages: list[BaseMessage], put: Put) -> Future[None]:
-        """Starts one attempt; see `CallLoop.start_call`."""
-        return self._loop.start_call(model, messages, put)
-
     def to_ours(self, error: BaseException) -> BaseException:
         """Returns our error for a foreign one; one that is no failure of a call stays what it is."""
         return to_model_error(error, secrets=self._secrets) or error
@@ -165,21 +160,22 @@ class ModelCaller:
 class _Attempts:
     """The attempts of one call; remembers whether any text was heard."""
 
-    def __init__(self, request: _Request, caller: ModelCaller) -> None:
-        self._spec = request
-        self._caller = caller
+    def __init__(self, request: _Request, loop: CallLoop, to_ours: Callable[[BaseException], BaseException]) -> None:
+        self._request = request
+        self._loop = loop
+        self._to_ours = to_ours
         self._is_heard = False
 
     def make_one(self) -> Answer:
         """Makes one attempt and returns its answer, or raises why there is none."""
-        request = self._spec
+        request = self._request
         request.check()
         if self._is_heard:
             self._is_heard = False
             request.on_restart()
         chunks: SimpleQueue[BaseMessage | None] = SimpleQueue()
         builder = AnswerBuilder()
-        reading = self._caller.start_call(request.model, list(request.messages), chunks.put)
+        reading = self._loop.start_call(request.model, list(request.messages), chunks.put)
         try:
             while (chunk := self._next(chunks)) is not None:
                 if text := builder.add(chunk):
@@ -190,7 +186,7 @@ class _Attempts:
             reading.cancel()
         if error is None:
             return builder.build()
-        ours = self._caller.to_ours(error)
+        ours = self._to_ours(error)
         if isinstance(ours, UnreachableError) and builder.has_chunk:
             ours = CutStreamError()
         raise ours from None
@@ -202,14 +198,14 @@ class _Attempts:
         if self._is_heard and isinstance(error, CutStreamError):
             return False
         wait_seconds = error.retry_after_seconds
-        return self._spec.remaining_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
+        return self._request.remaining_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
 
     def _next(self, chunks: SimpleQueue[BaseMessage | None]) -> BaseMessage | None:
         """Waits for the next chunk; None at the stream's end."""
         while True:
-            self._spec.check()
+            self._request.check()
             try:
-                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._spec.remaining_seconds)))
+                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._request.remaining_seconds)))
             except Empty:
                 continue
 

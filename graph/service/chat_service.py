@@ -62,12 +62,11 @@ def open_service(
     """Opens everything that a server needs and closes it in order; running turns end as stopped.
 
     Usage:
-        >>> with open_service(load_settings()) as chat:
-        ...     session_id = chat.sessions.new_id()
-        ...     chat.turns.send(session_id, "The budget is 1.2 million won.")
-        ...     for event in chat.turns.follow(session_id):
-        ...         print(event)
-        ...     print(chat.folds.statistics(session_id))
+        >>> with open_service(load_settings()) as service:
+        ...     number = service.turns.send("budget", "The budget is 1.2 million won.")
+        ...     *_, last = service.turns.follow("budget")
+        ...     print(number, type(last).__name__, service.folds.statistics("budget").record_count)
+        1 TurnFinished 0
 
     Args:
         settings: See `graph.settings`.

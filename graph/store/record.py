@@ -96,21 +96,21 @@ class RecordStore:
             connection.execute(insert(record_table).values(**_to_values(record), owner=owner, expires_at=expires_at))
             return True
 
-    def complete(self, record: Record) -> bool:
-        """Keeps the finished text of a claimed record.
+    def end(self, record: Record) -> bool:
+        """Keeps the finished text of a claimed record, or that it failed, with its `error_code`.
 
         Returns:
             False when it came too late (expired, or its session is deleted); what it cost is kept all the same.
         """
-        return self._end(record)
-
-    def fail(self, record: Record) -> bool:
-        """Keeps that a claimed record failed, with its `error_code`.
-
-        Returns:
-            False when it came too late (expired, or its session is deleted); what it cost is kept all the same.
-        """
-        return self._end(record)
+        is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
+        cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
+        with self._database.write() as connection:
+            ended = update(record_table).where(is_it, IS_IN_PROGRESS).values(_to_values(record))
+            if connection.execute(ended).rowcount == 1:
+                return True
+            too_late = and_(is_it, _FAILED, _record.error_code.in_((EXPIRED_CODE, DISCARDED_CODE)))
+            connection.execute(update(record_table).where(too_late).values(cost))
+            return False
 
     def adopt(self, lease: Lease, record_id: str) -> bool:
         """Makes a completed record active, in place of those that it replaces or merges; see `adopt_record`.
@@ -228,17 +228,6 @@ class RecordStore:
         # Rising, whatever a clock that was set back says of one of them.
         rising = list(accumulate(ends, max))
         return {bisect_left(rising, moment) + 1 for moment in moments}
-
-    def _end(self, record: Record) -> bool:
-        is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
-        cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
-        with self._database.write() as connection:
-            ended = update(record_table).where(is_it, IS_IN_PROGRESS).values(_to_values(record))
-            if connection.execute(ended).rowcount == 1:
-                return True
-            too_late = and_(is_it, _FAILED, _record.error_code.in_((EXPIRED_CODE, DISCARDED_CODE)))
-            connection.execute(update(record_table).where(too_late).values(cost))
-            return False
 
     def _remember(self, records: list[Record], new_count: int) -> None:
         if new_count == 0:

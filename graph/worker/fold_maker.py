@@ -85,8 +85,7 @@ class FoldMaker:
             if not self._records.start(record, owner=plan.owner, expires_at=expires_at):
                 return "left"
             done = self._made(plan, record, stop)
-            keep = self._records.complete if done.status == "COMPLETED" else self._records.fail
-            is_kept = keep(done)
+            is_kept = self._records.end(done)
         except StoreError as error:
             _LOG.warning("fold of session=%s could not be kept: %s", plan.session_id, error.code)  # its row expires
             return "failed"

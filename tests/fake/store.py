@@ -111,7 +111,7 @@ class StoreSet:
             status="COMPLETED", outcome="compressed", summary=summary, summary_chars=len(summary), summary_tokens=5
         )
         assert self.records.start(record, owner=OWNER, expires_at=self.clock() + timedelta(seconds=60))
-        assert self.records.complete(done)
+        assert self.records.end(done)
         return done
 
     def make_call(self, call_id: str, turn: int, **changes: object) -> ModelCall:

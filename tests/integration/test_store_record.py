@@ -44,7 +44,7 @@ def start(stores: StoreSet, record: Record, seconds: float = 60) -> bool:
 def fail(stores: StoreSet, record_id: str, error_code: str, **place: int) -> None:
     record = stores.make_record(record_id, **place)
     assert start(stores, record)
-    assert stores.records.fail(record.with_changes(status="FAILED", outcome="failed", error_code=error_code))
+    assert stores.records.end(record.with_changes(status="FAILED", outcome="failed", error_code=error_code))
 
 
 def ids(records: list[Record]) -> list[str]:
@@ -115,7 +115,7 @@ def test_text_that_came_too_late_is_dropped_but_what_it_cost_counts(stores: Stor
     stores.clock.move(60)
     stores.complete(stores.make_record("next"))
     done = late.with_changes(status="COMPLETED", summary="too late", input_tokens=700, output_tokens=90, is_usage=True)
-    assert not stores.records.complete(done)
+    assert not stores.records.end(done)
     kept = stores.records.get(SESSION, "late")
     assert (kept.status, kept.summary, kept.input_tokens, kept.is_usage) == ("FAILED", "", 700, True)
     assert stores.records.sums(SESSION).input_tokens == 700
@@ -150,8 +150,8 @@ def test_an_active_record_is_not_made_a_second_time(stores: StoreSet) -> None:
 def test_ended_record_is_never_overwritten(stores: StoreSet) -> None:
     stores.make_session()
     done = stores.complete(stores.make_record("r1"), "first")
-    assert not stores.records.complete(done.with_changes(summary="second", input_tokens=5))
-    assert not stores.records.fail(done.with_changes(status="FAILED"))
+    assert not stores.records.end(done.with_changes(summary="second", input_tokens=5))
+    assert not stores.records.end(done.with_changes(status="FAILED"))
     assert stores.records.get(SESSION, "r1") == done
 
 
