@@ -54,7 +54,7 @@ class OurRun:
             for reply in turn.messages[1:]:
                 if reply.type == "ai":
                     began = time.perf_counter()
-                    built = self._strategy.assemble(self._system, history, self._working(turn), tool_schema="", note="")
+                    built = self._strategy.assemble(self._system, history, self._working(turn))
                     self.meter.seconds += time.perf_counter() - began
                     text = self.meter.call(turn.number, built.messages, reply)
                 self._say(turn, reply)

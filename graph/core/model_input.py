@@ -69,10 +69,18 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class SystemPart:
-    """The product's own part of the system prompt; the same bytes in every turn of a session."""
+    """What goes with every input beside what was said.
+
+    Attributes:
+        text: The product's own part of the system prompt; the same bytes in every turn of a session.
+        tool_schema: JSON of the tools sent beside the messages; counted, not rendered. "" for none.
+        note: Words for the model that go last, into the last tool result, so that the prefix stays unchanged.
+    """
 
     text: str
     version: int
+    tool_schema: str = ""
+    note: str = ""
 
 
 def labelled(label: str, text: str) -> str:
@@ -130,30 +138,23 @@ def assemble(
     system: SystemPart,
     history: Sequence[HistoryEntry],
     messages: Sequence[AnyMessage],
-    *,
-    tool_schema: str = "",
-    note: str = "",
 ) -> ModelInput:
     """Builds `[system prompt with records] + [raw turns] + [open turn]`.
 
     Args:
-        system: The product's part of the system prompt.
-        history: Records in force, oldest first.
+        system: What goes with it.
+        history: Active records, oldest first.
         messages: The working set.
-        tool_schema: JSON of the tools sent beside the messages; counted, not rendered. "" for none.
-        note: Words for the model that go last, into the last tool result, so that the prefix stays unchanged.
     """
     raw = raw_messages(messages)
-    if note and raw and isinstance(raw[-1], ToolMessage):
-        raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{note}"})
+    if system.note and raw and isinstance(raw[-1], ToolMessage):
+        raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
     prompt = render_system(system, history)
     # What the whole prompt is beyond its records, their heading included, so that the items' sum is what is sent.
     own_tokens = max(0, _prompt_tokens(prompt) - sum(entry["summary_tokens"] for entry in history))
     items = [InputItem("system", "chat", system.version, own_tokens)]
     items += [record_item(entry) for entry in history]
     items += [_message_item(message) for message in raw]
-    if tool_schema:
-        items.append(
-            InputItem("tools", hashlib.sha256(tool_schema.encode()).hexdigest()[:16], 1, estimate_tokens(tool_schema))
-        )
+    if schema := system.tool_schema:
+        items.append(InputItem("tools", hashlib.sha256(schema.encode()).hexdigest()[:16], 1, estimate_tokens(schema)))
     return ModelInput((SystemMessage(prompt), *raw), tuple(items))

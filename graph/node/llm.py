@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -39,12 +40,15 @@ class LlmNode:
         turn, deps = runtime.context, self._deps
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
         tools = self._offered(turn)
-        schema = json.dumps(tools, ensure_ascii=False) if tools else ""
-        note = TOOL_ROUNDS_NOTE if is_last_round else ""
+        system = replace(
+            deps.system,
+            tool_schema=json.dumps(tools, ensure_ascii=False) if tools else "",
+            note=TOOL_ROUNDS_NOTE if is_last_round else "",
+        )
         call = AnswerCall(deps, runtime, state)
 
         def build(history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
-            return turn.strategy.assemble(deps.system, history, messages, tool_schema=schema, note=note)
+            return turn.strategy.assemble(system, history, messages)
 
         def ask(model_input: ModelInput) -> Answer:
             model = deps.models.chat(turn.model)

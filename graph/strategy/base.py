@@ -99,12 +99,6 @@ class Strategy(Protocol):
         """
 
     def assemble(
-        self,
-        system: SystemPart,
-        history: Sequence[HistoryEntry],
-        messages: Sequence[AnyMessage],
-        *,
-        tool_schema: str,
-        note: str,
+        self, system: SystemPart, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]
     ) -> ModelInput:
         """Builds the input of one model call."""

@@ -45,24 +45,18 @@ class CompactionStrategy:
         return () if spec is None else (spec,)
 
     def assemble(
-        self,
-        system: SystemPart,
-        history: Sequence[HistoryEntry],
-        messages: Sequence[AnyMessage],
-        *,
-        tool_schema: str,
-        note: str,
+        self, system: SystemPart, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]
     ) -> ModelInput:
         """Builds `[summary as a user message] + [all raw messages]`.
 
         Where a user's message follows, the two are one message, as no model takes two user messages running.
         """
         if not history:
-            return assemble(system, (), messages, tool_schema=tool_schema, note=note)
+            return assemble(system, (), messages)
         summary = f"{HEADING}\n\n{render_summary(history)}"
         if messages and not isinstance(messages[0], HumanMessage):
             messages = [HumanMessage("", id=f"summary-{history[-1]['id']}"), *messages]
-        base = assemble(system, (), messages, tool_schema=tool_schema, note=note)
+        base = assemble(system, (), messages)
         raw = list(base.messages[1:])
         own = text_of(raw[0])
         joined = f"{summary}\n\n---\n\n{own}" if own else summary

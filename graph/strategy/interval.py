@@ -35,16 +35,10 @@ class IntervalStrategy:
         return tuple(blocks) if merge is None else (*blocks, merge)
 
     def assemble(
-        self,
-        system: SystemPart,
-        history: Sequence[HistoryEntry],
-        messages: Sequence[AnyMessage],
-        *,
-        tool_schema: str,
-        note: str,
+        self, system: SystemPart, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]
     ) -> ModelInput:
         """Builds `[all summaries] + [raw turns] + [open turn]`."""
-        return assemble(system, history, messages, tool_schema=tool_schema, note=note)
+        return assemble(system, history, messages)
 
 
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:

@@ -53,13 +53,7 @@ class RollingStrategy:
         return (replace(bounded, version=version, answer_tokens=SUMMARY_TOKENS, is_exact=False, is_waited=False),)
 
     def assemble(
-        self,
-        system: SystemPart,
-        history: Sequence[HistoryEntry],
-        messages: Sequence[AnyMessage],
-        *,
-        tool_schema: str,
-        note: str,
+        self, system: SystemPart, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]
     ) -> ModelInput:
         """Builds the system prompt and ONE user message of summary, newest messages and the current one.
 
@@ -67,7 +61,7 @@ class RollingStrategy:
         """
         opened = extract_current_turn(messages)
         prior = messages[: len(messages) - len(opened)]
-        base = assemble(system, (), opened, tool_schema=tool_schema, note=note)
+        base = assemble(system, (), opened)
         if not opened or (not history and len(prior) <= 1):
             return base
         recent = prior if self._sends_unsummarised else prior[unsent_count(prior, self._recent_messages) :]

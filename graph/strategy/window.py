@@ -32,10 +32,7 @@ class WindowStrategy:
         system: SystemPart,
         history: Sequence[HistoryEntry],  # noqa: ARG002 - the protocol's; records of other strategies aren't sent
         messages: Sequence[AnyMessage],
-        *,
-        tool_schema: str,
-        note: str,
     ) -> ModelInput:
         """Builds `[last N complete turns] + [open turn]`."""
         kept = [*extract_last_n_turns(messages, self.whole_turns), *extract_current_turn(messages)]
-        return assemble(system, (), kept, tool_schema=tool_schema, note=note)
+        return assemble(system, (), kept)

@@ -46,10 +46,12 @@ def interval(chat: Chat, server: FakeOpenAI) -> None:
     chat.say("고마워요!")
     chat.wait_for_folds()
     chat.say(question(8))
+    chat.wait_for_folds()
     chat.regenerate()
     chat.wait_for_folds()
     server.script(failure(400), to="질문 9번")
     chat.say(question(9))
+    chat.wait_for_folds()
     chat.retry()
     chat.wait_for_folds()
 

@@ -59,7 +59,7 @@ class Session:
         return [*(entry.message for entry in self.snapshot.raw), *self.opened]
 
     def build(self, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
-        return self.strategy.assemble(SYSTEM, history, messages, tool_schema=SCHEMA, note="")
+        return self.strategy.assemble(replace(SYSTEM, tool_schema=SCHEMA), history, messages)
 
     @property
     def fixed_tokens(self) -> int:

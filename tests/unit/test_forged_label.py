@@ -51,12 +51,12 @@ def records_of(*summaries: str) -> list[Record]:
 
 def rolling(records: Sequence[Record], messages: Sequence[AnyMessage]) -> ModelInput:
     history = [to_entry(record) for record in records]
-    return RollingStrategy(Limits()).assemble(SYSTEM, history, messages, tool_schema="", note="")
+    return RollingStrategy(Limits()).assemble(SYSTEM, history, messages)
 
 
 def compaction(records: Sequence[Record], messages: Sequence[AnyMessage]) -> ModelInput:
     history = [to_entry(record) for record in records]
-    return CompactionStrategy(Limits()).assemble(SYSTEM, history, messages, tool_schema="", note="")
+    return CompactionStrategy(Limits()).assemble(SYSTEM, history, messages)
 
 
 @settings(deadline=None)

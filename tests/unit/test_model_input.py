@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_the_prefix_stays_unchanged_within_a_block() -> None:
 
 def test_items_list_what_is_sent_in_order() -> None:
     messages: list[AnyMessage] = [HumanMessage("가나다", id="h4")]
-    built = assemble(SYSTEM, [entry(1)], messages, tool_schema='[{"name": "clock"}]')
+    built = assemble(replace(SYSTEM, tool_schema='[{"name": "clock"}]'), [entry(1)], messages)
     assert [(item.kind, item.id) for item in built.items][:3] == [
         ("system", "chat"),
         ("record", "r1"),
@@ -106,7 +107,7 @@ def test_a_note_goes_last_and_leaves_the_working_set_alone() -> None:
     call: Any = {"name": "t", "args": {}, "id": "c", "type": "tool_call"}
     result = ToolMessage("42", tool_call_id="c", id="t")
     messages: list[AnyMessage] = [HumanMessage("q", id="h"), AIMessage("", tool_calls=[call], id="a"), result]
-    built = assemble(SYSTEM, [], messages, note="no more")
+    built = assemble(replace(SYSTEM, note="no more"), [], messages)
     assert built.messages[-1].content == "42\n\nno more"
     assert result.content == "42"
 

@@ -166,7 +166,7 @@ def test_the_summary_before_is_read_with_the_new_messages() -> None:
 
 def assembled(messages: list[AnyMessage]) -> tuple[AnyMessage, ...]:
     history = [to_entry(record_of((1, 2), "**Task Overview**\n계산기", kind="compaction"))]
-    return CompactionStrategy(Limits()).assemble(SYSTEM, history, messages, tool_schema="", note="").messages
+    return CompactionStrategy(Limits()).assemble(SYSTEM, history, messages).messages
 
 
 def test_the_summary_stands_as_a_user_message_before_what_stayed() -> None:
@@ -187,7 +187,7 @@ def test_two_user_messages_never_run() -> None:
 
 def test_without_a_summary_the_messages_go_as_they_are() -> None:
     messages = [*plain_turn(1), HumanMessage("now", id="u2")]
-    built = CompactionStrategy(Limits()).assemble(SYSTEM, [], messages, tool_schema="", note="")
+    built = CompactionStrategy(Limits()).assemble(SYSTEM, [], messages)
     assert list(built.messages[1:]) == messages
 
 

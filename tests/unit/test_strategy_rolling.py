@@ -21,7 +21,7 @@ def assembled(
     messages: list[AnyMessage], active: list[Record] | None = None, limits: Limits | None = None
 ) -> ModelInput:
     history = [to_entry(record) for record in active or []]
-    return RollingStrategy(limits or Limits()).assemble(SYSTEM, history, messages, tool_schema="", note="")
+    return RollingStrategy(limits or Limits()).assemble(SYSTEM, history, messages)
 
 
 def sent(messages: list[AnyMessage], active: list[Record] | None = None, limits: Limits | None = None) -> str:

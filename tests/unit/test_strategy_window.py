@@ -15,7 +15,7 @@ SYSTEM = SystemPart("You help.", 1)
 
 def sent_ids(turns: int, messages: list[AnyMessage]) -> list[str | None]:
     history = [to_entry(record_of((1, 2, 3), "S"))]
-    built = WindowStrategy(Limits(window_turns=turns)).assemble(SYSTEM, history, messages, tool_schema="", note="")
+    built = WindowStrategy(Limits(window_turns=turns)).assemble(SYSTEM, history, messages)
     return [message.id for message in built.messages[1:]]
 
 
@@ -39,7 +39,7 @@ def test_it_folds_nothing() -> None:
 
 def test_context_switched_off_is_the_current_message_alone_for_sessions_that_chose_nothing() -> None:
     strategies = build_strategies(Limits(), default_name="interval", is_enabled=False)
-    built = strategies.of("").assemble(SYSTEM, [], [*plain_turn(1), HumanMessage("now")], tool_schema="", note="")
+    built = strategies.of("").assemble(SYSTEM, [], [*plain_turn(1), HumanMessage("now")])
     assert [message.text for message in built.messages[1:]] == ["now"]
     assert strategies.of("").name == "window"
     assert strategies.of("rolling").name == "rolling"
