@@ -41,9 +41,10 @@ def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
         covered_turn: The last turn that a record in force covers, 0 if none does.
     """
     blocks, first = [], covered_turn + 1
-    while (last := first + (-first % BLOCK_TURNS)) <= complete_turns:
-        blocks.append(Block(first, last))
-        first = last + 1
+    for turn in range(first, complete_turns + 1):
+        if should_summarize(turn + 1):
+            blocks.append(Block(first, turn))
+            first = turn + 1
     return tuple(blocks)
 
 
