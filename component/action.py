@@ -9,7 +9,7 @@ from uuid import uuid4
 import streamlit as st
 
 from component import compacting, page_state, service_provider
-from component.text import words_of
+from component.wording import words_of
 from graph.error import TurnfoldError
 
 

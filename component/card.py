@@ -7,8 +7,8 @@ import streamlit as st
 from component import action
 from component.format import escape_label, format_rate, format_tokens, format_turns
 from component.page_state import PageState
-from component.text import describe_compaction
 from component.word import Words
+from component.wording import describe_compaction
 from graph.record import Record
 
 

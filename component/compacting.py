@@ -8,8 +8,8 @@ import streamlit as st
 
 from component import dialog, page_state, service_provider
 from component.page_state import PageState
-from component.text import describe_compaction
 from component.word import Words
+from component.wording import describe_compaction
 from graph.error import TurnfoldError
 from graph.record import Record
 

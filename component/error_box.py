@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from component.text import explain_error
 from component.word import Words
+from component.wording import explain_error
 from graph.error import TurnfoldError
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from component import browser, composer, dialog, page_state, sidebar, summary_panel, transcript
 from component.error_box import error_box
-from component.text import language_of_locale, words_of
+from component.wording import language_of_locale, words_of
 
 ASSETS = Path(__file__).parent / "asset"
 

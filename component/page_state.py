@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import streamlit as st
 
 from component import service_provider
-from component.text import language_of_locale, words_of
 from component.word import LANGUAGES, Language, Words
+from component.wording import language_of_locale, words_of
 from graph.error import NotFoundError, TurnfoldError
 from graph.view import SessionView, TurnOptions
 

@@ -10,8 +10,8 @@ from component import action, live, page_state
 from component.format import answer_markdown, format_turns
 from component.page_state import PageState
 from component.step import draw_steps
-from component.text import describe_compaction, explain
 from component.word import Words
+from component.wording import describe_compaction, explain
 from graph.record import Record
 from graph.view import SessionView, TurnView
 

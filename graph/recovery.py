@@ -20,7 +20,7 @@ from graph.store.session import SessionRow
 from graph.store.stores import Context, Stores
 from graph.store.turn import TurnRow
 from graph.strategy.base import first_turn
-from graph.strategy.registry import Strategies
+from graph.strategy.strategies import Strategies
 
 _LOG = logging.getLogger(__name__)
 _LAST_NODE: Final = "llm_node"

@@ -13,7 +13,7 @@ from bench.context.ours import OurRun
 from bench.context.peers import Contender, FullHistory, Langmem, Middleware, Trimmed, play
 from bench.context.script import ScriptedTurn
 from graph.strategy.base import Limits
-from graph.strategy.registry import build_strategies
+from graph.strategy.strategies import build_strategies
 
 CHECKPOINTS: Final = (50, 200, 1_000)
 OUR_NAMES: Final = ("interval", "rolling", "compaction", "window")

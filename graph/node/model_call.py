@@ -22,8 +22,8 @@ from graph.model.chunk import Answer, Usage
 from graph.node.context import NodeDeps, TurnContext
 from graph.state import ChatState
 from graph.store.call import ModelCall
-from graph.tool.base import SideCall
 from graph.tool.registry import ToolContext
+from graph.tool.tool_context import SideCall
 
 _LOG = logging.getLogger(__name__)
 

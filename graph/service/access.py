@@ -16,7 +16,7 @@ from graph.settings import Settings
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
-from graph.strategy.registry import Strategies
+from graph.strategy.strategies import Strategies
 from graph.view import LiveTurn, TurnOptions
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.turn_runner import TurnRunner

@@ -17,7 +17,7 @@ from graph.service.sessions import Sessions
 from graph.service.turns import Turns
 from graph.settings import Settings
 from graph.store.stores import Stores, open_stores
-from graph.strategy.registry import build_strategies
+from graph.strategy.strategies import build_strategies
 from graph.tool.registry import ToolContext, build_tools
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter

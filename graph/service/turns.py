@@ -18,7 +18,7 @@ from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
 from graph.node.context import TurnContext
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
-from graph.service.transcript import read_transcript
+from graph.service.turn_views import read_transcript
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow

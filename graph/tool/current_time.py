@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from graph.core.zone import find_zone
-from graph.tool.base import ToolContext
+from graph.tool.tool_context import ToolContext
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EXAMPLES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, UTC"

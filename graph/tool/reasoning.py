@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from graph.core.turn import text_of
 from graph.error import TurnfoldError
 from graph.model.chunk import Answer
-from graph.tool.base import SideCall, ToolContext
+from graph.tool.tool_context import SideCall, ToolContext
 
 _ATTEMPTS: Final = 2
 # The call ends before the tool is given up: its row is kept while the turn is still in progress.

@@ -20,7 +20,7 @@ from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
 from graph.settings import Settings
-from graph.tool.base import ToolContext
+from graph.tool.tool_context import ToolContext
 from tests.fault.mark import Marker
 
 ANSWER: Final = (

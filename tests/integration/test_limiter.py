@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from component.text import explain_error, words_of
+from component.wording import explain_error, words_of
 from graph.error import BusyError, ServerBusyError, TurnRateError
 from graph.event import TurnFinished, TurnStopped
 from graph.service import open_service

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from component.text import explain, words_of
 from component.word import LANGUAGES
+from component.wording import explain, words_of
 from graph.event import TurnFailed, TurnFinished
 from graph.service import open_service
 from tests.fake.body import content_of, faults

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -10,7 +11,7 @@ from graph.service import open_service
 from graph.settings import Settings
 from tests.fake.body import content_of, roles
 from tests.fake.chat import Chat, names, question
-from tests.fake.openai_reply import failure, hang, slowed, text
+from tests.fake.openai_reply import Body, Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.sent import last_kinds, last_manifest
@@ -122,11 +123,17 @@ def test_no_turn_waits_for_a_summary(start: Start, server: FakeOpenAI) -> None:
 
 
 def test_a_summary_slower_than_several_turns_is_still_adopted(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
-    server.script(lambda body: slowed(answer_body(body), 0.05), kind="summary")
+    chat, answers_are_out = start(), threading.Event()
+
+    def slow(body: Body) -> Reply:
+        assert answers_are_out.wait(60)
+        return answer_body(body)
+
+    server.script(slow, kind="summary")
     for number in range(1, 7):
         chat.say(question(number))
     begun_with = int(row(chat, "to_position")[0][0])  # type: ignore[call-overload]  # SQLite's own integer
+    answers_are_out.set()
     chat.wait_for_folds()
     chat.say(question(7))
     (record,) = chat.service.folds.records(chat.session_id)

@@ -6,7 +6,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from graph.core.model_input import SystemPart
 from graph.record import to_entry
 from graph.strategy.base import Limits
-from graph.strategy.registry import build_strategies
+from graph.strategy.strategies import build_strategies
 from graph.strategy.window import WindowStrategy
 from tests.fake.snapshot import plain_turn, record_of, snapshot_of, tool_turn
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import graph
-from component.text import explain, explain_error, language_of_locale, words_of
 from component.word import LANGUAGES, Language, Words
+from component.wording import explain, explain_error, language_of_locale, words_of
 from graph import error as errors
 
 
