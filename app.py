@@ -1,4 +1,4 @@
-"""Starts Turnfold: the page, `/health`, the security headers and the service's life; knows nothing of what they do."""
+"""Starts Turnfold: the page, `/health`, the security headers and the service's life."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from component import door
+from component import service_provider
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
@@ -37,15 +37,15 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             message = f"Turnfold can't start: {error} {error.advice}".rstrip()
             raise SystemExit(message) from None
         gc.freeze()  # what is imported by now stays: no collection has to walk through it while somebody waits
-        door.provide(service)
-        stack.callback(door.close)
+        service_provider.provide(service)
+        stack.callback(service_provider.close)
         yield {}
 
 
 def health(_request: Request) -> JSONResponse:
     """Answers whether the service can work."""
     try:
-        door.current().health()
+        service_provider.current().health()
     except TurnfoldError as error:
         return JSONResponse({"status": error.code}, status_code=503)
     return JSONResponse({"status": "ok"})

@@ -25,7 +25,7 @@ from pydantic import PrivateAttr
 
 from graph.error import InternalError
 from graph.event import TurnFinished
-from graph.model.call import ModelCaller
+from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.service import ChatService, open_service
 from graph.settings import Settings
@@ -116,7 +116,7 @@ def _run(folder: Path, turns: int) -> int:
         early, late = _compare(talk)
         checkpoint_bytes = _size(settings.checkpoint_path)
         opening, short_opening = _time_opening(service, _SESSION), _time_opening(service, _SHORT.format(0))
-        sums = service.statistics(_SESSION)
+        sums = service.folds.statistics(_SESSION)
         text_chars, text_bytes = talk.chars, talk.text_bytes
     archive_bytes = _size(settings.database_path)  # closed: its log is folded back into it
     ratio, bytes_per_char = late / early, archive_bytes / text_chars
@@ -160,8 +160,8 @@ class Talk:
         question = _question(number)
         model_seconds = self._model.seconds
         began = time.perf_counter()
-        self._service.send(session_id, question, message_id=f"user-{session_id}-{number}")
-        ending = list(self._service.follow(session_id, timeout_seconds=60))[-1]
+        self._service.turns.send(session_id, question, message_id=f"user-{session_id}-{number}")
+        ending = list(self._service.turns.follow(session_id, timeout_seconds=60))[-1]
         seconds = time.perf_counter() - began - (self._model.seconds - model_seconds)
         if not isinstance(ending, TurnFinished):
             msg = f"turn {number} ended as {type(ending).__name__}"
@@ -193,11 +193,11 @@ def _time_opening(service: ChatService, session_id: str) -> float:
     seconds = []
     for _ in range(_OPENINGS):
         began = time.perf_counter()
-        service.session(session_id)
-        service.transcript(session_id, last=30)
-        service.records(session_id, last=30)
-        service.statistics(session_id)
-        service.gauge(session_id)
+        service.sessions.get(session_id)
+        service.turns.transcript(session_id, last=30)
+        service.folds.records(session_id, last=30)
+        service.folds.statistics(session_id)
+        service.folds.gauge(session_id)
         seconds.append(time.perf_counter() - began)
     return statistics.median(seconds)
 

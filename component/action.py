@@ -8,50 +8,50 @@ from uuid import uuid4
 
 import streamlit as st
 
-from component import compacting, door, visit
-from component.text import words_of
+from component import compacting, page_state, service_provider
+from component.wording import words_of
 from graph.error import TurnfoldError
 
 
 def send_typed() -> None:
     """Sends what was typed; if it can't be taken, the text goes back into its field."""
-    text = st.session_state[visit.ASK]
-    command = door.current().command_of(text) if text else None
+    text = st.session_state[page_state.ASK]
+    command = service_provider.current().folds.command_of(text) if text else None
     if command is not None:
         _run_command(command)
     elif text and not send(text):
-        st.session_state[visit.ASK] = text
+        st.session_state[page_state.ASK] = text
 
 
 def _run_command(command: Literal["compact", "reset"]) -> None:
-    identifier, words = visit.session_id(), words_of(st.session_state[visit.LANGUAGE])
+    identifier, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if identifier is None:
         st.toast(words.command_needs_chat)
     elif command == "compact":
         compact(identifier)
-    elif _try(lambda: door.current().reset(identifier)):
+    elif _try(lambda: service_provider.current().folds.reset(identifier)):
         st.toast(words.reset_done, icon=":material/restart_alt:")
 
 
 def compact(identifier: str) -> None:
     """Compacts the context of a session and says what came of it."""
-    compacting.start(words_of(st.session_state[visit.LANGUAGE]), identifier)
+    compacting.start(words_of(st.session_state[page_state.LANGUAGE]), identifier)
 
 
 def restore(identifier: str, record_id: str) -> None:
     """Undoes a compaction."""
-    _try(lambda: door.current().restore(identifier, record_id))
+    _try(lambda: service_provider.current().folds.restore(identifier, record_id))
 
 
 def send(text: str) -> bool:
     """Sends a message to the open session, or begins one; returns whether it was taken."""
-    service = door.current()
-    identifier = visit.session_id() or service.new_session_id()
+    service = service_provider.current()
+    identifier = page_state.session_id() or service.sessions.new_id()
     message_id = f"user-{uuid4().hex}"
-    if not _try(lambda: service.send(identifier, text, message_id=message_id, options=visit.options())):
+    if not _try(lambda: service.turns.send(identifier, text, message_id=message_id, options=page_state.options())):
         return False
-    if identifier != visit.session_id():
-        visit.open_session(identifier)
+    if identifier != page_state.session_id():
+        page_state.open_session(identifier)
     return True
 
 
@@ -62,36 +62,36 @@ def send_suggestion(text: str) -> None:
 
 def stop(identifier: str) -> None:
     """Asks the running turn of a session to stop."""
-    _try(lambda: door.current().stop(identifier))
+    _try(lambda: service_provider.current().turns.stop(identifier))
 
 
 def retry(identifier: str) -> None:
     """Tries a failed or stopped last turn again."""
-    _try(lambda: door.current().retry(identifier, options=visit.options()))
+    _try(lambda: service_provider.current().turns.retry(identifier, options=page_state.options()))
 
 
 def regenerate(identifier: str) -> None:
     """Asks for another answer to the last message."""
-    _try(lambda: door.current().regenerate(identifier, options=visit.options()))
+    _try(lambda: service_provider.current().turns.regenerate(identifier, options=page_state.options()))
 
 
 def rename(identifier: str) -> None:
     """Gives a session the title that was typed."""
-    title = str(st.session_state[visit.NEW_TITLE]).strip()
-    _try(lambda: door.current().rename(identifier, title))
+    title = str(st.session_state[page_state.NEW_TITLE]).strip()
+    _try(lambda: service_provider.current().sessions.rename(identifier, title))
 
 
 def delete(identifier: str) -> None:
     """Removes a session and leaves it if it was open."""
-    if _try(lambda: door.current().delete(identifier)) and identifier == visit.session_id():
-        visit.open_session(None)
+    if _try(lambda: service_provider.current().sessions.delete(identifier)) and identifier == page_state.session_id():
+        page_state.open_session(None)
 
 
 def _try(action: Callable[[], object]) -> bool:
     try:
         action()
     except TurnfoldError as error:
-        visit.set_notice(error)
+        page_state.set_notice(error)
         return False
-    visit.clear_notice()
+    page_state.clear_notice()
     return True

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import visit
+from component import page_state
 from component.word import Words
 
 _SCRIPT = Path(__file__).parent / "asset" / "browser.js"
@@ -16,7 +16,7 @@ _KEEP = "keep_language"
 def keep_language() -> None:
     """Marks the chosen language to be kept in the browser, as a widget callback."""
     st.session_state[_KEEP] = True
-    for key in (visit.STRATEGY, visit.MODEL):
+    for key in (page_state.STRATEGY, page_state.MODEL):
         # Set anew, or the browser goes on showing the chosen option in the words of the other language.
         st.session_state[key] = st.session_state[key]
 
@@ -28,7 +28,7 @@ def draw(words: Words) -> None:
         key="browser",
         data={
             "language": words.language,
-            "cookie": visit.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
+            "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
             "copied": words.copied,
             "copy_failed": words.copy_failed,
         },

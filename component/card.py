@@ -1,4 +1,4 @@
-"""One record as a card of the panel: what it stands for, its text, what it cost; knows nothing of the panel."""
+"""One record as a card of the panel: what it stands for, its text, what it cost."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import streamlit as st
 
 from component import action
 from component.format import escape_label, format_rate, format_tokens, format_turns
-from component.text import describe_compaction
-from component.visit import Visit
+from component.page_state import PageState
 from component.word import Words
-from graph.view import RecordView
+from component.wording import describe_compaction
+from graph.record import Record
 
 
-def draw(now: Visit, record: RecordView, place: str) -> None:
+def draw(now: PageState, record: Record, place: str) -> None:
     """Draws the card; `place` keeps the rail's and the drawer's apart."""
     words = now.words
-    with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.record_id}"):
+    with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.id}"):
         template = words.card_compaction if record.kind == "compaction" else words.card_title
         title = template.format(turns=format_turns(record.turns))
         st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
@@ -31,16 +31,16 @@ def draw(now: Visit, record: RecordView, place: str) -> None:
         if record.kind == "compaction" and now.session is not None:
             st.button(
                 words.restore,
-                key=f"restore_{place}_{record.record_id}",
+                key=f"restore_{place}_{record.id}",
                 help=words.restore_help,
                 icon=":material/undo:",
                 type="tertiary",
                 on_click=action.restore,
-                args=(now.session.session_id, record.record_id),
+                args=(now.session.session_id, record.id),
             )
 
 
-def _badges(words: Words, record: RecordView) -> list[str]:
+def _badges(words: Words, record: Record) -> list[str]:
     badges = []
     if record.kind in {"interval", "verbatim"}:
         badges.append(words.card_rate.format(rate=format_rate(record.compression_rate)))
@@ -51,7 +51,7 @@ def _badges(words: Words, record: RecordView) -> list[str]:
     return badges
 
 
-def _note(words: Words, record: RecordView) -> str:
+def _note(words: Words, record: Record) -> str:
     if record.kind == "verbatim":
         return f":material/format_quote: :gray[{words.kept_verbatim}]"
     if record.outcome == "shortened":
@@ -61,7 +61,7 @@ def _note(words: Words, record: RecordView) -> str:
     return ""
 
 
-def _cost(words: Words, record: RecordView) -> str:
+def _cost(words: Words, record: Record) -> str:
     template = words.card_cost if record.input_tokens + record.output_tokens else words.card_free
     return template.format(
         input=format_tokens(record.input_tokens, is_usage=record.is_usage),

@@ -1,4 +1,4 @@
-"""Draws the tokens sent against the full history; knows nothing of where the figures come from."""
+"""Draws the tokens sent against the full history."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import streamlit as st
 
-from component import dialog, door, visit
-from component.text import describe_compaction
-from component.visit import Visit
+from component import dialog, page_state, service_provider
+from component.page_state import PageState
 from component.word import Words
+from component.wording import describe_compaction
 from graph.error import TurnfoldError
-from graph.view import RecordView
+from graph.record import Record
 
 _PENDING = "pending_compaction"
 _POLL_SECONDS = 0.3
@@ -21,7 +21,7 @@ _AT_ONCE_SECONDS = 0.3
 def start(words: Words, identifier: str) -> None:
     """Begins to compact the context of a session; what comes of it at once is told at once."""
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compact")
-    made = pool.submit(door.current().compact, identifier)
+    made = pool.submit(service_provider.current().folds.compact, identifier)
     pool.shutdown(wait=False)  # it ends by itself when the compaction is done
     st.session_state[_PENDING] = made
     wait([made], timeout=_AT_ONCE_SECONDS)
@@ -34,7 +34,7 @@ def is_pending() -> bool:
 
 
 @st.fragment(run_every=_POLL_SECONDS)
-def draw(now: Visit) -> None:
+def draw(now: PageState) -> None:
     """Draws that a compaction is being made, until it's done; then the page is drawn with what came of it."""
     if not dialog.is_open() and _tell(now.words):
         st.rerun()
@@ -43,7 +43,7 @@ def draw(now: Visit) -> None:
 
 def _tell(words: Words) -> bool:
     """Tells what came of the compaction if it's done; returns whether it is."""
-    made: Future[RecordView] | None = st.session_state.get(_PENDING)
+    made: Future[Record] | None = st.session_state.get(_PENDING)
     if made is not None and not made.done():
         return False
     if made is not None:
@@ -51,8 +51,8 @@ def _tell(words: Words) -> bool:
         try:
             record = made.result()
         except TurnfoldError as error:
-            visit.set_notice(error)
+            page_state.set_notice(error)
         else:
-            visit.clear_notice()
+            page_state.clear_notice()
             st.toast(describe_compaction(words, record), icon=":material/compress:")
     return True

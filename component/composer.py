@@ -1,28 +1,28 @@
-"""The bottom of the page: gauge, Stop, the drawer's button, the message field; knows nothing of the turns above."""
+"""The bottom of the page: gauge, Stop, the drawer's button, the message field."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from component import action, compacting, summary_panel, visit
+from component import action, compacting, page_state, summary_panel
+from component.error_box import error_box, tell
 from component.format import format_percent, format_tokens
-from component.guard import guard, tell
-from component.visit import Visit
+from component.page_state import PageState
 
 
-def draw(now: Visit) -> None:
+def draw(now: PageState) -> None:
     """Draws the bar and the field under it."""
     with st.bottom:
         # One container in any case: what comes and goes above the bar must not move the bar's own elements.
         with st.container(key="told", gap="small"):
-            error = visit.notice()
+            error = page_state.notice()
             if error is not None:
                 tell(now.words, error)
             if compacting.is_pending():
                 compacting.draw(now)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar"):
             # Whatever can't be read just now, the field below must be there.
-            with guard(now.words):
+            with error_box(now.words):
                 _draw_gauge(now)
             if now.session is not None and (now.session.is_running or compacting.is_pending()):
                 st.button(
@@ -33,15 +33,15 @@ def draw(now: Visit) -> None:
                     on_click=action.stop,
                     args=(now.session.session_id,),
                 )
-            with guard(now.words):
+            with error_box(now.words):
                 summary_panel.draw_drawer_button(now)
-    st.chat_input(now.words.ask, key=visit.ASK, on_submit=action.send_typed)
+    st.chat_input(now.words.ask, key=page_state.ASK, on_submit=action.send_typed)
 
 
-def _draw_gauge(now: Visit) -> None:
+def _draw_gauge(now: PageState) -> None:
     words = now.words
     identifier = now.session.session_id if now.session else None
-    gauge = now.service.gauge(identifier, model=st.session_state[visit.MODEL])
+    gauge = now.service.folds.gauge(identifier, model=st.session_state[page_state.MODEL])
     is_usage = gauge.source == "usage"
     percent = format_percent(gauge.sent_tokens, gauge.window_tokens)
     sent = format_tokens(gauge.sent_tokens, is_usage=is_usage)

@@ -1,4 +1,4 @@
-"""Turns values into text fit for a label, pure; knows no language, no widget and no clock."""
+"""Turns values into text fit for a label, pure."""
 
 from __future__ import annotations
 

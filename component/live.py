@@ -1,14 +1,14 @@
-"""Follows a running turn by asking the service a few times a second; knows nothing of how it runs."""
+"""Follows a running turn by asking the service a few times a second."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from component import dialog
+from component.error_box import error_box
 from component.format import answer_markdown, format_turns
-from component.guard import guard
+from component.page_state import PageState
 from component.step import draw_step_list
-from component.visit import Visit
 from component.word import Words
 from graph.error import NotFoundError
 from graph.view import LiveTurn
@@ -17,7 +17,7 @@ POLL_SECONDS = 0.3
 _FRESH = "live_is_fresh"
 
 
-def draw(now: Visit, identifier: str, number: int, newest_record_id: str) -> None:
+def draw(now: PageState, identifier: str, number: int, newest_record_id: str) -> None:
     """Draws the running turn and keeps it up to date until it ends."""
     st.session_state[_FRESH] = True
     with st.chat_message("assistant"):
@@ -25,10 +25,10 @@ def draw(now: Visit, identifier: str, number: int, newest_record_id: str) -> Non
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _follow(now: Visit, identifier: str, number: int, newest_record_id: str) -> None:
+def _follow(now: PageState, identifier: str, number: int, newest_record_id: str) -> None:
     # The drawing of the whole page has just read all of this: only a later look may ask for another one.
     is_fresh = st.session_state.pop(_FRESH, False)
-    with guard(now.words):
+    with error_box(now.words):
         try:
             _draw_turn(now, identifier, number, newest_record_id, is_fresh=is_fresh)
         except NotFoundError:
@@ -36,8 +36,8 @@ def _follow(now: Visit, identifier: str, number: int, newest_record_id: str) -> 
             st.rerun()
 
 
-def _draw_turn(now: Visit, identifier: str, number: int, newest_record_id: str, *, is_fresh: bool) -> None:
-    turn = now.service.live(identifier)
+def _draw_turn(now: PageState, identifier: str, number: int, newest_record_id: str, *, is_fresh: bool) -> None:
+    turn = now.service.turns.live(identifier)
     if turn is None or turn.number != number:
         _draw_ended(now, identifier, is_fresh=is_fresh)
         return
@@ -48,11 +48,11 @@ def _draw_turn(now: Visit, identifier: str, number: int, newest_record_id: str, 
     _draw_phase(_phase(now.words, turn))
 
 
-def _draw_ended(now: Visit, identifier: str, *, is_fresh: bool) -> None:
+def _draw_ended(now: PageState, identifier: str, *, is_fresh: bool) -> None:
     if is_fresh:
         _draw_phase(now.words.phase_closing)
     elif dialog.is_open():
-        _draw_text(now.service.transcript(identifier, last=1).turns[-1].answer_text)
+        _draw_text(now.service.turns.transcript(identifier, last=1).turns[-1].answer_text)
     else:
         st.rerun()
 
@@ -63,9 +63,9 @@ def _draw_text(text: str) -> None:
             st.markdown(answer_markdown(text), anchors=False)
 
 
-def _has_new_record(now: Visit, identifier: str, newest_record_id: str) -> bool:
-    newest = now.service.records(identifier, last=1)
-    return bool(newest) and newest[-1].record_id != newest_record_id
+def _has_new_record(now: PageState, identifier: str, newest_record_id: str) -> bool:
+    newest = now.service.folds.records(identifier, last=1)
+    return bool(newest) and newest[-1].id != newest_record_id
 
 
 def _phase(words: Words, turn: LiveTurn) -> str:

@@ -1,4 +1,4 @@
-"""The script that Streamlit runs for each drawing of the page; knows only in which order its parts are drawn."""
+"""The script that Streamlit runs for each drawing of the page."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import browser, composer, dialog, sidebar, summary_panel, transcript, visit
-from component.guard import guard
-from component.text import language_of_locale, words_of
+from component import browser, composer, dialog, page_state, sidebar, summary_panel, transcript
+from component.error_box import error_box
+from component.wording import language_of_locale, words_of
 
 ASSETS = Path(__file__).parent / "asset"
 
@@ -18,16 +18,16 @@ def main() -> None:
     st.set_page_config(page_title="Turnfold", page_icon=ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272)
     st.html(ASSETS / "style.css")
     st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
-    with guard(words_of(language_of_locale(st.context.locale))):
+    with error_box(words_of(language_of_locale(st.context.locale))):
         dialog.forget()
-        now = visit.begin()
-        with guard(now.words):
+        now = page_state.begin()
+        with error_box(now.words):
             sidebar.draw(now)
-        with guard(now.words):
+        with error_box(now.words):
             transcript.draw(now)
-        with guard(now.words):
+        with error_box(now.words):
             summary_panel.draw_rail(now)
-        with guard(now.words):
+        with error_box(now.words):
             composer.draw(now)
         browser.draw(now.words)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import action, browser, visit
-from component.visit import Visit
+from component import action, browser, page_state
+from component.page_state import PageState
 from component.word import LANGUAGE_NAMES, LANGUAGES
 
 
-def draw(now: Visit) -> None:
+def draw(now: PageState) -> None:
     """Draws the box, closed."""
     with st.expander(now.words.settings, key="settings"):
         _draw_rate(now)
@@ -17,7 +17,7 @@ def draw(now: Visit) -> None:
         st.segmented_control(
             now.words.language_label,
             LANGUAGES,
-            key=visit.LANGUAGE,
+            key=page_state.LANGUAGE,
             format_func=lambda language: LANGUAGE_NAMES[language],
             required=True,
             on_change=browser.keep_language,
@@ -26,7 +26,7 @@ def draw(now: Visit) -> None:
         _draw_shortcuts(now)
 
 
-def _draw_rate(now: Visit) -> None:
+def _draw_rate(now: PageState) -> None:
     words = now.words
     with st.container(key="rate", gap=None):
         st.slider(
@@ -34,7 +34,7 @@ def _draw_rate(now: Visit) -> None:
             min_value=0.1,
             max_value=0.5,
             step=0.05,
-            key=visit.RATE,
+            key=page_state.RATE,
             help=words.rate_help,
         )
         with st.container(horizontal=True, wrap=False, gap=None, key="rate_scale"):
@@ -44,15 +44,15 @@ def _draw_rate(now: Visit) -> None:
     st.markdown(f":small[:gray[{words.rate_note}]]")
 
 
-def _draw_model(now: Visit) -> None:
+def _draw_model(now: PageState) -> None:
     words = now.words
     st.selectbox(
         words.strategy,
-        now.service.strategies(),
-        key=visit.STRATEGY,
+        now.service.sessions.strategies(),
+        key=page_state.STRATEGY,
         format_func=lambda name: words.strategies.get(name, name),
     )
-    name = st.session_state[visit.STRATEGY]
+    name = st.session_state[page_state.STRATEGY]
     st.markdown(f":small[:gray[{words.strategy_notes.get(name, '')}]]")
     if now.session is not None and name == "compaction":
         st.button(
@@ -64,19 +64,21 @@ def _draw_model(now: Visit) -> None:
             on_click=action.compact,
             args=(now.session.session_id,),
         )
-    options = {option.name: option for option in now.service.model_options()}
-    names = [*options] if st.session_state[visit.MODEL] in options else [*options, st.session_state[visit.MODEL]]
+    options = {option.name: option for option in now.service.sessions.model_options()}
+    names = (
+        [*options] if st.session_state[page_state.MODEL] in options else [*options, st.session_state[page_state.MODEL]]
+    )
 
     def label(name: str) -> str:
         is_offline = name in options and options[name].is_offline
         return words.model_offline.format(name=name) if is_offline else name
 
-    st.selectbox(words.model, names, key=visit.MODEL, format_func=label)
+    st.selectbox(words.model, names, key=page_state.MODEL, format_func=label)
     if now.service.settings.is_offline:
         st.markdown(f":small[:gray[{words.offline_note}]]")
 
 
-def _draw_shortcuts(now: Visit) -> None:
+def _draw_shortcuts(now: PageState) -> None:
     with st.popover(now.words.shortcuts_label, key="shortcuts", icon=":material/keyboard:", type="tertiary"):
         head, *rows = (now.words.shortcut_head, *((f"`{keys}`", what) for keys, what in now.words.shortcuts))
         st.markdown(now.words.command_note)

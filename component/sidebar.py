@@ -1,4 +1,4 @@
-"""The left column: new chat, the sessions and their menus, the settings' box; knows nothing of turns."""
+"""The left column: new chat, the sessions and their menus, the settings' box."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, setting_box, visit
+from component import action, dialog, page_state, setting_box
+from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
-from component.guard import guard
-from component.visit import Visit
+from component.page_state import PageState
 from graph.view import SessionItem
 
 SESSIONS_PER_PAGE = 30
 _SHOWN = "shown_sessions"
 
 
-def draw(now: Visit) -> None:
+def draw(now: PageState) -> None:
     """Draws the sidebar."""
     with st.sidebar:
         st.button(
@@ -26,7 +26,7 @@ def draw(now: Visit) -> None:
             icon=":material/edit_square:",
             width="stretch",
             shortcut="Ctrl+Shift+O",
-            on_click=visit.open_session,
+            on_click=page_state.open_session,
             args=(None,),
         )
         _draw_sessions(now)
@@ -34,11 +34,11 @@ def draw(now: Visit) -> None:
 
 
 @st.fragment
-def _draw_sessions(now: Visit) -> None:
+def _draw_sessions(now: PageState) -> None:
     words = now.words
     search = st.text_input(
         words.search_chats,
-        key=visit.SEARCH,
+        key=page_state.SEARCH,
         type="search",
         placeholder=words.search_chats,
         icon=":material/search:",
@@ -46,14 +46,14 @@ def _draw_sessions(now: Visit) -> None:
         live=True,
         persist_state="session",
     )
-    with guard(words):
+    with error_box(words):
         _draw_list(now, (search or "").strip())
 
 
-def _draw_list(now: Visit, search: str) -> None:
+def _draw_list(now: PageState, search: str) -> None:
     words = now.words
     shown = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
-    items = now.service.sessions(search=search, last=shown)
+    items = now.service.sessions.list(search=search, last=shown)
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return
@@ -63,7 +63,7 @@ def _draw_list(now: Visit, search: str) -> None:
             st.markdown(f":small[:gray[{titles[group]}]]")
             for item in members:
                 _draw_row(now, item)
-    more_count = now.service.session_count(search=search) - len(items)
+    more_count = now.service.sessions.count(search=search) - len(items)
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
         st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=_show_more)
@@ -73,10 +73,10 @@ def _show_more() -> None:
     st.session_state[_SHOWN] = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE)) + SESSIONS_PER_PAGE
 
 
-def _draw_row(now: Visit, item: SessionItem) -> None:
+def _draw_row(now: PageState, item: SessionItem) -> None:
     words = now.words
     title = escape_label(item.title) or words.untitled
-    state = "open" if item.session_id == visit.session_id() else "row"
+    state = "open" if item.session_id == page_state.session_id() else "row"
     with st.container(horizontal=True, gap=None, wrap=False, key=f"{state}_session_{item.session_id}"):
         if st.button(
             title,
@@ -86,7 +86,7 @@ def _draw_row(now: Visit, item: SessionItem) -> None:
             width="stretch",
             wrap=False,
         ):
-            visit.open_session(item.session_id)
+            page_state.open_session(item.session_id)
             st.rerun()
         choice = st.menu_button(
             words.chat_menu.format(title=title),
@@ -101,13 +101,13 @@ def _draw_row(now: Visit, item: SessionItem) -> None:
         dialog.show(words.delete_title, _draw_delete, now, item)
 
 
-def _draw_rename(now: Visit, item: SessionItem) -> None:
+def _draw_rename(now: PageState, item: SessionItem) -> None:
     words = now.words
-    st.text_input(words.title_label, value=item.title, key=visit.NEW_TITLE, max_chars=200)
+    st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=200)
     _draw_choice(words.save, words.cancel, action.rename, item.session_id)
 
 
-def _draw_delete(now: Visit, item: SessionItem) -> None:
+def _draw_delete(now: PageState, item: SessionItem) -> None:
     words = now.words
     st.markdown(words.delete_question.format(title=escape_label(item.title) or words.untitled))
     _draw_choice(words.delete, words.cancel, action.delete, item.session_id)

@@ -1,4 +1,4 @@
-"""Shows the tool calls of a turn; knows nothing of the tools."""
+"""Shows the tool calls of a turn."""
 
 from __future__ import annotations
 

@@ -4,60 +4,60 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import card, chart, dialog, visit
+from component import card, chart, dialog, page_state
+from component.error_box import error_box
 from component.format import format_rate
-from component.guard import guard
-from component.visit import Visit
+from component.page_state import PageState
 
 CARDS_AT_ONCE = 3
 
 
-def draw_rail(now: Visit) -> None:
+def draw_rail(now: PageState) -> None:
     """Draws the panel as the rail that a wide page has in view all the time."""
     with st.container(key="panel"):
         _draw(now, "rail")
 
 
-def draw_drawer_button(now: Visit) -> None:
+def draw_drawer_button(now: PageState) -> None:
     """Draws the button that opens the same panel as a drawer; shown on a narrow page only."""
-    count = now.service.statistics(now.session.session_id).record_count if now.session else 0
+    count = now.service.folds.statistics(now.session.session_id).record_count if now.session else 0
     if st.button(
         now.words.open_panel.format(count=count), key="open_panel", type="tertiary", icon=":material/dock_to_left:"
     ):
         dialog.show(now.words.panel_title, _draw_drawer, now, position="right", width=372)
 
 
-def _draw_drawer(now: Visit) -> None:
+def _draw_drawer(now: PageState) -> None:
     _draw(now, "drawer")
 
 
 @st.fragment
-def _draw(now: Visit, place: str) -> None:
+def _draw(now: PageState, place: str) -> None:
     names = (now.words.tab_summaries, now.words.tab_statistics)
     history, statistics = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
     if history.open:
-        with history, guard(now.words):
+        with history, error_box(now.words):
             _draw_history(now, place)
     if statistics.open:
-        with statistics, guard(now.words):
+        with statistics, error_box(now.words):
             _draw_statistics(now, place)
 
 
-def _draw_history(now: Visit, place: str) -> None:
+def _draw_history(now: PageState, place: str) -> None:
     words = now.words
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="xsmall"):
         st.subheader(words.history, anchor=False, width="content")
-        rate = format_rate(st.session_state[visit.RATE])
+        rate = format_rate(st.session_state[page_state.RATE])
         st.markdown(f":small[:gray[{words.current_rate.format(rate=rate)}]]", width="content")
     if now.session is None:
         st.markdown(f":small[:gray[{words.no_records}]]")
         return
     identifier = now.session.session_id
-    records = now.service.records(identifier, last=CARDS_AT_ONCE)
+    records = now.service.folds.records(identifier, last=CARDS_AT_ONCE)
     if not records:
         st.markdown(f":small[:gray[{words.no_records}]]")
         return
-    older_count = now.service.statistics(identifier).record_count - len(records)
+    older_count = now.service.folds.statistics(identifier).record_count - len(records)
     if older_count > 0:
         _draw_older(now, identifier, place, older_count)
     for record in records:
@@ -66,7 +66,7 @@ def _draw_history(now: Visit, place: str) -> None:
         _draw_compactions(now, identifier, place)
 
 
-def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
+def _draw_older(now: PageState, identifier: str, place: str, count: int) -> None:
     box = st.expander(
         now.words.older_records.format(count=count),
         key=f"older_{place}",
@@ -76,13 +76,13 @@ def _draw_older(now: Visit, identifier: str, place: str, count: int) -> None:
     )
     if box.open:
         with box:
-            for record in now.service.records(identifier)[:-CARDS_AT_ONCE]:
+            for record in now.service.folds.records(identifier)[:-CARDS_AT_ONCE]:
                 card.draw(now, record, place)
 
 
-def _draw_compactions(now: Visit, identifier: str, place: str) -> None:
+def _draw_compactions(now: PageState, identifier: str, place: str) -> None:
     """Lists the compactions that the newest one took the place of; restoring one undoes those after it."""
-    earlier = now.service.compactions(identifier)[1:]
+    earlier = now.service.folds.compactions(identifier)[1:]
     if not earlier:
         return
     box = st.expander(
@@ -98,14 +98,14 @@ def _draw_compactions(now: Visit, identifier: str, place: str) -> None:
                 card.draw(now, record, place)
 
 
-def _draw_statistics(now: Visit, place: str) -> None:
+def _draw_statistics(now: PageState, place: str) -> None:
     words = now.words
     st.subheader(words.statistics, anchor=False)
     if now.session is None:
         st.markdown(f":small[:gray[{words.no_records}]]")
         return
     identifier = now.session.session_id
-    sums = now.service.statistics(identifier)
+    sums = now.service.folds.statistics(identifier)
     with st.container(border=True, gap="xsmall"):
         st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
         st.markdown(words.stat_chars.format(original=sums.original_chars, summary=sums.summary_chars))
@@ -115,4 +115,4 @@ def _draw_statistics(now: Visit, place: str) -> None:
         st.markdown(words.stat_unsent.format(tokens=f"{sums.unsent_tokens:,}"))
         st.markdown(words.stat_fold_cost.format(tokens=f"{sums.fold_tokens:,}"))
     st.subheader(words.chart_title, anchor=False)
-    chart.draw(words, now.service.chart(identifier), key=f"chart_{place}")
+    chart.draw(words, now.service.folds.chart(identifier), key=f"chart_{place}")

@@ -1,4 +1,4 @@
-"""The middle column: the turns of the session, or the empty page; knows nothing of how a turn runs."""
+"""The middle column: the turns of the session, or the empty page."""
 
 from __future__ import annotations
 
@@ -6,35 +6,38 @@ import html
 
 import streamlit as st
 
-from component import action, live, visit
+from component import action, live, page_state
 from component.format import answer_markdown, format_turns
+from component.page_state import PageState
 from component.step import draw_steps
-from component.text import describe_compaction, explain
-from component.visit import Visit
 from component.word import Words
-from graph.view import RecordView, SessionView, TurnView
+from component.wording import describe_compaction, explain
+from graph.record import Record
+from graph.view import SessionView, TurnView
 
 FAILURES_TO_TELL = 3
 _SHOWN_CHARS = 6_000
 
 
-def draw(now: Visit) -> None:
+def draw(now: PageState) -> None:
     """Draws the turns that this tab shows, oldest first."""
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
         return
     identifier = now.session.session_id
-    transcript = now.service.transcript(identifier, last=visit.shown_turns())
+    transcript = now.service.turns.transcript(identifier, last=page_state.shown_turns())
     # A record folds three turns, so these reach back as far as the turns that are shown.
-    records = now.service.records(identifier, last=len(transcript.turns) // 3 + 1)
+    records = now.service.folds.records(identifier, last=len(transcript.turns) // 3 + 1)
     folds = {record.turns[-1]: record for record in records if record.turns}
     with st.container(key="chat", gap="medium"):
         if transcript.earlier_count:
             label = now.words.earlier.format(count=transcript.earlier_count)
             with st.container(horizontal=True, horizontal_alignment="center"):
-                st.button(label, key="earlier", type="tertiary", icon=":material/history:", on_click=visit.show_earlier)
+                st.button(
+                    label, key="earlier", type="tertiary", icon=":material/history:", on_click=page_state.show_earlier
+                )
         for turn in transcript.turns:
-            _draw_turn(now, identifier, turn, records[-1].record_id if records else "")
+            _draw_turn(now, identifier, turn, records[-1].id if records else "")
             if turn.number in folds:
                 _draw_fold(now.words, folds[turn.number])
         _draw_notices(now.words, now.session)
@@ -52,11 +55,9 @@ def _draw_notices(words: Words, session: SessionView) -> None:
         st.info(words.nearly_full, icon=":material/info:")
     if session.unsent_messages:
         st.markdown(f":material/visibility_off: :small[:gray[{words.unsent.format(count=session.unsent_messages)}]]")
-    if session.was_rebuilt:
-        st.info(words.rebuilt, icon=":material/healing:")
 
 
-def _draw_empty(now: Visit) -> None:
+def _draw_empty(now: PageState) -> None:
     words = now.words
     with st.container(key="empty", gap="small"):
         st.title(words.empty_title, anchor=False, text_alignment="center")
@@ -75,7 +76,7 @@ def _draw_empty(now: Visit) -> None:
             st.markdown(f":small[:gray[{words.offline_note}]]", text_alignment="center")
 
 
-def _draw_turn(now: Visit, identifier: str, turn: TurnView, newest_record_id: str) -> None:
+def _draw_turn(now: PageState, identifier: str, turn: TurnView, newest_record_id: str) -> None:
     with st.container(key=f"turn_{turn.number}", gap="small"):
         _draw_question(now.words, turn)
         if turn.status == "running":
@@ -148,7 +149,7 @@ def _draw_copy(words: Words, turn: TurnView) -> None:
 
 
 @st.fragment
-def _draw_fold(words: Words, record: RecordView) -> None:
+def _draw_fold(words: Words, record: Record) -> None:
     if record.kind == "compaction":
         label = words.fold_divider_compaction.format(change=describe_compaction(words, record))
     else:
@@ -159,7 +160,7 @@ def _draw_fold(words: Words, record: RecordView) -> None:
     # The lines at both sides are drawn by the style sheet: three elements less to send for each fold.
     popover = st.popover(
         label,
-        key=f"fold_{record.record_id}",
+        key=f"fold_{record.id}",
         type="tertiary",
         icon=":material/unfold_less:",
         on_change="rerun",

@@ -1,9 +1,9 @@
-"""The shape of everything that the page says, one field a sentence; knows no language."""
+"""Everything that the page says, one field a sentence, in English; `word_ko` says it in Korean."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Language = Literal["ko", "en"]
@@ -21,7 +21,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Words:
-    """All words of one language; names in braces are filled in by whoever shows the sentence.
+    """All words of one language, English by default; names in braces are filled in by whoever shows the sentence.
 
     Attributes:
         errors: A sentence for each `code` of `graph.error`, and for those that a turn or a fold ends with by itself.
@@ -30,134 +30,223 @@ class Words:
         shortcuts: Pairs of what is pressed and what it does.
     """
 
-    language: Language
+    language: Language = "en"
 
-    new_chat: str
-    search_chats: str
-    no_chats: str
-    no_match: str
-    today: str
-    yesterday: str
-    last_week: str
-    older: str
-    more_chats: str
-    chat_menu: str
-    answering: str
-    untitled: str
-    rename: str
-    rename_title: str
-    title_label: str
-    delete: str
-    delete_title: str
-    delete_question: str
-    save: str
-    cancel: str
+    new_chat: str = "New chat"
+    search_chats: str = "Search chats"
+    no_chats: str = "No chats yet."
+    no_match: str = "No chat matches."
+    today: str = "Today"
+    yesterday: str = "Yesterday"
+    last_week: str = "Last 7 days"
+    older: str = "Earlier"
+    more_chats: str = "Show {count} more chats"
+    chat_menu: str = "Menu of {title}"
+    answering: str = "Answering"
+    untitled: str = "Untitled chat"
+    rename: str = "Rename"
+    rename_title: str = "Rename this chat"
+    title_label: str = "Name"
+    delete: str = "Delete"
+    delete_title: str = "Delete this chat?"
+    delete_question: str = "All messages and summaries of “{title}” will be removed. This can't be undone."
+    save: str = "Save"
+    cancel: str = "Cancel"
 
-    settings: str
-    rate: str
-    rate_help: str
-    rate_short: str
-    rate_balanced: str
-    rate_detailed: str
-    rate_note: str
-    strategy: str
-    strategies: Mapping[str, str]
-    strategy_notes: Mapping[str, str]
-    compact_now: str
-    compacting: str
-    compacted: str
-    reset_done: str
-    command_needs_chat: str
-    restore: str
-    restore_help: str
-    command_note: str
-    model: str
-    model_offline: str
-    language_label: str
-    offline_note: str
-    offline_short: str
-    shortcuts_label: str
-    shortcut_head: tuple[str, str]
-    shortcuts: tuple[tuple[str, str], ...]
+    settings: str = "⚙️ Advanced settings"
+    rate: str = "Summary compression rate"
+    rate_help: str = "Lower makes summaries shorter, higher keeps more detail"
+    rate_short: str = "0.1 short"
+    rate_balanced: str = "0.3 mid"
+    rate_detailed: str = "0.5 full"
+    rate_note: str = "A change applies from the next summary on."
+    strategy: str = "Summary strategy"
+    strategies: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "interval": "Every 3 turns",
+            "rolling": "One growing summary",
+            "compaction": "Compact when full",
+            "window": "Newest turns only",
+        }
+    )
+    strategy_notes: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "interval": "Folds every three turns into a summary; old summaries are merged.",
+            "rolling": "Renews one summary after an answer; only the newest messages go as they are.",
+            "compaction": "At 75% of the context, all but the last messages become one structured summary.",
+            "window": "Sends the newest turns alone. What came before isn't sent, but stays in the chat.",
+        }
+    )
+    compact_now: str = "Compact now"
+    compacting: str = "Compacting…"
+    compacted: str = "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)"
+    reset_done: str = "The context begins anew. The transcript stays."
+    command_needs_chat: str = "Begin a chat first."
+    restore: str = "Restore"
+    restore_help: str = (
+        "Undoes this compaction: what it replaced is sent again from the next turn on. "
+        "It isn't compacted again by itself until the chat has grown."
+    )
+    command_note: str = "`/compact` compacts now; `/reset` begins the context anew and keeps the transcript."
+    model: str = "Model"
+    model_offline: str = "{name} · built in"
+    language_label: str = "Language"
+    offline_note: str = (
+        "The built-in offline model answers, without any network. To use a real model, set "
+        "`OPENAI_API_KEY` or `OPENAI_BASE_URL` and start again."
+    )
+    offline_short: str = "Built-in offline model"
+    shortcuts_label: str = "Keyboard shortcuts"
+    shortcut_head: tuple[str, str] = ("Key", "What it does")
+    shortcuts: tuple[tuple[str, str], ...] = (
+        ("Ctrl/⌘ + Shift + O", "New chat"),
+        ("/", "Go to the message box"),
+        ("Enter", "Send"),
+        ("Shift + Enter", "New line"),
+        ("Esc", "Stop the answer"),
+    )
 
-    empty_title: str
-    empty_lead: str
-    suggestions: tuple[Suggestion, ...]
-    earlier: str
-    more_of_message: str
-    ask: str
-    stop: str
-    stopping: str
-    retry: str
-    regenerate: str
-    copy: str
-    copied: str
-    copy_failed: str
-    phase_folding: str
-    phase_waiting: str
-    phase_tool: str
-    phase_answering: str
-    phase_closing: str
-    tools_used: str
-    tool_arguments: str
-    tool_result: str
-    tool_seconds: str
-    fold_divider: str
-    fold_divider_verbatim: str
-    fold_divider_compaction: str
-    nearly_full: str
-    full: str
-    unsent: str
-    rebuilt: str
-    fold_warning: str
-    failed_title: str
-    failed_kept: str
-    stopped_partial: str
-    stopped_empty: str
-    answer_cut: str
+    empty_title: str = "Talk as long as you like"
+    empty_lead: str = "As a chat grows, older turns are folded into summaries, and you see what was kept."
+    suggestions: tuple[Suggestion, ...] = (
+        Suggestion(":material/event_note:", "Remember: we deploy on October 14"),
+        Suggestion(":material/schedule:", "What time is it in Seoul?"),
+        Suggestion(":material/unfold_less:", "When and how are summaries made?"),
+        Suggestion(":material/smart_toy:", "Which model are you?"),
+    )
+    earlier: str = "Show earlier ({count} turns)"
+    more_of_message: str = "Show all ({count} characters)"
+    ask: str = "Write a message"
+    stop: str = "Stop"
+    stopping: str = "Stopping"
+    retry: str = "Retry"
+    regenerate: str = "Regenerate"
+    copy: str = "Copy answer"
+    copied: str = "Copied"
+    copy_failed: str = "Could not copy"
+    phase_folding: str = "Folding turns {turns}…"
+    phase_waiting: str = "Waiting for the answer…"
+    phase_tool: str = "Using a tool…"
+    phase_answering: str = "Answering…"
+    phase_closing: str = "Saving the answer…"
+    tools_used: str = "Tools used: {count}"
+    tool_arguments: str = "Input"
+    tool_result: str = "Result"
+    tool_seconds: str = "{seconds} s"
+    fold_divider: str = "Turns {turns} folded · {original} → {summary} chars"
+    fold_divider_verbatim: str = "Turns {turns} kept word for word · {original} chars"
+    fold_divider_compaction: str = "Context compacted · {change}"
+    nearly_full: str = "The context is over 80% full. Type `/compact` to compact it, or `/reset` to begin anew."
+    full: str = "The context is over its limit. Type `/compact` to compact it, or `/reset` to begin anew."
+    unsent: str = "{count} messages are neither summarised yet nor sent to the model. They stay in the chat."
+    fold_warning: str = (
+        "Summarising failed {count} times in a row. From the next turn on, sentences picked from the original "
+        "stand in for the summary."
+    )
+    failed_title: str = "No answer came"
+    failed_kept: str = "Your message is saved, so you can retry."
+    stopped_partial: str = "Stopped. What had arrived so far is kept."
+    stopped_empty: str = "Stopped before the answer began."
+    answer_cut: str = "The answer was cut at the model's length limit. Write “continue” and it goes on."
 
-    panel_title: str
-    open_panel: str
-    tab_summaries: str
-    tab_statistics: str
-    history: str
-    current_rate: str
-    no_records: str
-    card_title: str
-    card_rate: str
-    card_chars: str
-    card_compaction: str
-    card_merged: str
-    card_version: str
-    summarisers: Mapping[str, str]
-    card_cost: str
-    card_free: str
-    kept_verbatim: str
-    was_shortened: str
-    was_picked: str
-    older_records: str
-    earlier_compactions: str
-    statistics: str
-    stat_count: str
-    stat_chars: str
-    stat_saved: str
-    stat_grown: str
-    stat_unsent: str
-    stat_fold_cost: str
-    chart_title: str
-    chart_note: str
-    chart_turn: str
-    chart_tokens: str
-    chart_sent: str
-    chart_full: str
-    chart_fold: str
-    chart_empty: str
-    chart_alt: str
-    gauge: str
-    gauge_estimate: str
-    gauge_usage: str
-    gauge_help_estimate: str
-    gauge_help_usage: str
+    panel_title: str = "Summaries · Statistics"
+    open_panel: str = "Summaries {count}"
+    tab_summaries: str = "Summaries"
+    tab_statistics: str = "Statistics"
+    history: str = "📝 Summary history"
+    current_rate: str = "Current rate: {rate}"
+    no_records: str = "No summary yet. Turns 1-3 are folded at turn 4."
+    card_title: str = "[Turns {turns}]"
+    card_rate: str = "rate {rate}"
+    card_chars: str = "{original} → {summary} chars"
+    card_compaction: str = "[Turns {turns} compacted]"
+    card_merged: str = "{count} summaries merged into one"
+    card_version: str = "v{version}"
+    summarisers: Mapping[str, str] = field(default_factory=lambda: {"extractive": "picked sentences"})
+    card_cost: str = "{input} in · {output} out tokens · {seconds} s · {model}"
+    card_free: str = "No tokens: no model was called · {seconds} s · {model}"
+    kept_verbatim: str = "Too short to shrink: kept word for word."
+    was_shortened: str = "Over its target: cut at the end of a sentence."
+    was_picked: str = "The summary model gave nothing usable in time: sentences were picked from the original."
+    older_records: str = "Older summaries: {count}"
+    earlier_compactions: str = "Earlier compactions: {count}"
+    statistics: str = "📊 Summary statistics"
+    stat_count: str = "Summaries: {count} ({turns} turns folded)"
+    stat_chars: str = "Original: {original} → summary: {summary} chars"
+    stat_saved: str = "Overall: {percent}% saved"
+    stat_grown: str = "Overall: {percent}% larger"
+    stat_unsent: str = "Tokens not sent: ≈{tokens}"
+    stat_fold_cost: str = "Tokens spent on summaries: ≈{tokens}"
+    chart_title: str = "Tokens sent per turn"
+    chart_note: str = "≈ Token counts are estimates."
+    chart_turn: str = "Turn"
+    chart_tokens: str = "Tokens (≈)"
+    chart_sent: str = "Sent"
+    chart_full: str = "Full history"
+    chart_fold: str = "Turn with a new summary"
+    chart_empty: str = "Drawn once the first answer is out."
+    chart_alt: str = (
+        "Tokens sent and tokens of the full history per turn (estimates). Turn {turn}: sent {sent}, full {full}."
+    )
+    gauge: str = "Context"
+    gauge_estimate: str = "estimate"
+    gauge_usage: str = "usage"
+    gauge_help_estimate: str = "Our own count of the last input, an estimate."
+    gauge_help_usage: str = "What the model provider reported for the last input."
 
-    errors: Mapping[str, str]
-    input_reasons: Mapping[str, str]
+    errors: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "internal": "Something unexpected went wrong. The server's log has the details.",
+            "closing": "The server is shutting down. Reload the page once it's back.",
+            "settings": "A setting has a value it can't take.",
+            "input": "This input can't be taken.",
+            "not_found": "This chat isn't there. It was deleted, or the address is wrong.",
+            "busy": "An answer is still being written. Send when it's done, or stop it.",
+            "server_busy": "The server is writing as many answers as it may at once. Please send it again in a moment.",
+            "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
+            "stopped": "Stopped.",
+            "store": "The chat couldn't be stored.",
+            "database": "The database refused the request.",
+            "not_a_database": "The database file is damaged or isn't a database.",
+            "newer_database": "A newer version wrote this database. Please update Turnfold.",
+            "database_busy": "Something else has held the database for long. Please try again in a moment.",
+            "disk_full": "There is no room left on the disk.",
+            "lease_lost": "Another server has taken over this chat. Reload and try again.",
+            "model": "The model couldn't be called.",
+            "authentication": "The API key is missing or wrong.",
+            "access_denied": "This key may not use this model.",
+            "model_missing": "There is no model of this name. Choose another one in the advanced settings.",
+            "rate_limit": "The provider refused: too many requests for now. Please try again in a moment.",
+            "quota": "The account at the model provider has no credit left.",
+            "context_length": "What was sent is longer than the model's context window.",
+            "unreachable": "The model's server can't be reached.",
+            "deadline": "No answer came in time.",
+            "cut_stream": "The answer broke off in the middle.",
+            "empty_answer": "The model sent an empty answer.",
+            "refused": "The model refused to answer.",
+            "bad_response": "The model's server answered in a form we don't know.",
+            "provider": "The model's server failed.",
+            "tool_rounds": "The model kept calling tools and gave no answer.",
+            "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
+            "expired": "A summary was not finished in time.",
+            "summary_empty": "The summary model's answer was empty.",
+            "summary_short": "The summary was too short to hold anything.",
+            "summary_language": "The summary wasn't in the language of the user's words.",
+            "summary_inflated": "The summary wasn't shorter than the original.",
+        }
+    )
+    input_reasons: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "over_window": "This one message is longer than the model's context window. Please send it in parts.",
+            "nothing_to_compact": "The chat isn't long enough to compact.",
+            "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
+            "compact_stopped": "Compacting was stopped. Nothing has changed.",
+            "compact_failed": "No shorter summary could be made. Please try again in a moment.",
+            "not_a_compaction": "That isn't a compaction that could be restored.",
+            "empty": "There is no text.",
+            "too_long": "That's too long. Please send it in parts.",
+            "bad_rate": "The rate must be between 0.1 and 0.5.",
+            "bad_strategy": "There is no summary strategy of this name.",
+            "not_last": "Only the last turn can be done again.",
+        }
+    )

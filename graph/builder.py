@@ -1,27 +1,30 @@
-"""Puts the nodes together into the graph; knows nothing of sessions, workers or the page."""
+"""Puts the nodes together into the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from graph.core.assembly import SystemPart
-from graph.fold import Folder
+from graph.core.model_input import SystemPart
 from graph.model.factory import ChatModels
 from graph.node.context import NodeDeps, TurnContext
-from graph.node.llm import make_llm_node
-from graph.node.summary import make_summary_node
-from graph.node.tool import make_tool_node
+from graph.node.llm import LlmNode
+from graph.node.summary import SummaryNode
+from graph.node.tool import ToolNode
 from graph.settings import Settings
 from graph.state import ChatState
-from graph.store.opening import Stores
+from graph.store.stores import Stores
 from graph.tool.registry import ToolContext
 from prompt.system import chat
+
+if TYPE_CHECKING:
+    from graph.worker.fold_worker import FoldWorker
 
 ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
 
@@ -29,7 +32,7 @@ ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
 def build_graph(
     *,
     models: ChatModels,
-    summariser: Folder,
+    fold_worker: FoldWorker,
     tools: Callable[[ToolContext], list[BaseTool]],
     stores: Stores,
     clock: Callable[[], datetime],
@@ -39,19 +42,19 @@ def build_graph(
 
     Args:
         models: Who answers.
-        summariser: Who makes the summaries of blocks.
+        fold_worker: Makes the summaries of blocks.
         tools: Makes the tools of one turn.
         stores: Where everything is kept.
         clock: The time now, UTC.
         settings: Limits: rounds, deadlines, sizes.
     """
     deps = NodeDeps(
-        models, summariser, tools, stores, clock, settings, SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
+        models, fold_worker, tools, stores, clock, settings, SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
     )
     graph = StateGraph(ChatState, context_schema=TurnContext)
-    graph.add_node("summary_node", make_summary_node(deps))
-    graph.add_node("llm_node", make_llm_node(deps))
-    graph.add_node("tool_node", make_tool_node(deps))
+    graph.add_node("summary_node", SummaryNode(deps))
+    graph.add_node("llm_node", LlmNode(deps))
+    graph.add_node("tool_node", ToolNode(deps))
     graph.add_edge(START, "summary_node")
     graph.add_edge("summary_node", "llm_node")
     graph.add_conditional_edges("llm_node", _after_llm, ["tool_node", END])

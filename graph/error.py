@@ -1,4 +1,4 @@
-"""Every error that Turnfold raises on purpose, as one hierarchy; knows nothing of who raises or shows them.
+"""Every error that Turnfold raises on purpose, as one hierarchy.
 
 * TurnfoldError
   x SettingsError

@@ -1,4 +1,4 @@
-"""What a turn tells its watchers while it runs; knows nothing of how a turn runs or how it's shown.
+"""What a turn tells its watchers while it runs.
 
 Order within one attempt of a turn:
 `TurnStarted, (FoldWaiting? Folded?)*, (TokenDelta* (ToolStarted+ ToolFinished+))*, TokenDelta*`, then exactly one of

@@ -1,4 +1,4 @@
-"""Sets up logging for one server: which lines, in which form, with which ids; knows nothing of who logs them."""
+"""Sets up logging for one server: which lines, in which form, with which ids."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -9,8 +10,8 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from graph.core.strategy.limit import Limits
 from graph.error import SettingsError
+from graph.strategy.base import Limits
 
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -42,18 +43,18 @@ class Settings(BaseSettings):
     compression_rate: Rate = 0.3
     context_strategy: Literal["interval", "rolling", "compaction", "window"] = "interval"
     app_context_enabled: bool = True
-    app_context_threshold: Annotated[int, Field(ge=100, le=10_000_000)] = 8_000
-    app_context_recent_messages: Annotated[int, Field(ge=0, le=1_000)] = 6
-    rolling_sends_unsummarised: bool = False
-    max_context_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] = 100_000
-    compaction_threshold: Annotated[float, Field(ge=0.1, le=1)] = 0.75
-    preserve_recent_messages: Annotated[int, Field(ge=1, le=1_000)] = 4
-    enable_auto_compaction: bool = True
-    window_turns: Annotated[int, Field(ge=0, le=1_000)] = 10
-    records_budget_tokens: Annotated[int, Field(ge=500, le=1_000_000)] = 8_000
-    merged_tokens: Annotated[int, Field(ge=100, le=100_000)] = 600
-    merged_together: Annotated[int, Field(ge=2, le=100)] = 8
-    newest_records: Annotated[int, Field(ge=0, le=1_000)] = 16
+    app_context_threshold: Annotated[int, Field(ge=100, le=10_000_000)] = Limits.app_context_threshold
+    app_context_recent_messages: Annotated[int, Field(ge=0, le=1_000)] = Limits.app_context_recent_messages
+    rolling_sends_unsummarised: bool = Limits.rolling_sends_unsummarised
+    max_context_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] = Limits.max_context_tokens
+    compaction_threshold: Annotated[float, Field(ge=0.1, le=1)] = Limits.compaction_threshold
+    preserve_recent_messages: Annotated[int, Field(ge=1, le=1_000)] = Limits.preserve_recent_messages
+    enable_auto_compaction: bool = Limits.enable_auto_compaction
+    window_turns: Annotated[int, Field(ge=0, le=1_000)] = Limits.window_turns
+    records_budget_tokens: Annotated[int, Field(ge=500, le=1_000_000)] = Limits.records_budget_tokens
+    merged_tokens: Annotated[int, Field(ge=100, le=100_000)] = Limits.merged_tokens
+    merged_together: Annotated[int, Field(ge=2, le=100)] = Limits.merged_together
+    newest_records: Annotated[int, Field(ge=0, le=1_000)] = Limits.newest_records
     guard_share: Annotated[float, Field(ge=0.1, le=0.95)] = 0.75
     fold_wait_seconds: Annotated[float, Field(ge=0, le=10)] = 10
     fold_deadline_seconds: Seconds = 60
@@ -95,20 +96,8 @@ class Settings(BaseSettings):
     @property
     def limits(self) -> Limits:
         """The numbers of the strategies."""
-        return Limits(
-            records_budget_tokens=self.records_budget_tokens,
-            newest_records=self.newest_records,
-            merged_together=self.merged_together,
-            merged_tokens=self.merged_tokens,
-            rolling_threshold_tokens=self.app_context_threshold,
-            rolling_recent_messages=self.app_context_recent_messages,
-            rolling_sends_unsummarised=self.rolling_sends_unsummarised,
-            max_context_tokens=self.max_context_tokens,
-            compaction_threshold=self.compaction_threshold,
-            preserve_recent_messages=self.preserve_recent_messages,
-            enable_auto_compaction=self.enable_auto_compaction,
-            window_turns=self.window_turns,
-        )
+        names = {field.name for field in fields(Limits)} & set(type(self).model_fields)
+        return Limits(**{name: getattr(self, name) for name in names})
 
     @property
     def database_path(self) -> Path:

@@ -1,4 +1,4 @@
-"""The shape of what LangGraph keeps between steps; knows nothing of who writes it."""
+"""The shape of what LangGraph keeps between steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 
-from graph.core.record import HistoryEntry
+from graph.record import HistoryEntry
 
 
 class ChatState(TypedDict):

@@ -1,4 +1,4 @@
-"""What the page may know of a session, as frozen values; knows nothing of where they come from or how they look."""
+"""What the page may know of a session, as frozen values."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ class SessionView:
         fold_error_code: The error code of the newest of these failures, or "".
         unsent_messages: Messages that are neither summarised nor sent (strategy "rolling"); they're in the archive.
         context_notice: With automatic compaction off: "nearly_full" from 80 %, "full" from 100 %; else "".
-        was_rebuilt: Whether the last turn found the session's checkpoint damaged or gone, and the state was made
-            anew from the archive: nothing is lost.
     """
 
     session_id: str
@@ -48,7 +46,6 @@ class SessionView:
     fold_error_code: str
     unsent_messages: int = 0
     context_notice: ContextNotice = ""
-    was_rebuilt: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,43 +112,6 @@ class LiveTurn:
     steps: tuple[ToolStep, ...]
     stop_requested: bool
     is_here: bool
-
-
-@dataclass(frozen=True)
-class RecordView:
-    """One record in force, as a card shows it; characters and tokens are of text content.
-
-    Attributes:
-        is_usage: Whether the provider reported `input_tokens` and `output_tokens`.
-        source_count: How many records it took the place of.
-        covered_message_count: How many messages it stands for.
-        context_messages: Of a compaction: messages in the context before it; 0 otherwise. So too the three below.
-    """
-
-    record_id: str
-    kind: str
-    turns: tuple[int, ...]
-    compression_rate: float
-    original_chars: int
-    summary_chars: int
-    target_chars: int
-    summary: str
-    outcome: str
-    source_tokens: int
-    summary_tokens: int
-    input_tokens: int
-    output_tokens: int
-    is_usage: bool
-    model: str
-    seconds: float
-    created_at: datetime
-    version: int
-    source_count: int = 0
-    covered_message_count: int = 0
-    context_messages: int = 0
-    context_messages_after: int = 0
-    context_tokens: int = 0
-    context_tokens_after: int = 0
 
 
 @dataclass(frozen=True)

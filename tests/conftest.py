@@ -13,8 +13,8 @@ settings.register_profile("repeatable", deadline=None, derandomize=True, databas
 settings.load_profile("repeatable")
 
 # The product waits for the disk at each commit: a second or two of each chat, beside other work far more.
-if (_folder := fast_folder()) is not None:
-    tempfile.tempdir = str(_folder)
+if (_fold_worker := fast_folder()) is not None:
+    tempfile.tempdir = str(_fold_worker)
 
 
 def pytest_collection_finish() -> None:

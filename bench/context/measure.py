@@ -1,4 +1,4 @@
-"""Counts what a contender sends, exactly (o200k), and what of it a provider's cache would hold; knows no strategy."""
+"""Counts what a contender sends, exactly (o200k), and what of it a provider's cache would hold."""
 
 from __future__ import annotations
 

@@ -11,15 +11,16 @@ from langchain_core.messages import AnyMessage
 
 from bench.context.measure import Meter
 from bench.context.script import ScriptedTurn
-from graph.core.adopt import SummaryDraft, feedback_on, judge, label_of
-from graph.core.assembly import SystemPart
 from graph.core.extract import extract_summary
 from graph.core.fold_record import source_of
-from graph.core.record import ArchivedMessage, Record, to_entry
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import Strategy
+from graph.core.fold_spec import FoldSpec
+from graph.core.model_input import SystemPart
+from graph.core.review import SummaryDraft, feedback_on, label_of, review_drafts
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens, measure
 from graph.model.summariser import PROMPTS
+from graph.record import ArchivedMessage, Record, to_entry
+from graph.strategy.base import Strategy
 from prompt.system import chat
 
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,7 +34,7 @@ class OurRun:
 
     def __init__(self, strategy: Strategy, *, rate: float = 0.3) -> None:
         self.meter = Meter()
-        self.in_force: list[Record] = []
+        self.active: list[Record] = []
         self.first_turn_merges = 0
         self._strategy = strategy
         self._rate = rate
@@ -45,30 +46,30 @@ class OurRun:
         """Runs the whole chat; tells each turn's last input."""
         for turn in script:
             began = time.perf_counter()
-            for order in self._strategy.orders(self.standing(turn.number - 1)):
-                self._fold(order)
-            history = [to_entry(record) for record in self.in_force]
+            for spec in self._strategy.due_folds(self.snapshot(turn.number - 1)):
+                self._fold(spec)
+            history = [to_entry(record) for record in self.active]
             self.meter.seconds += time.perf_counter() - began
             self._say(turn, turn.messages[0])
             for reply in turn.messages[1:]:
                 if reply.type == "ai":
                     began = time.perf_counter()
-                    built = self._strategy.assemble(self._system, history, self._working(turn), tool_schema="", note="")
+                    built = self._strategy.assemble(self._system, history, self._working(turn))
                     self.meter.seconds += time.perf_counter() - began
                     text = self.meter.call(turn.number, built.messages, reply)
                 self._say(turn, reply)
             self.meter.end_turn()
             on_input(turn.number, text)
 
-    def standing(self, complete_turns: int) -> Standing:
+    def snapshot(self, complete_turns: int) -> SessionSnapshot:
         """Returns how the session stands."""
-        covered_to = self.in_force[-1].to_position if self.in_force else 0
-        return Standing(complete_turns, tuple(self.in_force), self._archive[covered_to:], self._rate)
+        covered_to = self.active[-1].to_position if self.active else 0
+        return SessionSnapshot(complete_turns, tuple(self.active), self._archive[covered_to:], self._rate)
 
     def _working(self, turn: ScriptedTurn) -> list[AnyMessage]:
         """Returns what `graph.node.working` would: the working set, or the last turns whole."""
         if self._strategy.whole_turns is None:
-            return [entry.message for entry in self.standing(turn.number - 1).raw]
+            return [entry.message for entry in self.snapshot(turn.number - 1).raw]
         first = turn.number - self._strategy.whole_turns
         newest = self._archive[-4 * (self._strategy.whole_turns + 1) :]
         return [entry.message for entry in newest if entry.turn >= first]
@@ -79,51 +80,49 @@ class OurRun:
             ArchivedMessage(len(self._archive) + 1, turn.number, 1, message, chars, tokens, _BEGINNING)
         )
 
-    def _fold(self, order: FoldOrder) -> None:
+    def _fold(self, spec: FoldSpec) -> None:
         """Makes, judges and adopts one fold as the product does; what isn't adopted is tried again with the next."""
-        source = source_of(order, is_quoted=True)
+        source = source_of(spec, is_quoted=True)
         drafts: list[SummaryDraft] = []
         feedback = ""
         for _ in range(_TRIES):
-            draft = extract_summary(order.messages, order.target_chars)
-            self.meter.summary(
-                PROMPTS[order.style](order.messages, order.target_chars, feedback, source.language), draft
-            )
+            draft = extract_summary(spec.messages, spec.target_chars)
+            self.meter.summary(PROMPTS[spec.style](spec.messages, spec.target_chars, feedback, source.language), draft)
             drafts.append(SummaryDraft(draft, 0, 0, is_usage=False))
             feedback = feedback_on(drafts[-1], source)
             if not feedback:
                 break
-        verdict = judge(drafts, source)
-        if verdict.text:
-            self._adopt(order, verdict.text, is_verbatim=verdict.is_verbatim)
+        review = review_drafts(drafts, source)
+        if review.text:
+            self._adopt(spec, review.text, is_verbatim=review.is_verbatim)
 
-    def _adopt(self, order: FoldOrder, text: str, *, is_verbatim: bool) -> None:
+    def _adopt(self, spec: FoldSpec, text: str, *, is_verbatim: bool) -> None:
         self._made += 1
-        self.first_turn_merges += order.kind == "merge" and 1 in order.turns
+        self.first_turn_merges += spec.kind == "merge" and 1 in spec.turns
         record = Record(
             id=f"r{self._made}",
             thread_id="bench",
-            turns=order.turns,
-            turn_length=len(order.turns),
-            original_chars=order.original_chars,
+            turns=spec.turns,
+            turn_length=len(spec.turns),
+            original_chars=spec.original_chars,
             summary_chars=len(text),
-            compression_rate=order.rate,
+            compression_rate=spec.rate,
             summary=text,
-            kind="verbatim" if is_verbatim else order.kind,
-            level=order.level,
-            from_position=order.from_position,
-            to_position=order.to_position,
+            kind="verbatim" if is_verbatim else spec.kind,
+            level=spec.level,
+            from_position=spec.from_position,
+            to_position=spec.to_position,
             status="COMPLETED",
             outcome="compressed",
             created_at=_BEGINNING,
             model="extractive",
-            target_chars=order.target_chars,
+            target_chars=spec.target_chars,
             source_key="",
-            source_tokens=order.source_tokens,
-            summary_tokens=estimate_tokens(label_of(order.turns) + text),
-            sources=order.sources,
-            version=order.version,
+            source_tokens=spec.source_tokens,
+            summary_tokens=estimate_tokens(label_of(spec.turns) + text),
+            sources=spec.sources,
+            version=spec.version,
         )
-        gone = set(order.sources)
-        kept = [old for old in self.in_force if old.id not in gone]
-        self.in_force = sorted([*kept, record], key=lambda entry: entry.from_position)
+        gone = set(spec.sources)
+        kept = [old for old in self.active if old.id not in gone]
+        self.active = sorted([*kept, record], key=lambda entry: entry.from_position)

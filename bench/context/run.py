@@ -1,4 +1,4 @@
-"""Runs every contender over the script and keeps the figures at 50, 200 and 1,000 turns; knows no words of a report."""
+"""Runs every contender over the script and keeps the figures at 50, 200 and 1,000 turns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bench.context.measure import Costs, Meter
 from bench.context.ours import OurRun
 from bench.context.peers import Contender, FullHistory, Langmem, Middleware, Trimmed, play
 from bench.context.script import ScriptedTurn
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.registry import build_strategies
+from graph.strategy.base import Limits
+from graph.strategy.strategies import build_strategies
 
 CHECKPOINTS: Final = (50, 200, 1_000)
 OUR_NAMES: Final = ("interval", "rolling", "compaction", "window")
@@ -92,7 +92,7 @@ def _run_ours(name: str, script: Sequence[ScriptedTurn], answer_chars: int) -> R
 
     def on_input(turn: int, text: str) -> None:
         if turn == CHECKPOINTS[0]:
-            run.records_at_50 = len(ours.in_force)
+            run.records_at_50 = len(ours.active)
         watch(turn, text)
 
     ours.play(script, on_input)

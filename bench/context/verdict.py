@@ -1,4 +1,4 @@
-"""What must hold of the figures, line by line; knows nothing of how they were made."""
+"""What must hold of the figures, line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which messages are only greetings, thanks, acknowledgements or farewells; knows nothing of what follows from it."""
+"""Which messages are only greetings, thanks, acknowledgements or farewells."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import Final
@@ -12,7 +12,6 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.casual import is_casual
-from graph.core.phrase import is_own_phrase
 from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
 from graph.core.turn import text_of
 
@@ -48,19 +47,22 @@ class _Sentence:
     speaker_weight: float
 
 
-def extract_summary(messages: Sequence[AnyMessage], target_chars: int) -> str:
+def extract_summary(
+    messages: Sequence[AnyMessage], target_chars: int, *, is_dull: Callable[[str], bool] = is_casual
+) -> str:
     """Returns sentences of these messages, in their order, of about `target_chars` characters together.
 
     The result has 50 to 110 % of the target where the source has that much to say; it is empty only if the source has
-    no words. Sentences with numbers, dates, identifiers, names and decisions go first, and the user's own. Repetitions,
-    greetings and the offline model's fixed words go last. A sentence too long for the target is cut and ends in "…".
+    no words. Sentences with numbers, dates, identifiers, names and decisions go first, and the user's own. Repetitions
+    and dull sentences go last. A sentence too long for the target is cut and ends in "…".
 
     Args:
         messages: What to condense; tool results count too.
         target_chars: Length to aim at; less than 1 counts as 1.
+        is_dull: Whether a sentence is worth nothing to whoever reads on; greetings and thanks by default.
     """
     pick = _Pick(max(1, target_chars))
-    useful, dull = _collect(messages)
+    useful, dull = _collect(messages, is_dull)
     ranked = _rank(useful)
     pick.take(_without_repetition(ranked))
     if pick.share < _ENOUGH_SHARE:
@@ -126,7 +128,7 @@ def cut_at_word(text: str, limit_chars: int) -> str:
     return (body[:space] if space >= limit_chars // 2 else body) + _ELLIPSIS
 
 
-def _collect(messages: Sequence[AnyMessage]) -> tuple[list[_Sentence], list[_Sentence]]:
+def _collect(messages: Sequence[AnyMessage], is_dull: Callable[[str], bool]) -> tuple[list[_Sentence], list[_Sentence]]:
     """Returns the different sentences that say something, and those that don't, in order."""
     useful: list[_Sentence] = []
     dull: list[_Sentence] = []
@@ -138,7 +140,7 @@ def _collect(messages: Sequence[AnyMessage]) -> tuple[list[_Sentence], list[_Sen
                 continue
             seen.add(key)
             sentence = _Sentence(len(seen), text, frozenset(content_terms(text)), _speaker_weight(message, text))
-            (dull if not sentence.terms or is_own_phrase(text) or is_casual(text) else useful).append(sentence)
+            (dull if not sentence.terms or is_dull(text) else useful).append(sentence)
     return useful, dull
 
 

@@ -6,63 +6,63 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
-from graph.core.adopt import Source, SummaryDraft, judge, label_of
+from graph.core.fold_spec import FoldSpec
 from graph.core.language import user_language
-from graph.core.record import Record
-from graph.core.standing import FoldOrder
+from graph.core.review import Source, SummaryDraft, label_of, review_drafts
 from graph.core.token import estimate_tokens
+from graph.record import Record
 
 
-def begin_record(session_id: str, order: FoldOrder, *, model: str, source_key: str, created_at: datetime) -> Record:
+def begin_record(session_id: str, spec: FoldSpec, *, model: str, source_key: str, created_at: datetime) -> Record:
     """Returns the record of a fold that is about to be made."""
     return Record(
         id=f"rec-{secrets.token_urlsafe(9)}",
         thread_id=session_id,
-        turns=order.turns,
-        turn_length=len(order.turns),
-        original_chars=order.original_chars,
+        turns=spec.turns,
+        turn_length=len(spec.turns),
+        original_chars=spec.original_chars,
         summary_chars=0,
-        compression_rate=order.rate,
+        compression_rate=spec.rate,
         summary="",
-        kind=order.kind,
-        level=order.level,
-        from_position=order.from_position,
-        to_position=order.to_position,
+        kind=spec.kind,
+        level=spec.level,
+        from_position=spec.from_position,
+        to_position=spec.to_position,
         status="IN_PROGRESS",
         outcome=None,
         created_at=created_at,
         model=model,
-        target_chars=order.target_chars,
+        target_chars=spec.target_chars,
         source_key=source_key,
-        source_tokens=order.source_tokens,
+        source_tokens=spec.source_tokens,
         summary_tokens=0,
-        sources=order.sources,
-        version=order.version,
-        covered_until_message_id=order.until_message_id or order.source_ids[-1],
-        covered_message_count=order.covered_message_count,
-        covered_token_count=order.covered_token_count,
-        context_messages=order.context_messages,
-        context_messages_after=order.context_messages_after,
-        context_tokens=order.context_tokens,
+        sources=spec.sources,
+        version=spec.version,
+        covered_until_message_id=spec.until_message_id or spec.source_ids[-1],
+        covered_message_count=spec.covered_message_count,
+        covered_token_count=spec.covered_token_count,
+        context_messages=spec.context_messages,
+        context_messages_after=spec.context_messages_after,
+        context_tokens=spec.context_tokens,
     )
 
 
-def source_of(order: FoldOrder, *, is_quoted: bool) -> Source:
+def source_of(spec: FoldSpec, *, is_quoted: bool) -> Source:
     """Returns what the drafts of a fold are judged against.
 
     Args:
-        order: The fold.
+        spec: The fold.
         is_quoted: Whether the drafts are picked sentences: the source's own words, in whichever languages these are.
     """
     return Source(
-        order.messages,
-        order.source_chars,
-        order.source_tokens,
-        order.target_chars,
-        label_of(order.turns),
-        None if is_quoted else user_language(order.messages),
-        is_bound=order.is_bound,
-        max_tokens=order.max_tokens,
+        spec.messages,
+        spec.source_chars,
+        spec.source_tokens,
+        spec.target_chars,
+        label_of(spec.turns),
+        None if is_quoted else user_language(spec.messages),
+        is_bound=spec.is_bound,
+        max_tokens=spec.max_tokens,
         is_quoted=is_quoted,
     )
 
@@ -94,15 +94,15 @@ def end_record(
     }
     if not drafts:
         return record.with_changes(status="FAILED", outcome="failed", error_code=error_code, **cost)
-    verdict = judge(drafts, source)
-    if not verdict.text:
-        return record.with_changes(status="FAILED", outcome=verdict.outcome, error_code=verdict.error_code, **cost)
+    review = review_drafts(drafts, source)
+    if not review.text:
+        return record.with_changes(status="FAILED", outcome=review.outcome, error_code=review.error_code, **cost)
     return record.with_changes(
         status="COMPLETED",
-        kind="verbatim" if verdict.is_verbatim else record.kind,
-        outcome="picked" if is_fallback and not verdict.is_verbatim else verdict.outcome,
-        summary=verdict.text,
-        summary_chars=len(verdict.text),
-        summary_tokens=estimate_tokens(source.label + verdict.text),
+        kind="verbatim" if review.is_verbatim else record.kind,
+        outcome="picked" if is_fallback and not review.is_verbatim else review.outcome,
+        summary=review.text,
+        summary_chars=len(review.text),
+        summary_tokens=estimate_tokens(source.label + review.text),
         **cost,
     )

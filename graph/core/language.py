@@ -1,4 +1,4 @@
-"""In which script a text is written, as far as a summary must follow it; knows nothing of prompts or models."""
+"""In which script a text is written, as far as a summary must follow it."""
 
 from __future__ import annotations
 

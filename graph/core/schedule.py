@@ -1,14 +1,10 @@
-"""When a block of three turns is folded, and to what length; knows nothing of who folds it or how it's sent."""
+"""When a block of three turns is folded, and to what length."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from typing import Final
 
-from graph.core.standing import FoldOrder
-from graph.core.turn import text_of
 from graph.error import InputError
 
 BLOCK_TURNS: Final = 3
@@ -45,9 +41,10 @@ def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
         covered_turn: The last turn that a record in force covers, 0 if none does.
     """
     blocks, first = [], covered_turn + 1
-    while (last := first + (-first % BLOCK_TURNS)) <= complete_turns:
-        blocks.append(Block(first, last))
-        first = last + 1
+    for turn in range(first, complete_turns + 1):
+        if should_summarize(turn + 1):
+            blocks.append(Block(first, turn))
+            first = turn + 1
     return tuple(blocks)
 
 
@@ -66,17 +63,3 @@ def round_rate(rate: float) -> float:
 def target_chars(original_chars: int, compression_rate: float) -> int:
     """Returns the length to aim at: `int(original_chars * compression_rate)` (seed 002)."""
     return int(original_chars * compression_rate)
-
-
-def source_key(order: FoldOrder, *, model: str, prompt_version: str) -> str:
-    """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since.
-
-    Of an order that isn't exact just its beginning counts and the records that it takes the place of: the chat may go
-    on meanwhile.
-    """
-    source = [[str(order.from_position)]]
-    if order.is_exact:
-        source = [[source_id, text_of(m)] for source_id, m in zip(order.source_ids, order.messages, strict=True)]
-        source.append([f"{order.rate:.2f}", str(order.target_chars)])
-    text = json.dumps([order.kind, order.style, list(order.sources), source, model, prompt_version])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

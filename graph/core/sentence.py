@@ -1,4 +1,4 @@
-"""Where sentences end and which words in them carry content, in Korean and English; knows nothing of messages."""
+"""Where sentences end and which words in them carry content, in Korean and English."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn is in a list of messages, and the text in a message; knows nothing of records or stores."""
+"""What a turn is in a list of messages, and the text in a message."""
 
 from __future__ import annotations
 

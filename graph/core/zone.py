@@ -1,4 +1,4 @@
-"""Which time zone is meant by a place named in a text; knows nothing of clocks."""
+"""Which time zone is meant by a place named in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which models an endpoint lists and how much each can read; knows nothing of how the list is fetched."""
+"""Which models an endpoint lists and how much each can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the chunks of one streamed answer together, strictly; knows nothing of how they arrive or who wants them."""
+"""Puts the chunks of one streamed answer together, strictly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, InvalidToolCall, ToolCall, ToolCallChunk
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from graph.core.plain import plain_text, plain_value
+from graph.core.text import plain_text, plain_value
 from graph.core.turn import text_of
 from graph.error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError
 

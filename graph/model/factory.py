@@ -1,4 +1,4 @@
-"""Makes chat models and summarisers for the endpoint that the settings name; knows nothing of sessions or turns."""
+"""Makes chat models and summarisers for the endpoint that the settings name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from graph.error import ModelError, ModelMissingError
-from graph.model.call import ModelCaller
+from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
-from graph.model.offline import OFFLINE_NAME, OfflineChat
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
+from graph.offline.chat_model import OFFLINE_NAME, OfflineChat
 from graph.settings import Settings
 from graph.view import ModelOption
 

@@ -1,4 +1,4 @@
-"""One event loop in a thread of its own, where model calls run so that they can be ended; knows nothing of retries."""
+"""One event loop in a thread of its own, where model calls run so that they can be ended."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> N
 
 
 def _release(error: BaseException | None) -> None:
-    """Lets go of what the frames of an error hold: the client's half-read streams.
+    """Clears traceback frames, so that half-read streams are finalised on the loop's thread.
 
     They must be finalised here, on the loop's thread. Left to the garbage collector, another thread may finalise one
     end of the chain while the loop is closing the other, and Python complains of a generator that is running.

@@ -1,4 +1,4 @@
-"""Makes the text of a summary, by a model or by picking sentences; knows nothing of records or of when to fold."""
+"""Makes the text of a summary, by a model or by picking sentences."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
-from graph.core.adopt import SummaryDraft, until_last_sentence
+from graph.core.casual import is_casual
 from graph.core.extract import extract_summary
+from graph.core.fold_spec import PromptStyle
 from graph.core.language import user_language
-from graph.core.standing import PromptStyle
+from graph.core.review import SummaryDraft, until_last_sentence
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of
-from graph.model.call import ChatRunnable, ModelCaller
+from graph.model.caller import ChatRunnable, ModelCaller
+from graph.offline.phrase import is_own_phrase
 from prompt.summary import compaction_generator, merge_generator, rolling_generator, summary_generator
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
@@ -76,7 +78,7 @@ class Summariser(Protocol):
 
 
 class ExtractiveSummariser:
-    """Picks the sentences that carry most; needs no model and no network, and costs no tokens."""
+    """Picks the highest-scoring sentences; needs no model and no network, and costs no tokens."""
 
     name = "extractive"
     prompt_version = "1"
@@ -94,7 +96,8 @@ class ExtractiveSummariser:
         deadline_seconds: float,  # noqa: ARG002  # done in milliseconds
     ) -> SummaryDraft:
         """Returns the picked sentences; see `Summariser.summarise`."""
-        return SummaryDraft(extract_summary(messages, target_chars), 0, 0, is_usage=False)
+        text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
+        return SummaryDraft(text, 0, 0, is_usage=False)
 
 
 class ModelSummariser:

@@ -8,20 +8,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
-from langgraph.runtime import Runtime
 
-from graph.core.assembly import SystemPart
-from graph.core.strategy.base import Strategy
-from graph.fold import Folder
+from graph.core.model_input import SystemPart
+from graph.event import Folded
 from graph.model.factory import ChatModels
+from graph.record import Record
 from graph.settings import Settings
-from graph.state import ChatState
-from graph.store.hold import Hold
-from graph.store.opening import Stores
+from graph.store.database import Lease
+from graph.store.stores import Stores
+from graph.strategy.base import Strategy
 from graph.tool.registry import ToolContext
+
+if TYPE_CHECKING:
+    from graph.worker.fold_worker import FoldWorker
 
 
 class WaitBudget:
@@ -30,7 +32,7 @@ class WaitBudget:
     def __init__(self) -> None:
         self._spent_seconds = 0.0
 
-    def rest_seconds(self, limit_seconds: float) -> float:
+    def remaining_seconds(self, limit_seconds: float) -> float:
         """Returns how long the turn may still wait."""
         return max(0.0, limit_seconds - self._spent_seconds)
 
@@ -49,14 +51,14 @@ class TurnContext:
     """One attempt of one turn.
 
     Attributes:
-        hold: The lease of the session; every write of the turn is fenced by it.
+        lease: The lease of the session; every write of the turn is fenced by it.
         stop: Set when the user presses Stop or the server shuts down.
         time_zone: IANA name of the user's zone, "" for UTC.
         history_tokens: Our estimate for all live messages of the turns before this one.
         fold_wait: What the waits of summary_node and guard are counted on.
     """
 
-    hold: Hold
+    lease: Lease
     owner: str
     turn: int
     attempt: int
@@ -68,21 +70,19 @@ class TurnContext:
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
 
 
-class Node(Protocol):
-    """A node of the graph as LangGraph calls it."""
-
-    def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the update of the state."""
-
-
 @dataclass(frozen=True)
 class NodeDeps:
     """What the nodes work with; the same objects in every run."""
 
     models: ChatModels
-    summariser: Folder
+    fold_worker: FoldWorker
     tools: Callable[[ToolContext], list[BaseTool]]
     stores: Stores
     clock: Callable[[], datetime]
     settings: Settings
     system: SystemPart
+
+
+def folded_event(record: Record) -> Folded:
+    """Returns the event of a record that was adopted."""
+    return Folded(record.id, record.turns, record.original_chars, record.summary_chars)

@@ -1,4 +1,4 @@
-"""Keeps a model input below the guard's share of the window, whatever the strategy; knows nothing of model calls."""
+"""Keeps a model input below the guard's share of the window, whatever the strategy."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 
-from graph.core import fit as core
-from graph.core.fit import Build, Fit, Fitting
-from graph.core.standing import FoldOrder, Standing
-from graph.event import Folded, FoldWaiting
-from graph.node.context import NodeDeps, TurnContext
+from graph.core.fold_spec import FoldSpec
+from graph.core.snapshot import SessionSnapshot
+from graph.core.turn import extract_current_turn
+from graph.event import FoldWaiting
+from graph.node.context import NodeDeps, TurnContext, folded_event
 from graph.node.summary import state_update
-from graph.node.working import working_messages
 from graph.state import ChatState
+from graph.strategy.fit import Build, Fit, Fitting, Folded
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,65 +29,84 @@ class FittedInput(Fit):
     update: dict[str, Any] = field(default_factory=dict)
 
 
-def begin_fit(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build) -> FittedInput:
-    """Builds the input as the strategy wants it, whatever its size."""
-    history, messages = state["summary_history"], working_messages(deps, runtime, state)
-    return FittedInput(history, messages, build(history, messages))
+class Guard:
+    """Fits the input of one call.
 
+    Args:
+        build: Makes the input of records and messages, as the strategy and the tools want it.
+    """
 
-def fit_input(
-    deps: NodeDeps,
-    runtime: Runtime[TurnContext],
-    state: ChatState,
-    build: Build,
-    fit: FittedInput,
-    *,
-    limit_tokens: int,
-) -> FittedInput:
-    """Makes an input smaller if it would reach the limit, see `core.fit.Fitting`."""
-    # A correction is at most 2: far below the limit there's no need to read it.
-    if fit.model_input.sent_tokens * 2 < limit_tokens:
-        return fit
-    allowed_tokens = math.ceil(limit_tokens / deps.stores.calls.correction(state["session_id"])) - 1
-    if fit.model_input.sent_tokens <= allowed_tokens:
-        return fit
-    fitting = Fitting(build, allowed_tokens=allowed_tokens, merged_tokens=deps.settings.merged_tokens)
-    if not runtime.context.strategy.sends_records:
-        fitted = fitting.by_leaving_out(fit)
-        return FittedInput(fitted.history, fitted.messages, fitted.model_input, fit.update)
-    updates = [fit.update]
+    def __init__(self, deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build) -> None:
+        self._deps = deps
+        self._runtime = runtime
+        self._state = state
+        self._build = build
 
-    def fold(order: FoldOrder) -> core.Folded | None:
-        standing = _fold(deps, runtime, state, order)
-        if standing is None:
+    def begin(self) -> FittedInput:
+        """Builds the input as the strategy wants it, whatever its size."""
+        history, messages = self._state["summary_history"], self._working_messages()
+        return FittedInput(history, messages, self._build(history, messages))
+
+    def fit(self, fit: FittedInput, *, limit_tokens: int) -> FittedInput:
+        """Makes an input smaller if it would reach the limit, see `strategy.fit.Fitting`."""
+        # A correction is at most 2: far below the limit there's no need to read it.
+        if fit.model_input.sent_tokens * 2 < limit_tokens:
+            return fit
+        correction = self._deps.stores.calls.correction(self._state["session_id"])
+        allowed_tokens = math.ceil(limit_tokens / correction) - 1
+        if fit.model_input.sent_tokens <= allowed_tokens:
+            return fit
+        merged_tokens = self._deps.settings.merged_tokens
+        fitting = Fitting(self._build, allowed_tokens=allowed_tokens, merged_tokens=merged_tokens)
+        update = dict(fit.update)
+        if not self._runtime.context.strategy.sends_records:
+            fitted = fitting.by_leaving_out(fit)
+            return FittedInput(fitted.history, fitted.messages, fitted.model_input, update)
+
+        def fold(spec: FoldSpec) -> Folded | None:
+            snapshot = self._fold(spec)
+            if snapshot is None:
+                return None
+            update.clear()
+            update.update(state_update(snapshot, self._state))
+            raw_ids = {str(entry.message.id) for entry in snapshot.raw}
+            history = update.get("summary_history", self._state["summary_history"])
+            return Folded(snapshot, history, [m for m in fit.messages if str(m.id) in raw_ids])
+
+        fitted = fitting.by_folding(fit, self._snapshot(), fold)
+        return FittedInput(fitted.history, fitted.messages, fitted.model_input, update)
+
+    def _working_messages(self) -> list[AnyMessage]:
+        """Returns the messages to build from, oldest first.
+
+        Turns that another strategy folded have left the state: one that sends whole turns gets them from the archive.
+        """
+        turn, messages = self._runtime.context, list(self._state["messages"])
+        if turn.strategy.whole_turns is None:
+            return messages
+        session_id, first = self._state["session_id"], max(1, turn.turn - turn.strategy.whole_turns)
+        begin = self._deps.stores.sessions.context_begin(session_id)
+        said = self._deps.stores.archive.live_turns(session_id, first, turn.turn - 1)
+        return [*(entry.message for entry in said if entry.position > begin), *extract_current_turn(messages)]
+
+    def _snapshot(self) -> SessionSnapshot:
+        complete_turns, rate = self._runtime.context.turn - 1, self._state["compression_rate"]
+        worker = self._deps.fold_worker
+        return worker.snapshot(self._state["session_id"], complete_turns=complete_turns, rate=rate)
+
+    def _fold(self, spec: FoldSpec) -> SessionSnapshot | None:
+        """Makes a fold, adopts it and returns the session's snapshot after it; None if it couldn't be made."""
+        turn, session_id, worker = self._runtime.context, self._state["session_id"], self._deps.fold_worker
+        limit_seconds = self._deps.settings.fold_wait_seconds
+        seconds = turn.fold_wait.remaining_seconds(limit_seconds) if worker.may_wait(session_id) else 0.0
+        if seconds:
+            self._runtime.stream_writer(FoldWaiting(spec.turns))
+        with turn.fold_wait.spend():
+            record = worker.make_now(
+                session_id, spec, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
+            )
+        if record is None or not self._deps.stores.records.adopt(turn.lease, record.id):
             return None
-        updates.append(state_update(standing, state))
-        raw_ids = {str(entry.message.id) for entry in standing.raw}
-        history = updates[-1].get("summary_history", state["summary_history"])
-        return core.Folded(standing, history, [m for m in fit.messages if str(m.id) in raw_ids])
-
-    fitted = fitting.by_folding(fit, _standing(deps, runtime, state), fold)
-    return FittedInput(fitted.history, fitted.messages, fitted.model_input, updates[-1])
-
-
-def _standing(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> Standing:
-    complete_turns, rate = runtime.context.turn - 1, state["compression_rate"]
-    return deps.summariser.standing(state["session_id"], complete_turns=complete_turns, rate=rate)
-
-
-def _fold(deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, order: FoldOrder) -> Standing | None:
-    """Makes a fold, brings it into force and returns how the session stands then; None if it couldn't be made."""
-    turn, session_id = runtime.context, state["session_id"]
-    may_wait = deps.summariser.may_wait(session_id)
-    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds) if may_wait else 0.0
-    if seconds:
-        runtime.stream_writer(FoldWaiting(order.turns))
-    with turn.fold_wait.spend():
-        record = deps.summariser.make_now(
-            session_id, order, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
-        )
-    if record is None or not deps.stores.records.adopt(turn.hold, record.id):
-        return None
-    runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
-    _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
-    return _standing(deps, runtime, state)
+        self._runtime.stream_writer(folded_event(record))
+        _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
+        return self._snapshot()

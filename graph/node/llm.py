@@ -1,197 +1,88 @@
-"""The node that calls the chat model; knows nothing of what the input is made of or how a call is ended."""
+"""The node that calls the chat model."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import secrets
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
-from graph.core.assembly import ModelInput
-from graph.core.closing import MARK
-from graph.core.fit import Build
-from graph.core.record import HistoryEntry
-from graph.core.token import estimate_tokens, measure, sum_tokens
-from graph.core.turn import extract_current_turn
-from graph.error import ContextLengthError, StoreError, TurnfoldError
-from graph.event import AnswerRestarted, TokenDelta
-from graph.model.call import ChatRunnable
-from graph.model.chunk import Answer, Usage
-from graph.node.context import Node, NodeDeps, TurnContext
-from graph.node.guard import begin_fit, fit_input
-from graph.node.side_call import keep_side_call
+from graph.core.close_turn import MARK
+from graph.core.model_input import ModelInput
+from graph.error import ContextLengthError
+from graph.model.chunk import Answer
+from graph.node.context import NodeDeps, TurnContext
+from graph.node.guard import Guard
+from graph.node.model_call import AnswerCall, tools_of
 from graph.node.tool_choice import ToolChoice
+from graph.record import HistoryEntry
 from graph.state import ChatState
-from graph.store.call import ModelCall
-from graph.tool.registry import ToolContext
 from prompt.system.chat import TOOL_ROUNDS_NOTE
 
 _SHORTER_SHARE: Final = 0.6
 
 
-def make_llm_node(deps: NodeDeps) -> Node:
-    """Returns `llm_node`: builds the model input, streams one answer, and archives it before state has it."""
-    tool_choice = ToolChoice()
-    known: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+class LlmNode:
+    """Builds the model input, streams one answer, and archives it before state has it."""
 
-    def offered(turn: TurnContext) -> list[dict[str, Any]]:
-        tools = deps.tools(tool_context(deps, turn))
-        names = tuple(tool.name for tool in tools)
-        # Rendered once: schemas are the same from call to call, or the provider's cached prefix would be worth nothing.
-        if names not in known:
-            known[names] = [convert_to_openai_tool(tool) for tool in tools]
-        return known[names]
+    def __init__(self, deps: NodeDeps) -> None:
+        self._deps = deps
+        self._tool_choice = ToolChoice()
+        self._schemas: dict[tuple[str, ...], list[dict[str, Any]]] = {}
 
-    def llm_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        turn = runtime.context
+    def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        """Returns the answer for the state, and what a fold changed in it."""
+        turn, deps = runtime.context, self._deps
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
-        tools = offered(turn)
-        may_call = bool(tools) and not (state["is_casual"] or is_last_round)
-        schema = tool_schema(tools)
-        note = TOOL_ROUNDS_NOTE if is_last_round else ""
+        tools = self._offered(turn)
+        system = replace(
+            deps.system,
+            tool_schema=json.dumps(tools, ensure_ascii=False) if tools else "",
+            note=TOOL_ROUNDS_NOTE if is_last_round else "",
+        )
+        call = AnswerCall(deps, runtime, state)
 
         def build(history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
-            return turn.strategy.assemble(deps.system, history, messages, tool_schema=schema, note=note)
+            return turn.strategy.assemble(system, history, messages)
 
         def ask(model_input: ModelInput) -> Answer:
-            model, call = deps.models.chat(turn.model), partial(_call, deps, runtime, state)
-            if may_call:
+            model = deps.models.chat(turn.model)
+            if tools and not (state["is_casual"] or is_last_round):
                 return call(model.bind_tools(tools), model_input)
-            return tool_choice.answer_without_calls(deps.models.resolve(turn.model), model, tools, model_input, call)
+            name = deps.models.resolve(turn.model)
+            return self._tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
-        answer, update = _answer(deps, runtime, ask, build, state)
+        guard = Guard(deps, runtime, state, build)
+        limit_tokens = deps.models.input_tokens(turn.model)
+        fit = guard.fit(guard.begin(), limit_tokens=limit_tokens)
+        try:
+            answer = ask(fit.model_input)
+        except ContextLengthError:
+            # The provider finds it too long all the same: once more, shorter than what it refused.
+            sent_tokens = fit.model_input.sent_tokens
+            refused_tokens = int(sent_tokens * deps.stores.calls.correction(state["session_id"]) * _SHORTER_SHARE)
+            fit = guard.fit(fit, limit_tokens=min(limit_tokens, refused_tokens))
+            if fit.model_input.sent_tokens >= sent_tokens:
+                raise
+            answer = ask(fit.model_input)
         message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
         deps.stores.archive.append(
-            turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message], measure=measure
+            turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message]
         )
-        return {**update, "messages": [*update.get("messages", []), message]}
+        return {**fit.update, "messages": [*fit.update.get("messages", []), message]}
 
-    return llm_node
-
-
-def _answer(
-    deps: NodeDeps,
-    runtime: Runtime[TurnContext],
-    ask: Callable[[ModelInput], Answer],
-    build: Build,
-    state: ChatState,
-) -> tuple[Answer, dict[str, Any]]:
-    """Calls the model below the guard's limit; if the provider finds the input too long all the same, folds once more.
-
-    Raises:
-        ModelError: The call failed.
-    """
-    limit = deps.models.input_tokens(runtime.context.model)
-    fit = fit_input(deps, runtime, state, build, begin_fit(deps, runtime, state, build), limit_tokens=limit)
-    try:
-        return ask(fit.model_input), fit.update
-    except ContextLengthError:
-        sent_tokens = fit.model_input.sent_tokens
-        correction = deps.stores.calls.correction(state["session_id"])
-        limit = min(limit, int(sent_tokens * correction * _SHORTER_SHARE))
-        fit = fit_input(deps, runtime, state, build, fit, limit_tokens=limit)
-        if fit.model_input.sent_tokens >= sent_tokens:
-            raise
-        return ask(fit.model_input), fit.update
-
-
-def tool_context(deps: NodeDeps, turn: TurnContext) -> ToolContext:
-    """Returns what the tools of this run may use."""
-    return ToolContext(
-        caller=deps.models.caller,
-        model=deps.models.chat(turn.model),
-        stop=turn.stop,
-        time_zone=turn.time_zone,
-        clock=deps.clock,
-        deadline_seconds=deps.settings.tool_deadline_seconds,
-        keep=partial(keep_side_call, deps, turn),
-    )
-
-
-def tool_schema(tools: Sequence[Mapping[str, Any]]) -> str:
-    """Renders the tools' schemas as the JSON that goes beside the messages; "" for none."""
-    return json.dumps(tools, ensure_ascii=False) if tools else ""
-
-
-def _call(
-    deps: NodeDeps,
-    runtime: Runtime[TurnContext],
-    state: ChatState,
-    model: ChatRunnable,
-    model_input: ModelInput,
-) -> Answer:
-    """Makes the call and keeps a row of what was sent and what it cost, also when it fails."""
-    began = time.monotonic()
-    try:
-        answer = deps.models.caller.call(
-            model,
-            model_input.messages,
-            stop=runtime.context.stop,
-            deadline_seconds=deps.settings.model_deadline_seconds,
-            attempts=deps.settings.model_attempts,
-            on_text=lambda text: runtime.stream_writer(TokenDelta(text)),
-            on_restart=lambda: runtime.stream_writer(AnswerRestarted()),
-        )
-    except TurnfoldError as error:
-        row = _call_row(deps, runtime.context, model_input, state, None, seconds=time.monotonic() - began)
-        # Why the call failed matters more to the user than that its row couldn't be kept.
-        with contextlib.suppress(StoreError):
-            deps.stores.calls.add(
-                runtime.context.hold, replace(row, error_code=error.code), owner=runtime.context.owner
-            )
-        raise
-    row = _call_row(deps, runtime.context, model_input, state, answer.usage, seconds=time.monotonic() - began)
-    deps.stores.calls.add(runtime.context.hold, row, owner=runtime.context.owner)
-    return answer
-
-
-def _call_row(
-    deps: NodeDeps,
-    turn: TurnContext,
-    model_input: ModelInput,
-    state: ChatState,
-    usage: Usage | None,
-    *,
-    seconds: float,
-) -> ModelCall:
-    return ModelCall(
-        id=f"call-{secrets.token_urlsafe(9)}",
-        session_id=state["session_id"],
-        turn=turn.turn,
-        attempt=turn.attempt,
-        kind="answer",
-        model=turn.model,
-        manifest=tuple((item.kind, item.id, item.version, item.tokens) for item in model_input.items),
-        input_hash=model_input.digest(),
-        sent_tokens=model_input.sent_tokens,
-        full_tokens=_full_tokens(deps, turn, model_input, state),
-        usage_input_tokens=usage.input_tokens if usage else None,
-        usage_output_tokens=usage.output_tokens if usage else None,
-        usage_cached_tokens=usage.cached_tokens if usage else None,
-        seconds=seconds,
-        error_code="",
-        created_at=deps.clock(),
-    )
-
-
-def _full_tokens(deps: NodeDeps, turn: TurnContext, model_input: ModelInput, state: ChatState) -> int:
-    """Estimates what the same call would have sent without any fold: every message of the session, whole."""
-    beside = sum(item.tokens for item in model_input.items if item.kind == "tools")
-    return (
-        estimate_tokens(deps.system.text)
-        + turn.history_tokens
-        + sum_tokens(extract_current_turn(state["messages"]))
-        + beside
-    )
+    def _offered(self, turn: TurnContext) -> list[dict[str, Any]]:
+        """Returns the schemas of the tools: the same from call to call, as the cached prefix has them."""
+        tools = tools_of(self._deps, turn)
+        names = tuple(tool.name for tool in tools)
+        if names not in self._schemas:
+            self._schemas[names] = [convert_to_openai_tool(tool) for tool in tools]
+        return self._schemas[names]
 
 
 def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:

@@ -1,4 +1,4 @@
-"""The node that brings due folds into force before the model is called; knows nothing of how a summary is made."""
+"""The node that adopts due folds before the model is called."""
 
 from __future__ import annotations
 
@@ -9,81 +9,81 @@ from typing import Any
 from langchain_core.messages import RemoveMessage
 from langgraph.runtime import Runtime
 
-from graph.core.record import Record, to_entry
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import first_turn
-from graph.event import Folded, FoldWaiting
-from graph.node.context import Node, NodeDeps, TurnContext
+from graph.core.fold_spec import FoldSpec
+from graph.core.snapshot import SessionSnapshot
+from graph.event import FoldWaiting
+from graph.node.context import NodeDeps, TurnContext, folded_event
+from graph.record import Record, to_entry
 from graph.state import ChatState
+from graph.strategy.base import first_turn
 
 
-def make_summary_node(deps: NodeDeps) -> Node:
-    """Returns `summary_node`: adopts ready folds, waits for at most one, and lets folded turns leave the state."""
+class SummaryNode:
+    """Adopts ready folds, waits for at most one, and lets folded turns leave the state."""
 
-    def summary_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        turn = runtime.context
-        standing = replace(_standing(deps, turn, state), input_tokens=deps.models.input_tokens(turn.model))
-        orders = turn.strategy.orders(standing)
+    def __init__(self, deps: NodeDeps) -> None:
+        self._deps = deps
+
+    def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        """Returns what changes in the state before the model is called."""
+        turn, deps = runtime.context, self._deps
+        snapshot = replace(self._snapshot(turn, state), input_tokens=deps.models.input_tokens(turn.model))
+        specs = turn.strategy.due_folds(snapshot)
         adopted = False
-        for order, may_wait in zip(orders, _waits(orders, is_casual=state["is_casual"]), strict=True):
-            record = _take(deps, turn, runtime, order, may_wait=may_wait)
-            if record is not None and deps.stores.records.adopt(turn.hold, record.id):
-                runtime.stream_writer(Folded(record.id, record.turns, record.original_chars, record.summary_chars))
+        for spec, may_wait in zip(specs, _waits(specs, is_casual=state["is_casual"]), strict=True):
+            record = self._take(runtime, spec, may_wait=may_wait)
+            if record is not None and deps.stores.records.adopt(turn.lease, record.id):
+                runtime.stream_writer(folded_event(record))
                 adopted = True
-            elif order.is_waited:
+            elif spec.is_waited:
                 break  # coverage grows from the oldest turn on, without a gap
         if adopted:
-            standing = _standing(deps, turn, state)
-        return state_update(standing, state)
+            snapshot = self._snapshot(turn, state)
+        return state_update(snapshot, state)
 
-    return summary_node
+    def _snapshot(self, turn: TurnContext, state: ChatState) -> SessionSnapshot:
+        return self._deps.fold_worker.snapshot(
+            state["session_id"],
+            complete_turns=turn.turn - 1,
+            rate=state["compression_rate"],
+            from_turn=first_turn(turn.strategy, turn.turn),
+        )
+
+    def _take(self, runtime: Runtime[TurnContext], spec: FoldSpec, *, may_wait: bool) -> Record | None:
+        """Returns the finished record of a fold if it's there, or comes while the turn may wait."""
+        turn, worker = runtime.context, self._deps.fold_worker
+        plan = worker.plan(turn.lease.session_id, spec, owner=turn.owner, model=turn.model)
+        record = worker.ready(plan)
+        seconds = turn.fold_wait.remaining_seconds(self._deps.settings.fold_wait_seconds)
+        if record is None and may_wait and seconds and worker.should_wait(plan):
+            runtime.stream_writer(FoldWaiting(spec.turns))
+            with turn.fold_wait.spend():
+                record = worker.wait(plan, seconds, turn.stop)
+        return record
 
 
-def _standing(deps: NodeDeps, turn: TurnContext, state: ChatState) -> Standing:
-    return deps.summariser.standing(
-        state["session_id"],
-        complete_turns=turn.turn - 1,
-        rate=state["compression_rate"],
-        from_turn=first_turn(turn.strategy, turn.turn),
-    )
-
-
-def _waits(orders: Sequence[FoldOrder], *, is_casual: bool) -> list[bool]:
-    """Returns for each order whether the turn may wait for it: one at most.
+def _waits(specs: Sequence[FoldSpec], *, is_casual: bool) -> list[bool]:
+    """Returns for each fold whether the turn may wait for it: one at most.
 
     Small talk takes what is ready and waits for nothing, unless a second block is overdue.
     """
-    waited = [order.is_waited for order in orders]
+    waited = [spec.is_waited for spec in specs]
     if not any(waited) or (is_casual and sum(waited) < 2):  # noqa: PLR2004 - two blocks, as the rule says it
-        return [False] * len(orders)
+        return [False] * len(specs)
     first = waited.index(True)
-    return [index == first for index in range(len(orders))]
+    return [index == first for index in range(len(specs))]
 
 
-def _take(
-    deps: NodeDeps, turn: TurnContext, runtime: Runtime[TurnContext], order: FoldOrder, *, may_wait: bool
-) -> Record | None:
-    """Returns the finished record of an order if it's there, or comes while the turn may wait."""
-    plan = deps.summariser.plan(turn.hold.session_id, order, owner=turn.owner, model=turn.model)
-    record = deps.summariser.ready(plan)
-    seconds = turn.fold_wait.rest_seconds(deps.settings.fold_wait_seconds)
-    if record is None and may_wait and seconds and deps.summariser.should_wait(plan):
-        runtime.stream_writer(FoldWaiting(order.turns))
-        with turn.fold_wait.spend():
-            record = deps.summariser.wait(plan, seconds, turn.stop)
-    return record
-
-
-def state_update(standing: Standing, state: ChatState) -> dict[str, Any]:
+def state_update(snapshot: SessionSnapshot, state: ChatState) -> dict[str, Any]:
     """Returns the records in force if they changed, and the removal of what isn't raw any more.
 
     That is what they cover, and what an older attempt of the open turn said; only ids that are in state.
     """
-    raw_ids = {str(entry.message.id) for entry in standing.raw}
+    raw_ids = {str(entry.message.id) for entry in snapshot.raw}
     update: dict[str, Any] = {
         "messages": [RemoveMessage(str(m.id)) for m in state["messages"] if str(m.id) not in raw_ids]
     }
-    history = [to_entry(record) for record in standing.in_force]
+    history = [to_entry(record) for record in snapshot.active]
     if history != state.get("summary_history"):
         update["summary_history"] = history
     return update

@@ -1,4 +1,4 @@
-"""The node that runs the tool calls of the last answer; knows nothing of models or of what the tools do."""
+"""The node that runs the tool calls of the last answer."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ import time
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
-from graph.core.closing import MARK
-from graph.core.plain import plain_text
-from graph.core.token import measure
+from graph.core.close_turn import MARK
+from graph.core.text import plain_text
 from graph.error import TurnStoppedSignal
 from graph.event import ToolFinished, ToolStarted
-from graph.node.context import Node, NodeDeps, TurnContext
-from graph.node.llm import tool_context
+from graph.node.context import NodeDeps, TurnContext
+from graph.node.model_call import tools_of
 from graph.state import ChatState
 
 _LOG = logging.getLogger(__name__)
@@ -30,22 +29,20 @@ _END_SECONDS: Final = 0.5
 _MAX_THREADS: Final = 16
 
 
-def make_tool_node(deps: NodeDeps) -> Node:
-    """Returns `tool_node`: runs all calls of the last answer side by side and archives their results in order."""
+class ToolNode:
+    """Runs all calls of the last answer side by side and archives their results in order."""
 
-    def tool_node(state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        turn = runtime.context
-        answer = state["messages"][-1]
-        if not isinstance(answer, AIMessage):
-            return {}
-        tools = {tool.name: tool for tool in deps.tools(tool_context(deps, turn))}
+    def __init__(self, deps: NodeDeps) -> None:
+        self._deps = deps
+
+    def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        """Returns the results as messages."""
+        turn, deps = runtime.context, self._deps
+        answer = cast("AIMessage", state["messages"][-1])  # the edge that leads here asks for its calls
+        tools = {tool.name: tool for tool in tools_of(deps, turn)}
         results = _run_all(answer, tools, runtime, deps)
-        deps.stores.archive.append(
-            turn.hold, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=results, measure=measure
-        )
+        deps.stores.archive.append(turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=results)
         return {"messages": results, "tool_rounds": state["tool_rounds"] + 1}
-
-    return tool_node
 
 
 def _run_all(

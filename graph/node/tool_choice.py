@@ -1,4 +1,4 @@
-"""How a call is made that may use no tools, with the tools still in the request; knows nothing of what an input is."""
+"""How a call is made that may use no tools, with the tools still in the request."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
-from graph.core.assembly import ModelInput
+from graph.core.model_input import ModelInput
 from graph.error import ToolChoiceError, ToolRoundsError
-from graph.model.call import ChatRunnable
+from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer
 
 Call = Callable[[ChatRunnable, ModelInput], Answer]

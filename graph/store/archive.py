@@ -1,19 +1,19 @@
-"""Owns every message ever said, whole and numbered, only ever added to; knows nothing of records or of the graph."""
+"""The archive table: every message ever said, whole and numbered, append-only."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from langchain_core.messages import AnyMessage, messages_from_dict
 from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
 
-from graph.core.plain import plain_value
-from graph.core.record import ArchivedMessage
+from graph.core.text import plain_value
+from graph.core.token import measure
 from graph.error import InternalError, NotFoundError
-from graph.store.database import Clock, Database
-from graph.store.hold import Hold
+from graph.record import ArchivedMessage
+from graph.store.database import Clock, Database, Lease
 from graph.store.schema import message_table, turn_table
 
 _message = message_table.c
@@ -51,23 +51,21 @@ class Archive:
 
     def append(
         self,
-        hold: Hold,
+        lease: Lease,
         *,
         owner: str,
         turn: int,
         attempt: int,
         messages: Sequence[AnyMessage],
-        measure: Callable[[AnyMessage], tuple[int, int]],
     ) -> list[ArchivedMessage]:
         """Adds the messages at the session's next positions; one whose id is there already is left as it is.
 
         Args:
-            hold: The session's lease.
+            lease: The session's lease.
             owner: The session's owner.
             turn: The turn that said them.
             attempt: Its attempt.
             messages: Each with an id.
-            measure: Gives a message's characters and our estimate of its tokens.
 
         Returns:
             All of `messages`, as they stand in the archive.
@@ -77,18 +75,17 @@ class Archive:
             InternalError: A message has no id.
         """
         place = {
-            "session_id": hold.session_id,
+            "session_id": lease.session_id,
             "owner": owner,
             "turn": turn,
             "attempt": attempt,
             "created_at": self._clock(),
         }
-        with self._database.write(hold) as connection:
+        with self._database.write(lease) as connection:
             for message in messages:
-                if find_turn(connection, hold.session_id, message.id) is None:
-                    chars, tokens = measure(message)
-                    insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
-            return [_read(connection, hold.session_id, message.id) for message in messages]
+                if find_turn(connection, lease.session_id, message.id) is None:
+                    insert_message(connection, message, place)
+            return [_read(connection, lease.session_id, message.id) for message in messages]
 
     def live(self, session_id: str, *, from_position: int = 1, from_turn: int = 1) -> list[ArchivedMessage]:
         """Returns the live messages from this position and this turn on, in order."""
@@ -180,7 +177,8 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
     newest = select(func.max(_message.position)).where(_message.session_id == values["session_id"])
     position = (connection.execute(newest).scalar() or 0) + 1
     identity = {"position": position, "message_id": message.id, "role": message.type, "content": _encode(message)}
-    connection.execute(insert(message_table).values({**values, **identity}))
+    chars, tokens = measure(message)
+    connection.execute(insert(message_table).values({**values, **identity, "chars": chars, "tokens": tokens}))
 
 
 def _encode(message: AnyMessage) -> str:

@@ -1,4 +1,4 @@
-"""Owns what each model call was sent and what it cost; knows nothing of how an input is put together."""
+"""The model call table: what each call was sent and what it cost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, in
 
 from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_manifest, encode_manifest
 from graph.error import DatabaseError
-from graph.store.database import Database
-from graph.store.hold import Hold
+from graph.store.database import Database, Lease
 from graph.store.schema import call_table, message_table, session_table, turn_table
 
 _CORRECTION_CALLS = 20
@@ -87,13 +86,13 @@ class CallStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, hold: Hold, call: ModelCall, owner: str) -> ModelCall:
+    def add(self, lease: Lease, call: ModelCall, owner: str) -> ModelCall:
         """Keeps a call that has ended, well or not, behind all calls of its session; returns it with its ordinal.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        with self._database.write(hold) as connection:
+        with self._database.write(lease) as connection:
             newest = connection.execute(_NEWEST, {"session_id": call.session_id}).all()
             is_first = not newest or newest[0][:2] != (call.turn, call.attempt)
             kept = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
@@ -146,7 +145,7 @@ class CallStore:
             return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
     def correction(self, session_id: str) -> float:
-        """Returns by what our estimate must be multiplied to meet the provider's usage, 0.5 to 2.
+        """Returns the ratio of reported to estimated input tokens, 0.5 to 2.
 
         It's taken from those of the last 20 answer calls whose usage was reported; 1.0 without any.
         """

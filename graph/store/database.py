@@ -1,10 +1,11 @@
-"""Owns the database of the truth: opening, transactions, foreign errors as ours; knows nothing of what rows mean."""
+"""The source-of-truth database: opening, transactions, third-party errors as ours."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,14 @@ from sqlalchemy import URL, Connection, Engine, QueuePool, bindparam, create_eng
 from sqlalchemy.exc import DBAPIError
 
 from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
-from graph.store.hold import Hold
 from graph.store.schema import lease_table, session_table
-from graph.store.sqlite import check_integrity, make_private_file, set_up_lock, to_database_error, use_write_ahead_log
+from graph.store.sqlite.file import (
+    check_integrity,
+    make_private_file,
+    set_up_lock,
+    to_database_error,
+    use_write_ahead_log,
+)
 
 Clock = Callable[[], datetime]
 
@@ -24,7 +30,7 @@ _POOL_SIZE = 8
 _CHECK_SECONDS = 2.0
 _IS_HELD = select(lease_table.c.fence).where(
     lease_table.c.session_id == bindparam("session_id"),
-    lease_table.c.owner == bindparam("owner"),
+    lease_table.c.owner == bindparam("holder"),
     lease_table.c.fence == bindparam("fence"),
     lease_table.c.expires_at > bindparam("now"),
 )
@@ -33,6 +39,20 @@ _IS_HELD = select(lease_table.c.fence).where(
 def utc_now() -> datetime:
     """The time by this machine's clock, in UTC."""
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Fencing token of a session's lease; `Database.write` checks it with every write.
+
+    Attributes:
+        holder: Random id of the `LeaseStore` that took it.
+        fence: Counts the leases of this session; a later one has a higher fence.
+    """
+
+    session_id: str
+    holder: str
+    fence: int
 
 
 class Database:
@@ -58,11 +78,11 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self, hold: Hold | None = None) -> Iterator[Connection]:
+    def write(self, lease: Lease | None = None) -> Iterator[Connection]:
         """Gives a connection that alone may write; commits at the end of the block, rolls back on any exception.
 
         Args:
-            hold: The caller's lease, checked in the same transaction: a worker that has lost it changes nothing.
+            lease: The caller's lease, checked in the same transaction: a worker that has lost it changes nothing.
 
         Raises:
             LeaseLostError: The lease has run out or somebody else has it.
@@ -71,8 +91,8 @@ class Database:
             raise DatabaseBusyError(str(self._path))
         try:
             with self._errors_as_ours(), self._writer.begin() as connection:
-                if hold is not None:
-                    self._verify(connection, hold)
+                if lease is not None:
+                    self._verify(connection, lease)
                 yield connection
         finally:
             self._write_lock.release()
@@ -86,8 +106,8 @@ class Database:
         """Closes every pooled connection."""
         self._reader.dispose()
 
-    def _verify(self, connection: Connection, hold: Hold) -> None:
-        proof = {"session_id": hold.session_id, "owner": hold.owner, "fence": hold.fence, "now": self._clock()}
+    def _verify(self, connection: Connection, lease: Lease) -> None:
+        proof = {"session_id": lease.session_id, "holder": lease.holder, "fence": lease.fence, "now": self._clock()}
         if connection.execute(_IS_HELD, proof).first() is None:
             raise LeaseLostError
 

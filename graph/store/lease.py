@@ -1,4 +1,4 @@
-"""Owns who may change a session: one lease row each, with a fence; knows nothing of what is done under it."""
+"""Leases: who may change a session, one row each, with a fencing token."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, Update, bindparam, insert, select, update
 
 from graph.error import BusyError, DatabaseError, NotFoundError
-from graph.store.database import Clock, Database
-from graph.store.hold import Hold
+from graph.store.database import Clock, Database, Lease
 from graph.store.process import Process, is_gone, this_process
 from graph.store.schema import lease_table, session_table
 
@@ -30,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _LeaseRow:
-    hold: Hold
+    lease: Lease
     expires_at: datetime | None
     process: Process
 
@@ -48,16 +47,16 @@ class LeaseStore:
     def __init__(self, database: Database, *, clock: Clock, lease_seconds: float, heartbeat_seconds: float) -> None:
         self._database = database
         self._clock = clock
-        self._lease = timedelta(seconds=lease_seconds)
+        self._duration = timedelta(seconds=lease_seconds)
         self._heartbeat_seconds = heartbeat_seconds
-        self._owner = uuid.uuid4().hex
+        self._holder = uuid.uuid4().hex
         self._process = this_process()
-        self._holds: set[Hold] = set()
+        self._leases: set[Lease] = set()
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._heartbeat: threading.Thread | None = None
 
-    def acquire(self, session_id: str, *, wait_seconds: float = 0.0) -> Hold:
+    def acquire(self, session_id: str, *, wait_seconds: float = 0.0) -> Lease:
         """Takes the session's lease, waiting for it at most `wait_seconds`.
 
         Raises:
@@ -65,7 +64,7 @@ class LeaseStore:
             NotFoundError: There is no such session.
         """
         deadline = time.monotonic() + wait_seconds
-        while (hold := self._try(session_id)) is None:
+        while (lease := self._try(session_id)) is None:
             if time.monotonic() >= deadline:
                 raise BusyError
             time.sleep(_POLL_SECONDS)
@@ -73,14 +72,14 @@ class LeaseStore:
             if self._heartbeat is None:
                 self._heartbeat = threading.Thread(target=self._beat, name="lease-heartbeat", daemon=True)
                 self._heartbeat.start()
-        return hold
+        return lease
 
-    def release(self, hold: Hold) -> None:
+    def release(self, lease: Lease) -> None:
         """Frees the session at once, if it wasn't lost; the row stays, as the fence must go on counting."""
         with self._lock:
-            self._holds.discard(hold)
+            self._leases.discard(lease)
         with self._database.write() as connection:
-            connection.execute(_of(hold).values(owner=_FREE, expires_at=None))
+            connection.execute(_of(lease).values(owner=_FREE, expires_at=None))
 
     def holder_is_alive(self, session_id: str) -> bool:
         """Whether some worker has the session now."""
@@ -93,10 +92,10 @@ class LeaseStore:
         self._closed.set()
         if self._heartbeat is not None:
             self._heartbeat.join()
-        for hold in self._snapshot():
-            self.release(hold)
+        for lease in self._held():
+            self.release(lease)
 
-    def _try(self, session_id: str) -> Hold | None:
+    def _try(self, session_id: str) -> Lease | None:
         """Looks without the write lock first: a waiting worker must not slow down the one that it waits for."""
         if self.holder_is_alive(session_id):
             return None
@@ -104,11 +103,11 @@ class LeaseStore:
             row = _read(connection, session_id)
             if row is not None and not self._is_free(row):
                 return None
-            hold = Hold(session_id, self._owner, 1 if row is None else row.hold.fence + 1)
+            lease = Lease(session_id, self._holder, 1 if row is None else row.lease.fence + 1)
             values = {
-                "owner": hold.owner,
-                "fence": hold.fence,
-                "expires_at": self._clock() + self._lease,
+                "owner": lease.holder,
+                "fence": lease.fence,
+                "expires_at": self._clock() + self._duration,
                 "host": self._process.host,
                 "process_id": self._process.process_id,
                 "process_started": self._process.started,
@@ -120,42 +119,42 @@ class LeaseStore:
                 connection.execute(update(lease_table).where(_lease.session_id == session_id).values(**values))
             # Before the commit, so that no other thread takes the row for one that was given up.
             with self._lock:
-                self._holds.add(hold)
-        return hold
+                self._leases.add(lease)
+        return lease
 
     def _is_free(self, row: _LeaseRow) -> bool:
         if row.expires_at is None or row.expires_at <= self._clock() or is_gone(row.process):
             return True
         # Ours, but nobody here has it: its release could not be written.
-        return row.hold.owner == self._owner and row.hold not in self._snapshot()
+        return row.lease.holder == self._holder and row.lease not in self._held()
 
-    def _snapshot(self) -> list[Hold]:
+    def _held(self) -> list[Lease]:
         with self._lock:
-            return list(self._holds)
+            return list(self._leases)
 
     def _beat(self) -> None:
         while not self._closed.wait(self._heartbeat_seconds):
-            holds = self._snapshot()
-            if not holds:
+            held = self._held()
+            if not held:
                 continue
             try:
-                self._renew(holds)
+                self._renew(held)
             except DatabaseError as error:
                 # The lease outlasts several heartbeats: a busy database or a full disk may pass before it runs out.
                 _log.warning("leases not renewed: %s", error.code)
 
-    def _renew(self, holds: list[Hold]) -> None:
-        """A late renewal is right as long as the fence still stands: nobody had the session in between."""
-        expiry = self._clock() + self._lease
+    def _renew(self, held: list[Lease]) -> None:
+        """Renewing an expired lease is safe while the fencing token is unchanged: nobody had the session in between."""
+        expiry = self._clock() + self._duration
         with self._database.write() as connection:
-            lost = [hold for hold in holds if connection.execute(_of(hold).values(expires_at=expiry)).rowcount == 0]
+            lost = [lease for lease in held if connection.execute(_of(lease).values(expires_at=expiry)).rowcount == 0]
         with self._lock:
-            self._holds.difference_update(lost)
+            self._leases.difference_update(lost)
 
 
-def _of(hold: Hold) -> Update:
+def _of(lease: Lease) -> Update:
     return update(lease_table).where(
-        _lease.session_id == hold.session_id, _lease.owner == hold.owner, _lease.fence == hold.fence
+        _lease.session_id == lease.session_id, _lease.owner == lease.holder, _lease.fence == lease.fence
     )
 
 
@@ -163,7 +162,7 @@ def _read(connection: Connection, session_id: str) -> _LeaseRow | None:
     row = connection.execute(_READ, {"session_id": session_id}).one_or_none()
     if row is None:
         return None
-    return _LeaseRow(Hold(session_id, row.owner, row.fence), row.expires_at, Process(*row[3:]))
+    return _LeaseRow(Lease(session_id, row.owner, row.fence), row.expires_at, Process(*row[3:]))
 
 
 def _require_session(connection: Connection, session_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Which process of which host this is, and whether another one is gone; knows nothing of leases or databases."""
+"""Which process of which host this is, and whether another one is gone."""
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
-"""Owns the record rows: each fold from its start to its end, and which are in force; knows nothing of making one."""
+"""The record table: each fold from its start to its end, and which are active."""
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, insert, or_, select, update
 
-from graph.core.record import Record
 from graph.error import NotFoundError, TurnStoppedSignal
+from graph.record import Record
 from graph.store.active import (
     DISCARDED_CODE,
     IS_ACTIVE,
@@ -23,9 +25,8 @@ from graph.store.active import (
     invalidate_from,
     revert_records,
 )
-from graph.store.database import Clock, Database
-from graph.store.hold import Hold
-from graph.store.schema import record_table
+from graph.store.database import Clock, Database, Lease
+from graph.store.schema import record_table, turn_table
 
 EXPIRED_CODE = "expired"
 # How folds end that no summariser is to blame for: they were thrown away, or their server died or ended.
@@ -95,23 +96,23 @@ class RecordStore:
             connection.execute(insert(record_table).values(**_to_values(record), owner=owner, expires_at=expires_at))
             return True
 
-    def complete(self, record: Record) -> bool:
-        """Keeps the finished text of a claimed record.
+    def end(self, record: Record) -> bool:
+        """Keeps the finished text of a claimed record, or that it failed, with its `error_code`.
 
         Returns:
             False when it came too late (expired, or its session is deleted); what it cost is kept all the same.
         """
-        return self._end(record)
+        is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
+        cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
+        with self._database.write() as connection:
+            ended = update(record_table).where(is_it, IS_IN_PROGRESS).values(_to_values(record))
+            if connection.execute(ended).rowcount == 1:
+                return True
+            too_late = and_(is_it, _FAILED, _record.error_code.in_((EXPIRED_CODE, DISCARDED_CODE)))
+            connection.execute(update(record_table).where(too_late).values(cost))
+            return False
 
-    def fail(self, record: Record) -> bool:
-        """Keeps that a claimed record failed, with its `error_code`.
-
-        Returns:
-            False when it came too late (expired, or its session is deleted); what it cost is kept all the same.
-        """
-        return self._end(record)
-
-    def adopt(self, hold: Hold, record_id: str) -> bool:
+    def adopt(self, lease: Lease, record_id: str) -> bool:
         """Makes a completed record active, in place of those that it replaces or merges; see `adopt_record`.
 
         Returns:
@@ -120,8 +121,8 @@ class RecordStore:
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        with self._database.write(hold) as connection:
-            return adopt_record(connection, hold.session_id, record_id, self._clock())
+        with self._database.write(lease) as connection:
+            return adopt_record(connection, lease.session_id, record_id, self._clock())
 
     def prepared(self, session_id: str, source_key: str) -> Record | None:
         """Returns the newest record of these sources that is ready and not adopted yet."""
@@ -135,15 +136,15 @@ class RecordStore:
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
 
-    def in_force(self, session_id: str) -> list[Record]:
+    def active(self, session_id: str) -> list[Record]:
         """Returns the records in force, by the place of what they cover."""
-        in_force = and_(_record.session_id == session_id, IS_ACTIVE)
-        ids = select(_record.id).where(in_force).order_by(_record.to_position)
+        active = and_(_record.session_id == session_id, IS_ACTIVE)
+        ids = select(_record.id).where(active).order_by(_record.to_position)
         with self._database.read() as connection:
             found = {record_id: self._known.get(record_id) for record_id in connection.execute(ids).scalars().all()}
             missing = [record_id for record_id, record in found.items() if record is None]
             if missing:
-                rows = connection.execute(select(*_COLUMNS).where(in_force, _record.id.in_(missing))).mappings()
+                rows = connection.execute(select(*_COLUMNS).where(active, _record.id.in_(missing))).mappings()
                 found.update({row["id"]: _to_record(row) for row in rows})
         records = [record for record in found.values() if record is not None]
         self._remember(records, len(missing))
@@ -169,24 +170,24 @@ class RecordStore:
             raise NotFoundError(record_id)
         return record
 
-    def invalidate_from(self, hold: Hold, position: int) -> None:
-        """Takes every record that reaches to this archive position or past it out of use; see `active`.
+    def invalidate_from(self, lease: Lease, position: int) -> None:
+        """Invalidates every record that reaches to this archive position or past it; see `active`.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        with self._database.write(hold) as connection:
-            invalidate_from(connection, hold.session_id, position)
+        with self._database.write(lease) as connection:
+            invalidate_from(connection, lease.session_id, position)
 
-    def revert(self, hold: Hold, chain: Sequence[str], *, restored_tokens: int) -> None:
+    def revert(self, lease: Lease, chain: Sequence[str], *, restored_tokens: int) -> None:
         """Undoes active records, newest first, in one transaction; see `revert_records`.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
             NotFoundError: The first one isn't active.
         """
-        with self._database.write(hold) as connection:
-            if not revert_records(connection, hold.session_id, chain, restored_tokens):
+        with self._database.write(lease) as connection:
+            if not revert_records(connection, lease.session_id, chain, restored_tokens):
                 raise NotFoundError(chain[0])
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
@@ -213,16 +214,20 @@ class RecordStore:
             folded = {turn for listed in turns for turn in json.loads(listed)}
             return RecordSums(len(turns), len(folded), *connection.execute(query.where(of_session)).one())
 
-    def _end(self, record: Record) -> bool:
-        is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
-        cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
-        with self._database.write() as connection:
-            ended = update(record_table).where(is_it, IS_IN_PROGRESS).values(_to_values(record))
-            if connection.execute(ended).rowcount == 1:
-                return True
-            too_late = and_(is_it, _FAILED, _record.error_code.in_((EXPIRED_CODE, DISCARDED_CODE)))
-            connection.execute(update(record_table).where(too_late).values(cost))
-            return False
+    def adoption_turns(self, session_id: str, record_ids: Sequence[str]) -> set[int]:
+        """Returns the turns whose input was the first to hold one of these records.
+
+        A record is adopted while a turn runs, or by hand between two turns: then the next one is the first.
+        """
+        turn = turn_table.c
+        adopted = select(_record.adopted_at).where(_record.session_id == session_id, _record.id.in_(record_ids))
+        ended = select(turn.finished_at).where(turn.session_id == session_id, turn.finished_at.is_not(None))
+        with self._database.read() as connection:
+            moments = connection.execute(adopted.where(_record.adopted_at.is_not(None))).scalars().all()
+            ends = connection.execute(ended.order_by(turn.number)).scalars().all()
+        # Rising, whatever a clock that was set back says of one of them.
+        rising = list(accumulate(ends, max))
+        return {bisect_left(rising, moment) + 1 for moment in moments}
 
     def _remember(self, records: list[Record], new_count: int) -> None:
         if new_count == 0:

@@ -1,4 +1,4 @@
-"""Every table of the truth and how times and texts are kept in it; knows nothing of who reads or writes them."""
+"""The schema: every table, and how times and texts are kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from graph.core.plain import plain_text
+from graph.core.text import plain_text
 
 
 class UtcTime(TypeDecorator[datetime]):

@@ -1,4 +1,4 @@
-"""Owns the session rows: names, own settings, the list; knows nothing of what is said in a session."""
+"""The session table: names, settings, the list."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, bindparam, case, delete, func, insert, select, update
 
 from graph.error import NotFoundError
-from graph.store.database import Clock, Database
-from graph.store.hold import Hold
+from graph.store.database import Clock, Database, Lease
 from graph.store.schema import session_table, turn_table
 
 _session = session_table.c
@@ -127,14 +126,14 @@ class SessionStore:
         given = {"compression_rate": compression_rate, "strategy": strategy, "model": model}
         self._change(session_id, owner, {name: value for name, value in given.items() if value is not None})
 
-    def begin_context(self, hold: Hold, position: int) -> None:
+    def begin_context(self, lease: Lease, position: int) -> None:
         """Leaves everything up to this archive position out of the context from now on; the archive keeps it.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        change = update(session_table).where(_session.session_id == hold.session_id)
-        with self._database.write(hold) as connection:
+        change = update(session_table).where(_session.session_id == lease.session_id)
+        with self._database.write(lease) as connection:
             connection.execute(change.values(context_from_position=position, restored_tokens=0))
 
     def context_begin(self, session_id: str) -> int:
@@ -149,14 +148,14 @@ class SessionStore:
             query = select(_session.restored_tokens).where(_session.session_id == session_id)
             return int(connection.execute(query).scalar() or 0)
 
-    def discard_empty(self, hold: Hold) -> None:
+    def discard_empty(self, lease: Lease) -> None:
         """Deletes the session if nothing was ever said in it: its first message was refused.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        is_empty = and_(_session.session_id == hold.session_id, _session.turn_count == 0)
-        with self._database.write(hold) as connection:
+        is_empty = and_(_session.session_id == lease.session_id, _session.turn_count == 0)
+        with self._database.write(lease) as connection:
             connection.execute(delete(session_table).where(is_empty))
 
     def delete(self, session_id: str, owner: str) -> None:

@@ -1,4 +1,4 @@
-"""Owns the turn rows: how each turn began, stands and ended; knows nothing of what a turn does."""
+"""The turn table: how each turn began, stands and ended."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from sqlalchemy import Connection, Select, Update, insert, select, update
 from graph.error import NotFoundError
 from graph.store.active import invalidate_from
 from graph.store.archive import find_position, find_turn, insert_message, sum_live_tokens
-from graph.store.database import Clock, Database
-from graph.store.hold import Hold
+from graph.store.database import Clock, Database, Lease
 from graph.store.schema import session_table, turn_table
 
 TurnEnd = Literal["finished", "failed", "stopped"]
@@ -61,12 +60,10 @@ class TurnStore:
 
     def begin(
         self,
-        hold: Hold,
+        lease: Lease,
         *,
         owner: str,
         message: HumanMessage,
-        chars: int,
-        tokens: int,
         model: str,
         is_casual: bool,
         settings: Mapping[str, object] = MappingProxyType({}),
@@ -74,11 +71,9 @@ class TurnStore:
         """Writes the user's message and its new turn in one transaction: from here on the message is kept.
 
         Args:
-            hold: The session's lease.
+            lease: The session's lease.
             owner: The session's owner.
             message: With an id made by the sender, so that sending it twice is the same as once.
-            chars: Characters of its text.
-            tokens: Our estimate for it.
             model: The model that will answer.
             is_casual: Whether it goes the casual path.
             settings: Columns of the session that change with it.
@@ -92,15 +87,15 @@ class TurnStore:
             InternalError: The message has no id.
         """
         now = self._clock()
-        with self._database.write(hold) as connection:
-            turn_count = _count_turns(connection, hold.session_id, owner)
-            known = find_turn(connection, hold.session_id, message.id)
+        with self._database.write(lease) as connection:
+            turn_count = _count_turns(connection, lease.session_id, owner)
+            known = find_turn(connection, lease.session_id, message.id)
             if known is not None:
-                return _read(connection, hold.session_id, known), False
+                return _read(connection, lease.session_id, known), False
             number = turn_count + 1
-            history_tokens = _sum_history_tokens(connection, hold.session_id, turn_count)
+            history_tokens = _sum_history_tokens(connection, lease.session_id, turn_count)
             values = {
-                "session_id": hold.session_id,
+                "session_id": lease.session_id,
                 "number": number,
                 "owner": owner,
                 "attempt": 1,
@@ -112,13 +107,13 @@ class TurnStore:
                 "history_tokens": history_tokens,
             }
             connection.execute(insert(turn_table).values(values))
-            place = {"session_id": hold.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
-            insert_message(connection, message, {**place, "chars": chars, "tokens": tokens})
-            _touch(connection, hold.session_id, **settings, turn_count=number, updated_at=now)
-            return _read(connection, hold.session_id, number), True
+            place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
+            insert_message(connection, message, place)
+            _touch(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
+            return _read(connection, lease.session_id, number), True
 
     def begin_attempt(
-        self, hold: Hold, number: int, *, model: str, settings: Mapping[str, object] = MappingProxyType({})
+        self, lease: Lease, number: int, *, model: str, settings: Mapping[str, object] = MappingProxyType({})
     ) -> TurnRow:
         """Starts the last turn over with the same question; what the attempt before said is kept but counts no more.
 
@@ -126,7 +121,7 @@ class TurnStore:
         the turn's question at the latest, also after a reset.
 
         Args:
-            hold: The session's lease.
+            lease: The session's lease.
             number: The last turn.
             model: The model that will answer.
             settings: Columns of the session that change with it.
@@ -136,23 +131,23 @@ class TurnStore:
             NotFoundError: It isn't the session's last turn.
         """
         now = self._clock()
-        with self._database.write(hold) as connection:
-            turn = _read(connection, hold.session_id, number)
-            if _last(connection, hold.session_id) != turn:
+        with self._database.write(lease) as connection:
+            turn = _read(connection, lease.session_id, number)
+            if _last(connection, lease.session_id) != turn:
                 raise NotFoundError(str(number))
             values = {"attempt": turn.attempt + 1, "status": _RUNNING, "model": model, **_fresh(now)}
-            connection.execute(_change(hold.session_id, number).values(values))
-            position = find_position(connection, hold.session_id, turn.user_message_id)
-            invalidate_from(connection, hold.session_id, position)
+            connection.execute(_change(lease.session_id, number).values(values))
+            position = find_position(connection, lease.session_id, turn.user_message_id)
+            invalidate_from(connection, lease.session_id, position)
             session = session_table.c
-            is_behind = (session.session_id == hold.session_id, session.context_from_position >= position)
+            is_behind = (session.session_id == lease.session_id, session.context_from_position >= position)
             connection.execute(update(session_table).where(*is_behind).values(context_from_position=position - 1))
-            _touch(connection, hold.session_id, **settings, updated_at=now)
-            return _read(connection, hold.session_id, number)
+            _touch(connection, lease.session_id, **settings, updated_at=now)
+            return _read(connection, lease.session_id, number)
 
     def finish(
         self,
-        hold: Hold,
+        lease: Lease,
         number: int,
         status: TurnEnd,
         *,
@@ -169,7 +164,7 @@ class TurnStore:
             LeaseLostError: The lease was lost; nothing is written.
         """
         now = self._clock()
-        end = _change(hold.session_id, number).where(_turn.status == _RUNNING)
+        end = _change(lease.session_id, number).where(_turn.status == _RUNNING)
         values = {
             "status": status,
             "error_code": error_code,
@@ -177,20 +172,20 @@ class TurnStore:
             "partial_text": partial_text,
             "finished_at": now,
         }
-        with self._database.write(hold) as connection:
+        with self._database.write(lease) as connection:
             if connection.execute(end.values(values)).rowcount == 0:
                 return False
-            _touch(connection, hold.session_id, updated_at=now)
+            _touch(connection, lease.session_id, updated_at=now)
             return True
 
-    def save_partial(self, hold: Hold, number: int, text: str) -> None:
+    def save_partial(self, lease: Lease, number: int, text: str) -> None:
         """Keeps what was streamed so far, so that every server can show it.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        change = _change(hold.session_id, number).where(_turn.status == _RUNNING)
-        with self._database.write(hold) as connection:
+        change = _change(lease.session_id, number).where(_turn.status == _RUNNING)
+        with self._database.write(lease) as connection:
             connection.execute(change.values(partial_text=text))
 
     def request_stop(self, session_id: str, number: int) -> None:

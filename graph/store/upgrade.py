@@ -1,4 +1,4 @@
-"""Owns running the numbered migrations; knows nothing of what they change. Slow to import: Alembic comes with it."""
+"""Runs the numbered migrations. Slow to import: Alembic comes with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that tells the time in a zone; knows nothing of models."""
+"""The tool that tells the time in a zone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from graph.core.zone import find_zone
-from graph.tool.context import ToolContext
+from graph.tool.tool_context import ToolContext
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EXAMPLES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, UTC"

@@ -1,4 +1,4 @@
-"""The tool that thinks about given material in a call of its own; knows nothing of the conversation."""
+"""The tool that thinks about given material in a call of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from graph.core.turn import text_of
 from graph.error import TurnfoldError
 from graph.model.chunk import Answer
-from graph.tool.context import SideCall, ToolContext
+from graph.tool.tool_context import SideCall, ToolContext
 
 _ATTEMPTS: Final = 2
 # The call ends before the tool is given up: its row is kept while the turn is still in progress.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from langchain_core.tools import BaseTool
 
-from graph.tool.context import ToolContext
 from graph.tool.current_time import build_current_time
 from graph.tool.reasoning import build_reasoning
+from graph.tool.tool_context import ToolContext
 from graph.tool.web_search import build_web_search
 
 __all__ = ["ToolContext", "build_tools"]

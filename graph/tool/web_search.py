@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from graph.core.extract import cut_at_word
 from graph.error import ModelError, UnreachableError
-from graph.tool.context import ToolContext
+from graph.tool.tool_context import ToolContext
 
 _MAX_RESULTS: Final = 10
 _USUAL_RESULTS: Final = 5

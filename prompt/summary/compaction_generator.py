@@ -1,4 +1,4 @@
-"""Seed 004's prompt: a structured summary in four sections; knows nothing of models or of what comes of the answer."""
+"""Seed 004's prompt: a structured summary in four sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt that condenses several summaries into one; knows nothing of models or of what comes of the answer."""
+"""The prompt that condenses several summaries into one."""
 
 from __future__ import annotations
 

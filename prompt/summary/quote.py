@@ -1,4 +1,4 @@
-"""How messages are quoted as material inside a prompt; knows nothing of what the prompt asks for."""
+"""How messages are quoted as material inside a prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 003's prompt: the previous summary and what came since; knows nothing of models or of what comes of the answer."""
+"""Seed 003's prompt: the previous summary and what came since."""
 
 from __future__ import annotations
 

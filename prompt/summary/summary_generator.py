@@ -1,4 +1,4 @@
-"""The prompt that asks a model for a summary of given length; knows nothing of models or of what comes of the answer."""
+"""The prompt that asks a model for a summary of given length."""
 
 from __future__ import annotations
 

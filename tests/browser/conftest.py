@@ -1,4 +1,4 @@
-"""Starts the whole product and a Chromium to use it with; knows nothing of what the page shows."""
+"""Starts the whole product and a Chromium to use it with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what a provider was sent: the summaries, turns and tools in the body of a request; knows nothing of stores."""
+"""Reads what a provider was sent: the summaries, turns and tools in the body of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives one session of a real service as a user would, and reads the rows behind it; knows nothing of the page."""
+"""Drives one session of a real service as a user would, and reads the rows behind it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graph.service import ChatService
 from graph.view import LiveTurn, SessionView, TurnOptions, TurnView
 
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped)
-_PATIENCE_SECONDS: Final = 30.0
+_PATIENCE_SECONDS: Final = 60.0
 
 
 def question(number: int) -> str:
@@ -31,7 +31,7 @@ class Chat:
 
     def __init__(self, service: ChatService, session_id: str = "") -> None:
         self.service = service
-        self.session_id = session_id or service.new_session_id()
+        self.session_id = session_id or service.sessions.new_id()
 
     def say(self, text: str, *, options: TurnOptions | None = None) -> list[Event]:
         """Sends a message, waits for the turn's end and returns its events."""
@@ -48,35 +48,35 @@ class Chat:
 
     def start(self, text: str, *, options: TurnOptions | None = None) -> int:
         """Sends a message and returns its turn's number at once."""
-        return self.service.send(self.session_id, text, message_id=f"user-{uuid.uuid4().hex}", options=options)
+        return self.service.turns.send(self.session_id, text, message_id=f"user-{uuid.uuid4().hex}", options=options)
 
     def retry(self) -> list[Event]:
-        self.service.retry(self.session_id)
+        self.service.turns.retry(self.session_id)
         return self.events()
 
     def regenerate(self) -> list[Event]:
-        self.service.regenerate(self.session_id)
+        self.service.turns.regenerate(self.session_id)
         return self.events()
 
     def stop_when(self, is_time: Callable[[LiveTurn], bool]) -> list[Event]:
         """Stops the running turn once it looks like that, and returns its events."""
-        self.wait_until(lambda: (live := self.service.live(self.session_id)) is not None and is_time(live))
-        self.service.stop(self.session_id)
+        self.wait_until(lambda: (live := self.service.turns.live(self.session_id)) is not None and is_time(live))
+        self.service.turns.stop(self.session_id)
         return self.events()
 
     def events(self) -> list[Event]:
         """Returns all events of the newest turn, after its end."""
-        events = list(self.service.follow(self.session_id, timeout_seconds=_PATIENCE_SECONDS))
+        events = list(self.service.turns.follow(self.session_id, timeout_seconds=_PATIENCE_SECONDS))
         assert isinstance(events[-1], _LAST_EVENTS), events
         return events
 
     @property
     def view(self) -> SessionView:
-        return self.service.session(self.session_id)
+        return self.service.sessions.get(self.session_id)
 
     @property
     def turns(self) -> tuple[TurnView, ...]:
-        return self.service.transcript(self.session_id, last=1_000).turns
+        return self.service.turns.transcript(self.session_id, last=1_000).turns
 
     @property
     def last_turn(self) -> TurnView:
@@ -85,7 +85,7 @@ class Chat:
     @property
     def covered(self) -> list[tuple[int, ...]]:
         """The turns of each record in force, oldest first."""
-        return [record.turns for record in self.service.records(self.session_id)]
+        return [record.turns for record in self.service.folds.records(self.session_id)]
 
     def rows(self, query: str, *values: object) -> list[Any]:
         """Asks the file itself, past all of our code."""
@@ -100,8 +100,8 @@ class Chat:
     def wait_for_folds(self) -> None:
         """Waits until no summary is being made, nor queued to be."""
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
-        folder = self.service._folder  # noqa: SLF001  # nobody but a test has to know
-        self.wait_until(lambda: folder.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
+        fold_worker = self.service._access.fold_worker  # noqa: SLF001  # nobody but a test has to know
+        self.wait_until(lambda: fold_worker.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
 
     def wait_until(self, is_true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS

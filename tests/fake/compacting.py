@@ -10,7 +10,7 @@ from bpe_openai import get_encoding
 from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.event import Folded, TurnFinished
-from graph.view import RecordView
+from graph.record import Record
 from tests.fake.body import content_of
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, Reply, text
@@ -66,7 +66,7 @@ def history_tokens(body: Body) -> int:
 
 def ask_until_compacted(chat: Chat) -> int:
     """Asks on until a turn begins with a compaction, and returns its number."""
-    for number in range(len(chat.turns) + 1 if chat.service.sessions() else 1, 60):
+    for number in range(len(chat.turns) + 1 if chat.service.sessions.list() else 1, 60):
         events = chat.say(question(number))
         assert isinstance(events[-1], TurnFinished)
         chat.wait_for_folds()
@@ -75,7 +75,7 @@ def ask_until_compacted(chat: Chat) -> int:
     raise AssertionError
 
 
-def compaction(chat: Chat) -> RecordView:
-    (record,) = chat.service.records(chat.session_id)
+def compaction(chat: Chat) -> Record:
+    (record,) = chat.service.folds.records(chat.session_id)
     assert record.kind == "compaction"
     return record

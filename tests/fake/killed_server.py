@@ -1,4 +1,4 @@
-"""A server process that a test kills in the middle of a turn; knows nothing of the test.
+"""A server process that a test kills in the middle of a turn.
 
 python -m tests.fake.killed_server <data dir> <base url> <session id> <message> [<file>]
 
@@ -27,8 +27,8 @@ def main(data_dir: str, base_url: str, session_id: str, message: str, shown: str
         model_window_tokens=100_000,
     )
     with open_service(settings) as service, Path(shown).open("a", encoding="utf-8", buffering=1) as lines:
-        service.send(session_id, message)
-        for event in service.follow(session_id):
+        service.turns.send(session_id, message)
+        for event in service.turns.follow(session_id):
             if isinstance(event, TokenDelta):
                 lines.write(json.dumps([time.monotonic_ns(), event.text]) + "\n")
 

@@ -1,4 +1,4 @@
-"""Keeps the logging of a test run as it was, around what sets up a server's; knows nothing of what is logged."""
+"""Keeps the logging of a test run as it was, around what sets up a server's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls the scripted server through the real client, and keeps what was heard; knows no service."""
+"""Calls the scripted server through the real client, and keeps what was heard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 from pydantic import SecretStr
 
-from graph.model.call import ChatRunnable
+from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer
 from graph.model.factory import ChatModels
 from graph.settings import Settings

@@ -1,4 +1,4 @@
-"""What the scripted OpenAI-compatible server sends back, as plain values; knows nothing of sockets."""
+"""What the scripted OpenAI-compatible server sends back, as plain values."""
 
 from __future__ import annotations
 

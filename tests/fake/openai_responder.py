@@ -1,4 +1,4 @@
-"""How the scripted server answers what no test has scripted; knows nothing of sockets or of the product's code."""
+"""How the scripted server answers what no test has scripted."""
 
 from __future__ import annotations
 

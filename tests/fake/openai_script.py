@@ -1,4 +1,4 @@
-"""Which scripted reply is for which request, and that none is left over; knows nothing of sockets."""
+"""Which scripted reply is for which request, and that none is left over."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Exchange:
 
     Attributes:
         headers: The request's headers, names in lower case.
+        sent: The request's body, byte for byte.
         is_finished: The whole reply was sent.
         is_closed_early: The client went away before the reply was whole.
     """
@@ -33,6 +34,7 @@ class Exchange:
     kind: Kind
     body: Body
     headers: dict[str, str]
+    sent: bytes
     started_at: float = field(default_factory=time.monotonic)
     finished_at: float | None = None
     is_finished: bool = False

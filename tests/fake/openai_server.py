@@ -1,4 +1,4 @@
-"""A scripted OpenAI-compatible server on loopback with real sockets; knows nothing of the product.
+"""A scripted OpenAI-compatible server on loopback with real sockets.
 
     with FakeOpenAI() as server:
         server.script(text("Hello"), failure(500))     # the next chat requests, in order
@@ -152,8 +152,9 @@ class FakeOpenAI:
                 raise TimeoutError(msg)
             time.sleep(_POLL_SECONDS)
 
-    def _begin(self, body: Body, headers: dict[str, str]) -> tuple[Exchange, Reply]:
-        exchange = Exchange(kind_of(body), body, headers)
+    def _begin(self, sent: bytes, headers: dict[str, str]) -> tuple[Exchange, Reply]:
+        body = json.loads(sent)
+        exchange = Exchange(kind_of(body), body, headers, sent)
         with self._lock:
             if self._scripts.is_of_this_test(body):
                 self.exchanges.append(exchange)
@@ -214,14 +215,13 @@ class _Handler(BaseHTTPRequestHandler):
         if len(sent) < length:  # the client went away in the middle of its request
             self.close_connection = True
             return
-        body = json.loads(sent)
         if self.path.removeprefix("/v1") != "/chat/completions":
             self._send_json(404, {"error": {"message": "no such path"}})
             return
         self._over = self.server.fake._over  # noqa: SLF001  # one unit in two classes
-        exchange, reply = self.server.fake._begin(body, {k.lower(): v for k, v in self.headers.items()})  # noqa: SLF001  # one unit in two classes
+        exchange, reply = self.server.fake._begin(sent, {k.lower(): v for k, v in self.headers.items()})  # noqa: SLF001  # one unit in two classes
         try:
-            self._send(reply, is_stream=bool(body.get("stream")))
+            self._send(reply, is_stream=bool(exchange.body.get("stream")))
             exchange.is_finished = True
         except (_ClientGoneError, OSError):
             exchange.is_closed_early = True

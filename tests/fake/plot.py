@@ -1,4 +1,4 @@
-"""Plays what may happen to one session, step by step, and checks after each what must hold; knows no network."""
+"""Plays what may happen to one session, step by step, and checks after each what must hold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Plot:
     """One session of a service that can crash; each public method but `check` is a step of a story."""
 
     def __init__(self, folder: Path, *, words: str = "", **settings: object) -> None:
-        self._folder = folder
+        self._fold_worker = folder
         self._words = words
         self._changes = settings
         self._stack = ExitStack()
@@ -75,7 +75,7 @@ class Plot:
     def stop(self, text: str, rounds: int) -> None:
         """The user stops the turn after some tool rounds and that much of an answer."""
         self._hang(text, rounds)
-        self.chat.service.stop(SESSION)
+        self.chat.service.turns.stop(SESSION)
         assert isinstance(self.chat.events()[-1], TurnStopped)
 
     def crash(self, text: str, rounds: int) -> None:
@@ -96,7 +96,7 @@ class Plot:
     def stop_in_tool(self, rounds: int) -> None:
         """The user stops the turn while a tool runs."""
         self._hang_in_tool(rounds)
-        self.chat.service.stop(SESSION)
+        self.chat.service.turns.stop(SESSION)
         assert isinstance(self.chat.events()[-1], TurnStopped)
 
     def crash_in_tool(self, rounds: int) -> None:
@@ -112,29 +112,29 @@ class Plot:
 
     def set_rate(self, rate: float) -> None:
         if self.turn_count:
-            self.chat.service.configure(SESSION, compression_rate=rate)
+            self.chat.service.sessions.configure(SESSION, compression_rate=rate)
 
     def switch(self, strategy: str) -> None:
         if self.turn_count:
-            self.chat.service.configure(SESSION, strategy=strategy)
+            self.chat.service.sessions.configure(SESSION, strategy=strategy)
             self._strategy, self._is_plain = strategy, False
 
     def reset(self) -> None:
         if self.turn_count:
-            self.chat.service.reset(SESSION)
+            self.chat.service.folds.reset(SESSION)
             self._begun, self._is_plain = self.turn_count, False
 
     def compact(self) -> None:
         if self.turn_count:
             with suppress(InputError):  # too few messages, or the strategy sends no summaries
-                self.chat.service.compact(SESSION)
+                self.chat.service.folds.compact(SESSION)
                 self._is_plain = False
 
     def restore(self, index: int) -> None:
         """The user undoes one of the compactions that the context stands on, however many turns ago it was made."""
-        listed = self.chat.service.compactions(SESSION) if self.turn_count else ()
+        listed = self.chat.service.folds.compactions(SESSION) if self.turn_count else ()
         if listed:
-            self.chat.service.restore(SESSION, listed[index % len(listed)].record_id)
+            self.chat.service.folds.restore(SESSION, listed[index % len(listed)].id)
 
     def refuse(self) -> None:
         """A second tab sends while an answer is written, with other settings; then the user stops the answer."""
@@ -142,11 +142,11 @@ class Plot:
         before, rows = self.chat.view, self.chat.rows("SELECT count(*) FROM message")
         options = TurnOptions(compression_rate=0.45, strategy="window")
         with pytest.raises(BusyError):
-            self.chat.service.send(SESSION, "두 번째 탭에서 보냅니다.", message_id="refused", options=options)
+            self.chat.service.turns.send(SESSION, "두 번째 탭에서 보냅니다.", message_id="refused", options=options)
         after = self.chat.view
         assert (after.compression_rate, after.strategy) == (before.compression_rate, before.strategy)
         assert self.chat.rows("SELECT count(*) FROM message") == rows
-        self.chat.service.stop(SESSION)
+        self.chat.service.turns.stop(SESSION)
         assert isinstance(self.chat.events()[-1], TurnStopped)
 
     def elsewhere(self) -> None:
@@ -214,7 +214,7 @@ class Plot:
     def _die(self) -> None:
         self._opened += 1
         self._has_crashed = True
-        folder = self._folder / f"data-{self._opened}"
+        folder = self._fold_worker / f"data-{self._opened}"
         folder.mkdir()
         for file in (self.settings.database_path, self.settings.checkpoint_path):
             with closing(sqlite3.connect(file)) as living, closing(sqlite3.connect(folder / file.name)) as dead:
@@ -235,7 +235,7 @@ class Plot:
     def _start(self, text: str) -> None:
         self.turn_count += 1
         self._has_crashed = self._may_lag = False
-        number = self.chat.service.send(SESSION, text, message_id=f"user-{self.turn_count}")
+        number = self.chat.service.turns.send(SESSION, text, message_id=f"user-{self.turn_count}")
         assert number == self.turn_count
 
     def _finish(self, events: list[Event]) -> None:
@@ -249,14 +249,16 @@ class Plot:
         self._start(self._question())
         self.chat.wait_until(lambda: len(self.model.inputs) == calls)
         if text:
-            self.chat.wait_until(lambda: (live := self.chat.service.live(SESSION)) is not None and live.text == text)
+            self.chat.wait_until(
+                lambda: (live := self.chat.service.turns.live(SESSION)) is not None and live.text == text
+            )
 
     def _hang_in_tool(self, rounds: int) -> None:
         self.model.script(*[Said("", tool="get_current_time")] * rounds, Said("기다려 보겠습니다.", tool="wait"))
         self._start(self._question())
         self.chat.wait_until(
             lambda: (
-                (live := self.chat.service.live(SESSION)) is not None
+                (live := self.chat.service.turns.live(SESSION)) is not None
                 and bool(live.steps)
                 and (live.steps[-1].name, live.steps[-1].status) == ("wait", "running")
             )

@@ -1,4 +1,4 @@
-"""A chat model that answers, fails, hangs or calls tools as a test says, without a network; knows nothing of turns."""
+"""A chat model that answers, fails, hangs or calls tools as a test says, without a network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
 from graph.error import ProviderError
-from graph.model.call import ModelCaller
+from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
 from graph.settings import Settings

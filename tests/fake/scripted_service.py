@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from itertools import count
 from pathlib import Path
 from typing import Literal
 
 from graph.error import InputError, NotFoundError, TurnfoldError
+from graph.record import Record
 from graph.settings import Settings
 from graph.view import (
     ChartPoint,
     Gauge,
     LiveTurn,
     ModelOption,
-    RecordView,
     SessionItem,
     SessionView,
     Statistics,
@@ -30,7 +30,7 @@ from tests.fake.scripted_session import OFFLINE, START, ScriptedSession, echo, m
 
 
 class ScriptedService:
-    """The door of the service over plain lists.
+    """The service and its three parts in one, over plain lists.
 
     Attributes:
         answer: Makes the answer to a message.
@@ -61,9 +61,10 @@ class ScriptedService:
         self.reset_after = 0
         self.now = START
         self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192, source="estimate")
-        self._numbers = count(1)
+        self._numbers = itertools.count(1)
+        self.turns = self.sessions = self.folds = self
 
-    def new_session_id(self) -> str:
+    def new_id(self) -> str:
         return f"session-{next(self._numbers)}"
 
     def send(self, session_id: str, text: str, *, message_id: str, options: TurnOptions) -> int:
@@ -96,7 +97,7 @@ class ScriptedService:
     def live(self, session_id: str) -> LiveTurn | None:
         return self._look("live", session_id).live
 
-    def session(self, session_id: str) -> SessionView:
+    def get(self, session_id: str) -> SessionView:
         session = self._look("session", session_id)
         return SessionView(
             session_id=session_id,
@@ -110,14 +111,13 @@ class ScriptedService:
             fold_error_code=session.fold_error_code,
             unsent_messages=session.unsent_messages,
             context_notice=session.context_notice,
-            was_rebuilt=session.was_rebuilt,
         )
 
-    def sessions(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+    def list(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
         self.calls.append("sessions")
         return tuple(self._found(search)[:last])
 
-    def session_count(self, *, search: str = "") -> int:
+    def count(self, *, search: str = "") -> int:
         self.calls.append("session_count")
         return len(self._found(search))
 
@@ -142,14 +142,14 @@ class ScriptedService:
     ) -> SessionView:
         self._act("configure")
         self._apply(self._get(session_id), TurnOptions(compression_rate, strategy, model))
-        return self.session(session_id)
+        return self.get(session_id)
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
         turns = self._look("transcript", session_id).turns
         shown = tuple(turns[-last:])
         return Transcript(shown, len(turns) - len(shown))
 
-    def records(self, session_id: str, *, last: int | None = None) -> tuple[RecordView, ...]:
+    def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         records = self._look("records", session_id).records
         return tuple(records if last is None else records[-last:])
 
@@ -199,7 +199,7 @@ class ScriptedService:
         commands: dict[str, Literal["compact", "reset"]] = {"/compact": "compact", "/reset": "reset"}
         return commands.get(text.strip())
 
-    def compact(self, session_id: str) -> RecordView:
+    def compact(self, session_id: str) -> Record:
         self._act(f"compact {session_id}")
         return self.records(session_id)[-1]
 
@@ -209,7 +209,7 @@ class ScriptedService:
     def reset(self, session_id: str) -> None:
         self._act(f"reset {session_id}")
 
-    def compactions(self, session_id: str) -> tuple[RecordView, ...]:
+    def compactions(self, session_id: str) -> tuple[Record, ...]:
         return tuple(self._get(session_id).compactions)
 
     def strategies(self) -> tuple[str, ...]:
@@ -224,7 +224,7 @@ class ScriptedService:
         if refusal is not None:
             raise refusal
 
-    def _found(self, search: str) -> list[SessionItem]:
+    def _found(self, search: str) -> Sequence[SessionItem]:
         items = (
             SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None)
             for key, item in self.stored.items()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from graph.record import Record
 from graph.view import (
     ContextNotice,
     LiveTurn,
     ModelOption,
-    RecordView,
     TurnView,
 )
 
@@ -23,29 +23,33 @@ def echo(text: str) -> str:
 OFFLINE = ModelOption("offline-mini", is_offline=True)
 
 
-def make_record(
-    turns: tuple[int, ...], *, original_chars: int = 1500, rate: float = 0.3, summary: str = ""
-) -> RecordView:
+def make_record(turns: tuple[int, ...], *, original_chars: int = 1500, rate: float = 0.3, summary: str = "") -> Record:
     text = summary or "가" * int(original_chars * rate)
-    return RecordView(
-        record_id=f"record-{turns[0]}",
-        kind="interval",
+    return Record(
+        id=f"record-{turns[0]}",
+        thread_id="",
         turns=turns,
-        compression_rate=rate,
+        turn_length=len(turns),
         original_chars=original_chars,
         summary_chars=int(original_chars * rate),
-        target_chars=int(original_chars * rate),
+        compression_rate=rate,
         summary=text,
+        kind="interval",
+        level=0,
+        from_position=2 * turns[0] - 1,
+        to_position=2 * turns[-1],
+        status="COMPLETED",
         outcome="compressed",
+        created_at=START,
+        model="offline-mini",
+        target_chars=int(original_chars * rate),
+        source_key="",
         source_tokens=900,
         summary_tokens=270,
         input_tokens=1024,
         output_tokens=260,
         is_usage=True,
-        model="offline-mini",
         seconds=1.2,
-        created_at=START,
-        version=1,
     )
 
 
@@ -59,11 +63,10 @@ class ScriptedSession:
     strategy: str = "interval"
     model: str = "offline-mini"
     turns: list[TurnView] = field(default_factory=list)
-    records: list[RecordView] = field(default_factory=list)
-    compactions: list[RecordView] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    compactions: list[Record] = field(default_factory=list)
     live: LiveTurn | None = None
     fold_failures: int = 0
     fold_error_code: str = ""
     unsent_messages: int = 0
     context_notice: ContextNotice = ""
-    was_rebuilt: bool = False

@@ -1,4 +1,4 @@
-"""Reads from the file what the calls of a session were sent, block by block; knows nothing of how it came about."""
+"""Reads from the file what the calls of a session were sent, block by block."""
 
 from __future__ import annotations
 

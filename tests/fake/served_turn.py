@@ -1,4 +1,4 @@
-"""The product's own app with a turn already running in it, for tests of how a server ends; knows nothing of the test.
+"""The product's own app with a turn already running in it, for tests of how a server ends.
 
 TURNFOLD_TEST_MESSAGE=… streamlit run tests/fake/served_turn.py
 """
@@ -18,7 +18,7 @@ from starlette.routing import Route
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app import health, lifespan
-from component import door
+from component import service_provider
 from graph.view import TurnOptions
 
 
@@ -26,7 +26,9 @@ from graph.view import TurnOptions
 async def with_a_turn(inner: st.App) -> AsyncIterator[dict[str, Any]]:
     """Sends a message as soon as the product's service is open."""
     async with lifespan(inner) as state:
-        door.current().send("served", os.environ["TURNFOLD_TEST_MESSAGE"], message_id="served-1", options=TurnOptions())
+        service_provider.current().turns.send(
+            "served", os.environ["TURNFOLD_TEST_MESSAGE"], message_id="served-1", options=TurnOptions()
+        )
         yield state
 
 

@@ -1,4 +1,4 @@
-"""Real stores over a real file with a clock that a test moves; knows nothing of the graph."""
+"""Real stores over a real file with a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from tempfile import TemporaryDirectory
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.record import ArchivedMessage, Record
+from graph.record import ArchivedMessage, Record
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
-from graph.store.database import Database, open_database
-from graph.store.hold import Hold
+from graph.store.database import Database, Lease, open_database
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
 from graph.store.session import SessionStore
@@ -54,11 +53,6 @@ def lay_empty_database(folder: Path) -> None:
         path.write_bytes(_empty_database())
 
 
-def measure(message: AnyMessage) -> tuple[int, int]:
-    text = str(message.content)
-    return len(text), len(text) // 2
-
-
 @dataclass(frozen=True)
 class StoreSet:
     path: Path
@@ -71,27 +65,22 @@ class StoreSet:
     records: RecordStore
     calls: CallStore
 
-    def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Hold:
+    def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
         return self.leases.acquire(session_id)
 
-    def begin(self, hold: Hold, message_id: str, text: str = "a question") -> TurnRow:
+    def begin(self, lease: Lease, message_id: str, text: str = "a question") -> TurnRow:
         message = HumanMessage(text, id=message_id)
-        chars, tokens = measure(message)
-        return self.turns.begin(
-            hold, owner=OWNER, message=message, chars=chars, tokens=tokens, model="m", is_casual=False
-        )[0]
+        return self.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False)[0]
 
-    def say(self, hold: Hold, turn: TurnRow, *messages: AnyMessage) -> list[ArchivedMessage]:
-        return self.archive.append(
-            hold, owner=OWNER, turn=turn.number, attempt=turn.attempt, messages=messages, measure=measure
-        )
+    def say(self, lease: Lease, turn: TurnRow, *messages: AnyMessage) -> list[ArchivedMessage]:
+        return self.archive.append(lease, owner=OWNER, turn=turn.number, attempt=turn.attempt, messages=messages)
 
-    def run_turn(self, hold: Hold, name: str) -> TurnRow:
-        turn = self.begin(hold, f"{name}-question")
-        self.say(hold, turn, AIMessage("an answer", id=f"{name}-answer"))
-        self.turns.finish(hold, turn.number, "finished")
-        return self.turns.get(hold.session_id, turn.number)
+    def run_turn(self, lease: Lease, name: str) -> TurnRow:
+        turn = self.begin(lease, f"{name}-question")
+        self.say(lease, turn, AIMessage("an answer", id=f"{name}-answer"))
+        self.turns.finish(lease, turn.number, "finished")
+        return self.turns.get(lease.session_id, turn.number)
 
     def make_record(self, record_id: str, from_position: int = 1, to_position: int = 6) -> Record:
         return Record(
@@ -122,7 +111,7 @@ class StoreSet:
             status="COMPLETED", outcome="compressed", summary=summary, summary_chars=len(summary), summary_tokens=5
         )
         assert self.records.start(record, owner=OWNER, expires_at=self.clock() + timedelta(seconds=60))
-        assert self.records.complete(done)
+        assert self.records.end(done)
         return done
 
     def make_call(self, call_id: str, turn: int, **changes: object) -> ModelCall:

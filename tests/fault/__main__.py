@@ -162,8 +162,8 @@ def main() -> int:
         )
     for fault in wrong[:50]:
         sys.stdout.write(f"WRONG {fault}\n")
-    verdict = "OK" if not wrong else f"FAILED: {len(wrong)} faults"
-    sys.stdout.write(f"{verdict} (seed {seed}, {time.monotonic() - began:.0f} s)\n")
+    review = "OK" if not wrong else f"FAILED: {len(wrong)} faults"
+    sys.stdout.write(f"{review} (seed {seed}, {time.monotonic() - began:.0f} s)\n")
     return 1 if wrong else 0
 
 

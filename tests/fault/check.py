@@ -99,11 +99,13 @@ def _check_next_turns(folder: Path, ledger: Ledger) -> list[str]:
     )
     with opened as service:
         for session_id, messages in ledger.acknowledged.items():
-            number = service.send(session_id, question("check-2"), message_id=f"check-{session_id}-2", wait_seconds=60)
-            last = list(service.follow(session_id, timeout_seconds=60))[-1]
+            number = service.turns.send(
+                session_id, question("check-2"), message_id=f"check-{session_id}-2", wait_seconds=60
+            )
+            last = list(service.turns.follow(session_id, timeout_seconds=60))[-1]
             if not isinstance(last, TurnFinished):
                 wrong.append(f"{session_id}: the next turn ended as {last}")
-            turns = service.transcript(session_id, last=_ALL).turns
+            turns = service.turns.transcript(session_id, last=_ALL).turns
             texts = {turn.number: turn.user_text for turn in turns}
             wrong += [
                 f"{session_id}: {message_id} hidden"

@@ -76,7 +76,7 @@ def say(service: ChatService, message: Pending, marker: Marker, draw: random.Ran
     options = TurnOptions(compression_rate=draw.randrange(10, 51) / 100)
     try:
         with marker.phase("accept"):
-            number = service.send(
+            number = service.turns.send(
                 message.session_id,
                 question(message.message_id),
                 message_id=message.message_id,
@@ -88,7 +88,7 @@ def say(service: ChatService, message: Pending, marker: Marker, draw: random.Ran
         marker.say("refused", message.session_id, message.message_id, error.code)
         return
     with contextlib.suppress(NotFoundError):  # known before, and its turn ran in the process that was killed
-        for event in service.follow(message.session_id, timeout_seconds=_PATIENCE_SECONDS):
+        for event in service.turns.follow(message.session_id, timeout_seconds=_PATIENCE_SECONDS):
             if isinstance(event, TurnFinished) and event.turn == number:
                 marker.say("shown", message.session_id, number, event.message_id)
             elif isinstance(event, TurnFailed) and event.turn == number:

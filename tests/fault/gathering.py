@@ -23,7 +23,7 @@ def same_id_at_once(folder: Path) -> list[str]:
 
     def work(marker: Marker) -> None:
         with serve(folder) as service:
-            marker.say("same-1", service.send(SESSION, question("same-1"), message_id="same-1", wait_seconds=30))
+            marker.say("same-1", service.turns.send(SESSION, question("same-1"), message_id="same-1", wait_seconds=30))
             time.sleep(0.2)  # whoever began it lets it end
 
     return _judged(folder, run_all([work] * 8), told=["same-1 1"] * 8)
@@ -53,8 +53,10 @@ def many_sessions(folder: Path, *, sessions: int, turns: int) -> list[str]:
             def talk(session_id: str) -> None:
                 for number in range(each):
                     name = f"{session_id}-{number}"
-                    turn = service.send(session_id, question(name), message_id=name, wait_seconds=_PATIENCE_SECONDS)
-                    last = list(service.follow(session_id, timeout_seconds=_PATIENCE_SECONDS))[-1]
+                    turn = service.turns.send(
+                        session_id, question(name), message_id=name, wait_seconds=_PATIENCE_SECONDS
+                    )
+                    last = list(service.turns.follow(session_id, timeout_seconds=_PATIENCE_SECONDS))[-1]
                     if turn != number + 1 or not isinstance(last, TurnFinished):
                         marker.say(f"turn {number + 1} of {session_id} ended as {type(last).__name__} {turn}")
 
@@ -72,13 +74,13 @@ def many_sessions(folder: Path, *, sessions: int, turns: int) -> list[str]:
 def _sender(folder: Path, names: Sequence[str], *, threads: int) -> Callable[[Marker], None]:
     def work(marker: Marker) -> None:
         def send(name: str) -> None:
-            turn = service.send(SESSION, question(name), message_id=name, wait_seconds=_PATIENCE_SECONDS)
+            turn = service.turns.send(SESSION, question(name), message_id=name, wait_seconds=_PATIENCE_SECONDS)
             marker.say(name, turn)
 
         with serve(folder) as service:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(send, names))
-            list(service.follow(SESSION, timeout_seconds=_PATIENCE_SECONDS))
+            list(service.turns.follow(SESSION, timeout_seconds=_PATIENCE_SECONDS))
 
     return work
 

@@ -1,4 +1,4 @@
-"""How a process under test tells its parent what it is doing: one line a fact, by a pipe; knows nothing of chats."""
+"""How a process under test tells its parent what it is doing: one line a fact, by a pipe."""
 
 from __future__ import annotations
 

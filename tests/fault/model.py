@@ -1,4 +1,4 @@
-"""A model, a summariser and a tool that work by themselves and mark their phases; know nothing of who is killed."""
+"""A model, a summariser and a tool that work by themselves and mark their phases."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import PrivateAttr
 
-from graph.model.call import ModelCaller
+from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
 from graph.settings import Settings
-from graph.tool.context import ToolContext
+from graph.tool.tool_context import ToolContext
 from tests.fault.mark import Marker
 
 ANSWER: Final = (

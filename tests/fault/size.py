@@ -63,9 +63,9 @@ def opening_share(folder: Path, *, turns: int) -> float:
 
 def _open(service: ChatService, session_id: str) -> None:
     """Reads what the page reads of a session before it shows it."""
-    service.session(session_id)
-    service.live(session_id)
-    service.transcript(session_id)
-    service.records(session_id, last=20)
-    service.statistics(session_id)
-    service.gauge(session_id)
+    service.sessions.get(session_id)
+    service.turns.live(session_id)
+    service.turns.transcript(session_id)
+    service.folds.records(session_id, last=20)
+    service.folds.statistics(session_id)
+    service.folds.gauge(session_id)

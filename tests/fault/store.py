@@ -1,4 +1,4 @@
-"""Real stores that mark their phases, or whose n-th write fails; know nothing of chats."""
+"""Real stores that mark their phases, or whose n-th write fails."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from sqlalchemy import event
 
-from graph.core.record import ArchivedMessage
+from graph.record import ArchivedMessage
 from graph.settings import Settings
 from graph.store.archive import Archive
-from graph.store.checkpoint import Checkpointer
-from graph.store.database import Database
-from graph.store.hold import Hold
-from graph.store.opening import Stores, open_stores
+from graph.store.database import Database, Lease
+from graph.store.sqlite.checkpoint import Checkpointer
+from graph.store.stores import Stores, open_stores
 from tests.fault.mark import Marker
 
 OpenStores = Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]]
@@ -35,16 +34,15 @@ class MarkedArchive(Archive):
 
     def append(
         self,
-        hold: Hold,
+        lease: Lease,
         *,
         owner: str,
         turn: int,
         attempt: int,
         messages: Sequence[AnyMessage],
-        measure: Callable[[AnyMessage], tuple[int, int]],
     ) -> list[ArchivedMessage]:
         with self._marker.phase("archive"):
-            return super().append(hold, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
+            return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages)
 
 
 class MarkedCheckpointer(Checkpointer):

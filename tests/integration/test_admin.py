@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graph.admin import main
+from graph.admin.__main__ import main
 from graph.event import TurnFinished
 from graph.service import open_service
 from tests.fake.body import shape

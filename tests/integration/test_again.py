@@ -30,7 +30,7 @@ def test_a_turn_that_is_run_again_after_a_reset_is_asked_its_question(
     if action == "retry":
         server.script(failure(500))
     chat.say(question(5))
-    chat.service.reset(chat.session_id)
+    chat.service.folds.reset(chat.session_id)
     assert isinstance(getattr(chat, action)()[-1], TurnFinished)
     body = server.bodies("chat")[-1]
     assert (roles(body), content_of(body["messages"][1])) == (["system", "user"], question(5))
@@ -86,7 +86,7 @@ def with_newest_first(body: Body) -> Reply:
 def move_slider(chat: Chat, is_over: threading.Event, rates: tuple[float, ...]) -> None:
     while not is_over.is_set():
         for rate in rates:
-            chat.service.configure(chat.session_id, compression_rate=rate)
+            chat.service.sessions.configure(chat.session_id, compression_rate=rate)
 
 
 def test_a_refused_first_message_leaves_no_session(make_settings: MakeSettings, server: FakeOpenAI) -> None:
@@ -98,8 +98,8 @@ def test_a_refused_first_message_leaves_no_session(make_settings: MakeSettings, 
         with pytest.raises(ServerBusyError):
             refused.start(question(1))
         assert busy.rows("SELECT count(*) FROM session") == [(1,)]
-        assert [item.session_id for item in service.sessions()] == [busy.session_id]
-        service.stop(busy.session_id)
+        assert [item.session_id for item in service.sessions.list()] == [busy.session_id]
+        service.turns.stop(busy.session_id)
         assert isinstance(busy.events()[-1], TurnStopped)
 
 
@@ -111,7 +111,7 @@ def test_a_refused_message_changes_no_setting(chat: Chat, server: FakeOpenAI) ->
     server.wait_until(lambda fake: fake.open_count == 1)
     with pytest.raises(BusyError):
         chat.start(question(3), options=TurnOptions(compression_rate=0.5, strategy="window", model="another"))
-    chat.service.stop(chat.session_id)
+    chat.service.turns.stop(chat.session_id)
     chat.events()
     after = chat.view
     assert (after.compression_rate, after.strategy, after.model) == (
@@ -145,7 +145,7 @@ def test_the_sentence_of_a_closed_turn_is_in_the_language_of_the_session(
     server.script(hang(is_silent=True))
     chat.start("1 + 1 = ?")
     server.wait_until(lambda fake: fake.open_count == 1)
-    chat.service.stop(chat.session_id)
+    chat.service.turns.stop(chat.session_id)
     assert isinstance(chat.events()[-1], TurnStopped)
     (closed,) = chat.rows("SELECT content FROM message WHERE turn = 2 AND role = 'ai'")
     assert text_in(closed[0]) == sentence
@@ -157,7 +157,7 @@ def test_under_window_the_state_holds_the_last_turns_alone(make_settings: MakeSe
         chat = Chat(service)
         chat.ask(1, 9)
         assert len(state_ids(made, chat.session_id)) == 2 * 3
-        service.configure(chat.session_id, strategy="interval")
+        service.sessions.configure(chat.session_id, strategy="interval")
         chat.ask(10, 10)
         told = "\n".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
         assert question(1)[:12] in told

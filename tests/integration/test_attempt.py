@@ -68,7 +68,7 @@ def test_a_later_fold_takes_the_new_answer(chat: Chat, server: FakeOpenAI) -> No
     (summary,) = (str(body) for body in server.bodies("summary"))
     assert NEW in summary
     assert OLD not in summary
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert record.original_chars == sum(len(turn.user_text + turn.answer_text) for turn in chat.turns[:3])
 
 
@@ -77,7 +77,7 @@ def test_the_full_history_of_the_chart_counts_the_last_attempt_alone(chat: Chat,
     chat.ask(1, 1)
     chat.regenerate()
     chat.ask(2, 2)
-    points = chat.service.chart(chat.session_id)
+    points = chat.service.folds.chart(chat.session_id)
     assert [point.turn for point in points] == [1, 2]
     assert points[1].sent_tokens == points[1].full_tokens
 
@@ -85,9 +85,9 @@ def test_the_full_history_of_the_chart_counts_the_last_attempt_alone(chat: Chat,
 def test_only_a_turn_that_ended_that_way_can_be_run_again(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 1)
     with pytest.raises(InputError, match="1"):
-        chat.service.retry(chat.session_id)
+        chat.service.turns.retry(chat.session_id)
     server.script(failure(500))
     chat.say(question(2))
     with pytest.raises(InputError, match="2"):
-        chat.service.regenerate(chat.session_id)
+        chat.service.turns.regenerate(chat.session_id)
     assert isinstance(chat.retry()[-1], TurnFinished)

@@ -15,13 +15,13 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import PrivateAttr
 
-from graph.core.record import ArchivedMessage
 from graph.event import TurnFailed, TurnFinished, TurnStopped
+from graph.record import ArchivedMessage
 from graph.service import open_service
 from graph.settings import Settings
 from graph.store.archive import Archive
-from graph.store.hold import Hold
-from graph.store.opening import Stores, open_stores
+from graph.store.database import Lease
+from graph.store.stores import Stores, open_stores
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, tools
 from tests.fake.openai_server import FakeOpenAI
@@ -62,18 +62,17 @@ class EndingArchive(Archive):
 
     def append(
         self,
-        hold: Hold,
+        lease: Lease,
         *,
         owner: str,
         turn: int,
         attempt: int,
         messages: Sequence[AnyMessage],
-        measure: Callable[[AnyMessage], tuple[int, int]],
     ) -> list[ArchivedMessage]:
         ending = self.endings.popleft() if self.endings else None
         if ending is not None:
             raise ending
-        return super().append(hold, owner=owner, turn=turn, attempt=attempt, messages=messages, measure=measure)
+        return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages)
 
 
 def ending_stores(*endings: BaseException | None) -> Callable[[Settings, Callable[[], datetime]], Any]:
@@ -97,12 +96,12 @@ def ending_tool(ending: BaseException) -> BaseTool:
 def check_goes_on(chat: Chat, caplog: pytest.LogCaptureFixture, code: str = "internal") -> None:
     """The one place of the server and the session are free at once, and the turn is told as failed."""
     assert (chat.last_turn.status, chat.last_turn.error_code) == ("failed", code)
-    assert chat.service.live(chat.session_id) is None
+    assert chat.service.turns.live(chat.session_id) is None
     assert "ended by a defect" in caplog.text
     assert isinstance(chat.retry()[-1], TurnFinished)
     assert isinstance(chat.say(question(2))[-1], TurnFinished)
     assert isinstance(Chat(chat.service).say(question(1))[-1], TurnFinished)
-    chat.service.delete(chat.session_id)
+    chat.service.sessions.delete(chat.session_id)
 
 
 @pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt()], ids=repr)

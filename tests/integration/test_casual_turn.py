@@ -63,7 +63,7 @@ def test_small_talk_waits_when_two_blocks_are_due(chat: Chat, server: FakeOpenAI
     for _ in range(3):
         assert names(chat.say("고마워요!")) == ["TurnStarted", "TokenDelta", "TurnFinished"]
     chat.start("고마워요!")
-    chat.wait_until(lambda: (live := chat.service.live(chat.session_id)) is not None and live.phase == "folding")
+    chat.wait_until(lambda: (live := chat.service.turns.live(chat.session_id)) is not None and live.phase == "folding")
     first.set()
     assert names(chat.events()) == ["TurnStarted", "FoldWaiting", "Folded", "TokenDelta", "TurnFinished"]
     second.set()

@@ -40,7 +40,7 @@ def test_fifty_turns_make_sixteen_records_and_two_raw_turns(chat: Chat, server: 
     blocks = [(first, first + 2) for first in range(1, 48, 3)]
     assert len(blocks) == 16
     assert shape(server.bodies("chat")[-1]) == [*blocks, 49, 50]
-    records = chat.service.records(chat.session_id)
+    records = chat.service.folds.records(chat.session_id)
     assert [(record.turns[0], record.turns[-1]) for record in records] == blocks
     assert {record.kind for record in records} == {"interval"}
     assert len(server.bodies("summary")) == 16
@@ -50,19 +50,19 @@ def test_fifty_turns_make_sixteen_records_and_two_raw_turns(chat: Chat, server: 
 @pytest.mark.parametrize("fold_turn", [4, 7, 10])
 def test_a_fold_turn_adds_one_record_and_leaves_earlier_ones_as_they_were(chat: Chat, fold_turn: int) -> None:
     chat.ask(1, fold_turn - 1)
-    before = chat.service.records(chat.session_id)
+    before = chat.service.folds.records(chat.session_id)
     assert len(before) == (fold_turn - 4) // 3
     events = chat.say(question(fold_turn))
-    after = chat.service.records(chat.session_id)
+    after = chat.service.folds.records(chat.session_id)
     assert after[:-1] == before
     assert after[-1].turns == (fold_turn - 3, fold_turn - 2, fold_turn - 1)
-    assert [event.record_id for event in events if isinstance(event, Folded)] == [after[-1].record_id]
+    assert [event.record_id for event in events if isinstance(event, Folded)] == [after[-1].id]
 
 
 def test_a_record_has_the_seeds_figures(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 4)
     said = "".join(turn.user_text + turn.answer_text for turn in chat.turns[:3])
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert record.original_chars == len(said)
     assert record.target_chars == int(len(said) * 0.3)
     assert record.summary_chars == len(record.summary)
@@ -74,7 +74,7 @@ def test_the_slider_counts_from_the_next_fold_on(chat: Chat) -> None:
     chat.ask(1, 7)
     chat.say(question(8), options=TurnOptions(compression_rate=0.5))
     chat.ask(9, 10)
-    records = chat.service.records(chat.session_id)
+    records = chat.service.folds.records(chat.session_id)
     assert [(record.turns[-1], record.compression_rate) for record in records] == [(3, 0.3), (6, 0.3), (9, 0.5)]
     assert [record.target_chars for record in records] == [
         int(record.original_chars * record.compression_rate) for record in records
@@ -111,7 +111,7 @@ def test_events_come_in_their_documented_order(chat: Chat) -> None:
 
 def test_the_answer_is_committed_before_the_last_event(chat: Chat) -> None:
     chat.start(question(1))
-    for event in chat.service.follow(chat.session_id, timeout_seconds=30):
+    for event in chat.service.turns.follow(chat.session_id, timeout_seconds=30):
         if isinstance(event, TurnFinished):
             (content,) = chat.rows("SELECT content FROM message WHERE message_id = ?", event.message_id)[0]
             assert text_in(content) == event.text
@@ -120,7 +120,7 @@ def test_the_answer_is_committed_before_the_last_event(chat: Chat) -> None:
 
 def test_the_chart_says_what_the_server_received(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 8)
-    bodies, points = server.bodies("chat"), chat.service.chart(chat.session_id)
+    bodies, points = server.bodies("chat"), chat.service.folds.chart(chat.session_id)
     assert [(point.turn, point.sent_tokens) for point in points] == [
         (number, tokens_of(body)) for number, body in enumerate(bodies, start=1)
     ]

@@ -19,7 +19,7 @@ def test_a_session_that_chose_what_held_anyway_follows_the_servers_model(
         chosen = Chat(service)
         chosen.say(question(1), options=TurnOptions(model="own-model"))
     with open_service(make_settings(chat_model="second-model", context_strategy="rolling")) as service:
-        assert (service.session(chat.session_id).model, service.session(chat.session_id).strategy) == (
+        assert (service.sessions.get(chat.session_id).model, service.sessions.get(chat.session_id).strategy) == (
             "second-model",
             "rolling",
         )
@@ -36,12 +36,12 @@ def test_window_means_the_same_however_a_session_came_to_it(make_settings: MakeS
         chosen.say(question(1), options=TurnOptions(strategy="window"))
         chosen.ask(2, 3)
         detoured.ask(1, 1)
-        service.configure(detoured.session_id, strategy="interval")
+        service.sessions.configure(detoured.session_id, strategy="interval")
         detoured.ask(2, 2)
-        service.configure(detoured.session_id, strategy="window")
+        service.sessions.configure(detoured.session_id, strategy="window")
         detoured.ask(3, 3)
         assert [raw_turns(body) for body in server.bodies("chat")] == [[1], [2], [3], [1], [2], [3], [1], [1, 2], [3]]
-        assert {service.session(chat.session_id).strategy for chat in (untouched, chosen, detoured)} == {"window"}
+        assert {service.sessions.get(chat.session_id).strategy for chat in (untouched, chosen, detoured)} == {"window"}
 
 
 def test_settings_are_kept_while_no_model_can_be_reached(
@@ -53,8 +53,8 @@ def test_settings_are_kept_while_no_model_can_be_reached(
     with FakeOpenAI() as ended:
         nowhere = {"openai_base_url": ended.url, "openai_api_key": None, "chat_model": None}
     with open_service(make_settings(context_strategy="interval", **nowhere)) as service:
-        view = service.configure(chat.session_id, compression_rate=0.5)
-        assert (view.compression_rate, service.session(chat.session_id).compression_rate) == (0.5, 0.5)
+        view = service.sessions.configure(chat.session_id, compression_rate=0.5)
+        assert (view.compression_rate, service.sessions.get(chat.session_id).compression_rate) == (0.5, 0.5)
     assert [record.getMessage() for record in caplog.records if "unreachable" in record.getMessage()] == [
         f"folds of session={chat.session_id} not prepared: unreachable"
     ]

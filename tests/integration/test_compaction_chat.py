@@ -87,7 +87,7 @@ def test_the_user_is_told_before_and_after(start: Start, server: FakeOpenAI) -> 
     server.script(lambda body: with_true_usage(body) if is_waited.wait(30) else failure(500), kind="summary")
 
     def phase() -> str:
-        live = chat.service.live(chat.session_id)
+        live = chat.service.turns.live(chat.session_id)
         return live.phase if live else "over"
 
     for number in range(1, 60):
@@ -104,7 +104,7 @@ def test_checklist_it_comes_again_at_each_75_percent(start: Start, server: FakeO
     chat = start()
     numbers = [ask_until_compacted(chat) for _ in range(3)]
     assert numbers == sorted(set(numbers))
-    listed = chat.service.compactions(chat.session_id)
+    listed = chat.service.folds.compactions(chat.session_id)
     assert [record.turns[-1] for record in listed] == [number - 3 for number in reversed(numbers)]
     third = content_of(server.bodies("summary")[2]["messages"][1])
     assert listed[1].summary in third
@@ -152,7 +152,7 @@ def test_switched_off_it_warns_at_80_and_100_percent(
     start: Start, server: FakeOpenAI, *, limit: int, notice: str
 ) -> None:
     chat = start(enable_auto_compaction=False, max_context_tokens=limit)
-    while not chat.service.sessions() or total_tokens(chat) < 1_640:
+    while not chat.service.sessions.list() or total_tokens(chat) < 1_640:
         chat.say(question(1))
     assert total_tokens(chat) < 1_900
     assert chat.view.context_notice == notice

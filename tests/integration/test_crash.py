@@ -59,8 +59,8 @@ def test_a_killed_server_leaves_an_interrupted_turn_and_the_chat_goes_on(
         turn = chat.last_turn
         assert (turn.number, turn.status, turn.error_code) == (4, "failed", "interrupted")
         assert (turn.user_text, turn.answer_text) == (question(4), PARTIAL)
-        assert service.live(chat.session_id) is None
-        assert not service.sessions()[0].is_running
+        assert service.turns.live(chat.session_id) is None
+        assert not service.sessions.list()[0].is_running
         chat.ask(5, 5)
         assert chat.turns[3] == replace(turn, is_last=False)
     body = server.bodies("chat")[-1]
@@ -146,7 +146,7 @@ def test_the_next_input_is_the_same_without_the_checkpoints(
 
 def test_a_rebuild_by_hand_changes_nothing_that_is_sent(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 5)
-    chat.service.rebuild(chat.session_id)
+    chat.service.sessions.rebuild(chat.session_id)
     chat.ask(6, 6)
     before, after = server.bodies("chat")[-2:]
     assert after["messages"][: len(before["messages"])] == before["messages"]

@@ -15,9 +15,9 @@ SEOUL = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
 
 def test_the_panels_sums_are_those_of_the_file(chat: Chat) -> None:
     chat.ask(1, 11)
-    statistics = chat.service.statistics(chat.session_id)
-    in_force = "FROM record WHERE status = 'COMPLETED' AND adopted_at IS NOT NULL AND superseded_by IS NULL"
-    figures = chat.rows(f"SELECT count(*), sum(turn_length), sum(original_chars), sum(summary_chars) {in_force}")
+    statistics = chat.service.folds.statistics(chat.session_id)
+    active = "FROM record WHERE status = 'COMPLETED' AND adopted_at IS NOT NULL AND superseded_by IS NULL"
+    figures = chat.rows(f"SELECT count(*), sum(turn_length), sum(original_chars), sum(summary_chars) {active}")
     assert figures == [
         (
             statistics.record_count,
@@ -31,9 +31,11 @@ def test_the_panels_sums_are_those_of_the_file(chat: Chat) -> None:
     folded = "SELECT sum(chars) FROM message WHERE turn <= 9"
     assert chat.rows(folded) == [(statistics.original_chars,)]
     assert statistics.original_chars == sum(len(turn.user_text + turn.answer_text) for turn in chat.turns[:9])
-    assert statistics.summary_chars == sum(len(record.summary) for record in chat.service.records(chat.session_id))
+    assert statistics.summary_chars == sum(
+        len(record.summary) for record in chat.service.folds.records(chat.session_id)
+    )
     assert statistics.saved_percent == round(100 * (1 - statistics.summary_chars / statistics.original_chars))
-    points = chat.service.chart(chat.session_id)
+    points = chat.service.folds.chart(chat.session_id)
     assert statistics.unsent_tokens == sum(point.full_tokens - point.sent_tokens for point in points)
 
 
@@ -49,19 +51,19 @@ def test_what_the_folds_cost_is_what_the_provider_reported(chat: Chat, server: F
         kind="summary",
     )
     chat.ask(1, 4)
-    assert chat.service.statistics(chat.session_id).fold_tokens == 700 + 5 + 800 + 90
+    assert chat.service.folds.statistics(chat.session_id).fold_tokens == 700 + 5 + 800 + 90
 
 
 def test_the_gauge_tells_usage_from_estimate(chat: Chat, server: FakeOpenAI) -> None:
-    empty = chat.service.gauge(None)
+    empty = chat.service.folds.gauge(None)
     assert (empty.source, empty.window_tokens) == ("estimate", 100_000)
     server.script(text("하나입니다.", usage={"prompt_tokens": 777, "completion_tokens": 5, "total_tokens": 782}))
     chat.say(question(1))
-    reported = chat.service.gauge(chat.session_id)
+    reported = chat.service.folds.gauge(chat.session_id)
     assert (reported.sent_tokens, reported.source) == (777, "usage")
     server.script(text("둘입니다.", usage=None))
     chat.say(question(2))
-    estimated = chat.service.gauge(chat.session_id)
+    estimated = chat.service.folds.gauge(chat.session_id)
     sent = tokens_of(server.bodies("chat")[-1])
     correction = min(2.0, max(0.5, 777 / tokens_of(server.bodies("chat")[0])))
     assert (estimated.sent_tokens, estimated.source) == (round(sent * correction), "estimate")
@@ -81,11 +83,11 @@ def test_each_third_turn_is_special_and_every_turn_is_shown_counted_and_covered_
     assert [turn.number for turn in chat.turns] == list(range(1, 14))
     unanswered = {turn.number for turn in chat.turns if turn.status != "finished"}
     answered = [number for number in range(1, 14) if number not in unanswered]
-    assert [point.turn for point in chat.service.chart(chat.session_id)] == answered
+    assert [point.turn for point in chat.service.folds.chart(chat.session_id)] == answered
     assert chat.view.turn_count == 13
     blocks = [(first, first + 2) for first in (1, 4, 7, 10)]
     assert chat.covered == [tuple(range(first, last + 1)) for first, last in blocks]
-    assert chat.service.statistics(chat.session_id).folded_turn_count == 12
+    assert chat.service.folds.statistics(chat.session_id).folded_turn_count == 12
     for body in server.bodies("chat"):
         assert faults(body["messages"]) == []
         covered = [turn for first, last in summaries(body) for turn in range(first, last + 1)]

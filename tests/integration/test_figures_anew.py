@@ -18,13 +18,13 @@ SEOUL = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
 
 
 def marked(chat: Chat) -> list[int]:
-    return [point.turn for point in chat.service.chart(chat.session_id) if point.has_fold]
+    return [point.turn for point in chat.service.folds.chart(chat.session_id) if point.has_fold]
 
 
 def first_held(chat: Chat, server: FakeOpenAI) -> list[int]:
     """The turns of the first requests that hold each record, as the requests themselves say."""
     turns = []
-    for record in chat.service.records(chat.session_id):
+    for record in chat.service.folds.records(chat.session_id):
         body = next(b for b in server.bodies("chat") if any(record.summary in content_of(m) for m in b["messages"]))
         turns.append(raw_turns(body)[-1])
     return turns
@@ -33,19 +33,19 @@ def first_held(chat: Chat, server: FakeOpenAI) -> list[int]:
 def test_figures_begin_anew_with_a_reset(chat: Chat) -> None:
     service, session_id = chat.service, chat.session_id
     chat.ask(1, 5)
-    assert service.statistics(session_id).unsent_tokens > 0
-    service.reset(session_id)
-    anew = service.statistics(session_id)
+    assert service.folds.statistics(session_id).unsent_tokens > 0
+    service.folds.reset(session_id)
+    anew = service.folds.statistics(session_id)
     assert (anew.record_count, anew.folded_turn_count, anew.unsent_tokens, anew.fold_tokens) == (0, 0, 0, 0)
-    assert service.chart(session_id) == ()
+    assert service.folds.chart(session_id) == ()
     chat.ask(6, 6)
-    (point,) = service.chart(session_id)
+    (point,) = service.folds.chart(session_id)
     assert (point.turn, point.sent_tokens, point.has_fold) == (6, point.full_tokens, False)
-    assert service.statistics(session_id).unsent_tokens == 0
+    assert service.folds.statistics(session_id).unsent_tokens == 0
     chat.ask(7, 13)
-    points = service.chart(session_id)
+    points = service.folds.chart(session_id)
     assert [point.turn for point in points] == list(range(6, 14))
-    statistics = service.statistics(session_id)
+    statistics = service.folds.statistics(session_id)
     assert statistics.record_count > 0
     assert statistics.unsent_tokens == sum(point.full_tokens - point.sent_tokens for point in points) > 0
     spent = chat.rows("SELECT sum(input_tokens + output_tokens) FROM record WHERE from_position > 10")
@@ -54,10 +54,10 @@ def test_figures_begin_anew_with_a_reset(chat: Chat) -> None:
 
 def test_full_history_after_a_reset_is_what_was_said_since(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 3)
-    chat.service.reset(chat.session_id)
+    chat.service.folds.reset(chat.session_id)
     chat.ask(4, 6)
     assert raw_turns(server.bodies("chat")[-1]) == [4, 5, 6]
-    assert chat.service.chart(chat.session_id)[-1].full_tokens == tokens_of(server.bodies("chat")[-1])
+    assert chat.service.folds.chart(chat.session_id)[-1].full_tokens == tokens_of(server.bodies("chat")[-1])
 
 
 def test_chart_has_the_answered_call_of_a_turn_whose_first_one_failed(chat: Chat, server: FakeOpenAI) -> None:
@@ -66,18 +66,18 @@ def test_chart_has_the_answered_call_of_a_turn_whose_first_one_failed(chat: Chat
     assert isinstance(chat.say(question(7))[-1], TurnFinished)
     tried, answered = (tokens_of(body) for body in server.bodies("chat")[-2:])
     assert answered < tried
-    assert chat.service.chart(chat.session_id)[-1].sent_tokens == answered
+    assert chat.service.folds.chart(chat.session_id)[-1].sent_tokens == answered
     server.script(failure(500))
     chat.say(question(8))
-    assert chat.service.chart(chat.session_id)[-1].turn == 7
+    assert chat.service.folds.chart(chat.session_id)[-1].turn == 7
     chat.retry()
-    assert chat.service.chart(chat.session_id)[-1].turn == 8
+    assert chat.service.folds.chart(chat.session_id)[-1].turn == 8
 
 
 def test_chart_has_the_last_of_several_calls_of_a_turn(chat: Chat, server: FakeOpenAI) -> None:
     server.script(tools(SEOUL))
     chat.say(question(1))
-    (point,) = chat.service.chart(chat.session_id)
+    (point,) = chat.service.folds.chart(chat.session_id)
     assert point.sent_tokens == tokens_of(server.bodies("chat")[-1]) > tokens_of(server.bodies("chat")[-2])
 
 
@@ -91,7 +91,7 @@ def test_mark_stands_where_a_late_fold_was_first_sent(chat: Chat, server: FakeOp
 def test_mark_stands_after_the_turns_that_were_compacted_by_hand(start: Start, server: FakeOpenAI) -> None:
     chat = start(max_context_tokens=100_000)
     chat.ask(1, 4)
-    chat.service.compact(chat.session_id)
+    chat.service.folds.compact(chat.session_id)
     assert marked(chat) == []
     chat.ask(5, 6)
     assert marked(chat) == first_held(chat, server) == [5]
@@ -117,10 +117,10 @@ def test_turn_that_two_records_share_is_counted_once(start: Start, server: FakeO
     chat = start(context_strategy="interval", max_context_tokens=100_000, preserve_recent_messages=1)
     server.script(tools(*[replace(SEOUL, id=f"call-{number}") for number in range(12)]))
     chat.ask(1, 1)
-    chat.service.compact(chat.session_id)
+    chat.service.folds.compact(chat.session_id)
     chat.ask(2, 4)
     assert chat.covered == [(1,), (1, 2, 3)]
-    statistics = chat.service.statistics(chat.session_id)
+    statistics = chat.service.folds.statistics(chat.session_id)
     assert (statistics.record_count, statistics.folded_turn_count) == (2, 3)
 
 
@@ -128,7 +128,7 @@ def test_turn_that_two_records_share_is_counted_once(start: Start, server: FakeO
 def test_what_was_saved_is_rounded(chat: Chat, summary_chars: int, percent: int) -> None:
     chat.ask(1, 4)
     chat.change(f"UPDATE record SET original_chars = 1000, summary_chars = {summary_chars}")  # noqa: S608  # numbers of our own
-    assert chat.service.statistics(chat.session_id).saved_percent == percent
+    assert chat.service.folds.statistics(chat.session_id).saved_percent == percent
 
 
 def test_folds_thrown_away_by_new_answers_are_no_failures(chat: Chat, server: FakeOpenAI) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from graph.event import Folded, FoldWaiting
+from graph.record import Record
 from graph.service import ChatService, open_service
-from graph.view import RecordView
 from tests.fake.body import content_of, shape, system_prompt
 from tests.fake.chat import Chat, names, question
 from tests.fake.openai_reply import failure, hang, slowed, text
@@ -24,8 +24,8 @@ def hasty(make_settings: MakeSettings) -> Iterator[ChatService]:
         yield opened
 
 
-def only_record(chat: Chat) -> RecordView:
-    (record,) = chat.service.records(chat.session_id)
+def only_record(chat: Chat) -> Record:
+    (record,) = chat.service.folds.records(chat.session_id)
     return record
 
 
@@ -82,7 +82,7 @@ def test_three_failures_in_a_row_are_told_and_the_chat_goes_on(chat: Chat, serve
     assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4, 5]
     chat.ask(6, 7)
     assert [shape(body) for body in server.bodies("chat")[5:]] == [[(1, 3), 4, 5, 6], [(1, 3), (4, 6), 7]]
-    assert [record.outcome for record in chat.service.records(chat.session_id)] == ["picked", "compressed"]
+    assert [record.outcome for record in chat.service.folds.records(chat.session_id)] == ["picked", "compressed"]
     assert chat.view.fold_failures == 0
 
 
@@ -139,7 +139,7 @@ def test_a_summary_in_the_wrong_language_is_not_adopted(chat: Chat, server: Fake
 
 def test_a_new_rate_before_the_fold_makes_the_summary_anew(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 3)
-    chat.service.configure(chat.session_id, compression_rate=0.5)
+    chat.service.sessions.configure(chat.session_id, compression_rate=0.5)
     chat.wait_for_folds()
     events = chat.say(question(4))
     assert "FoldWaiting" not in names(events)
@@ -148,7 +148,7 @@ def test_a_new_rate_before_the_fold_makes_the_summary_anew(chat: Chat, server: F
     assert record.target_chars == int(record.original_chars * 0.5)
     assert len(server.bodies("summary")) == 2
     spent = chat.rows("SELECT sum(input_tokens + output_tokens), count(*) FROM record")
-    assert spent == [(chat.service.statistics(chat.session_id).fold_tokens, 2)]
+    assert spent == [(chat.service.folds.statistics(chat.session_id).fold_tokens, 2)]
 
 
 def test_what_was_prepared_for_an_old_attempt_is_thrown_away_but_paid_for(chat: Chat, server: FakeOpenAI) -> None:
@@ -166,7 +166,7 @@ def test_what_was_prepared_for_an_old_attempt_is_thrown_away_but_paid_for(chat: 
     assert old.strip() not in second
     costs = chat.rows("SELECT input_tokens + output_tokens FROM record WHERE status = 'COMPLETED'")
     assert len(costs) == 2
-    assert chat.service.statistics(chat.session_id).fold_tokens == sum(cost for (cost,) in costs)
+    assert chat.service.folds.statistics(chat.session_id).fold_tokens == sum(cost for (cost,) in costs)
 
 
 def test_folds_survive_a_restart_between_the_answer_and_the_next_turn(

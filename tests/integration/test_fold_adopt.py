@@ -34,7 +34,7 @@ def test_a_summary_cut_by_the_providers_limit_is_asked_for_again(chat: Chat, ser
     server.script(text((WORDS * 12)[:-10], finish_reason="length"), kind="summary")
     chat.ask(1, 4)
     assert "length limit" in content_of(server.bodies("summary")[1]["messages"][-1])
-    assert [record.outcome for record in chat.service.records(chat.session_id)] == ["compressed"]
+    assert [record.outcome for record in chat.service.folds.records(chat.session_id)] == ["compressed"]
 
 
 def test_a_rolling_summary_cut_by_its_limit_ends_with_a_whole_sentence_and_is_marked(
@@ -46,7 +46,7 @@ def test_a_rolling_summary_cut_by_its_limit_ends_with_a_whole_sentence_and_is_ma
         chat.ask(1, 1)
         while not chat.covered:
             chat.ask(len(chat.turns) + 1, len(chat.turns) + 1)
-        (record,) = service.records(chat.session_id)
+        (record,) = service.folds.records(chat.session_id)
         assert record.outcome == "shortened"
         assert record.summary == (WORDS * 11).strip()
     assert server.bodies("summary")[0]["max_completion_tokens"] == 1_024
@@ -58,7 +58,7 @@ def test_a_big_block_is_summarised_once(chat: Chat, server: FakeOpenAI) -> None:
         chat.say(f"{question(number)} " + (part * 250)[:11_000])
     chat.wait_for_folds()
     chat.say(question(4))
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert record.target_chars == int(record.original_chars * 0.3) > 9_900
     assert 5_000 < record.summary_chars <= 6_000
     assert record.outcome == "compressed"

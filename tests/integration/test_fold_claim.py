@@ -80,7 +80,7 @@ def test_a_queued_fold_is_claimed_when_its_making_begins(make_settings: MakeSett
         chat = Chat(service)
         say_all(chat, 1, 9)
         for _ in range(3):
-            service.configure(chat.session_id, strategy="interval")
+            service.sessions.configure(chat.session_id, strategy="interval")
         server.wait_until(requests_begun(1))
         assert len(chat.rows("SELECT id FROM record")) == 1
         clock.ahead = timedelta(seconds=100)
@@ -102,10 +102,10 @@ def test_a_fold_that_another_server_makes_is_waited_for_and_not_made_again(
         say_all(chat, 1, 3)
         server.wait_until(requests_begun(1))
         there = Chat(other, chat.session_id)
-        other.configure(chat.session_id, strategy="interval")
-        there.wait_until(lambda: other._folder.is_idle(chat.session_id))  # noqa: SLF001  # as Chat.wait_for_folds
+        other.sessions.configure(chat.session_id, strategy="interval")
+        there.wait_until(lambda: other._access.fold_worker.is_idle(chat.session_id))  # noqa: SLF001  # as Chat.wait_for_folds
         there.start(question(4))
-        there.wait_until(lambda: (live := other.live(chat.session_id)) is not None and live.phase == "folding")
+        there.wait_until(lambda: (live := other.turns.live(chat.session_id)) is not None and live.phase == "folding")
         gate.set()
         events = there.events()
         assert [event.turns for event in events if isinstance(event, Folded)] == [(1, 2, 3)]

@@ -27,7 +27,7 @@ def begin_fold(chat: Chat, server: FakeOpenAI) -> None:
 
 def wait_until_idle(service: ChatService, session_id: str) -> None:
     ends_at = time.monotonic() + PATIENCE_SECONDS
-    while not service._folder.is_idle(session_id):  # noqa: SLF001  # as Chat.wait_for_folds
+    while not service._access.fold_worker.is_idle(session_id):  # noqa: SLF001  # as Chat.wait_for_folds
         assert time.monotonic() < ends_at
         time.sleep(0.01)
 
@@ -35,7 +35,7 @@ def wait_until_idle(service: ChatService, session_id: str) -> None:
 def test_deleting_a_session_ends_its_summary_in_the_making(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang(is_silent=True), kind="summary")
     begin_fold(chat, server)
-    chat.service.delete(chat.session_id)
+    chat.service.sessions.delete(chat.session_id)
     server.wait_until(lambda fake: fake.open_count == 0, PATIENCE_SECONDS)
     assert server.exchanges[-1].is_closed_early
     assert len(server.bodies("summary")) == 1
@@ -49,7 +49,7 @@ def test_a_session_that_another_server_deletes_has_no_second_draft_made(
     with open_service(make_settings()) as service, open_service(make_settings()) as other:
         chat = Chat(service)
         begin_fold(chat, server)
-        other.delete(chat.session_id)
+        other.sessions.delete(chat.session_id)
         gate.set()
         wait_until_idle(service, chat.session_id)
     assert len(server.bodies("summary")) == 1
@@ -84,10 +84,10 @@ def test_the_slider_can_be_moved_while_the_endpoint_is_gone(make_settings: MakeS
         chat.ask(1, 3)
     server.model_list_reply = failure(500)
     with open_service(settings) as service:
-        view = service.configure(chat.session_id, compression_rate=0.5)
+        view = service.sessions.configure(chat.session_id, compression_rate=0.5)
         assert view.compression_rate == 0.5
     server.model_list_reply = None
     with open_service(settings) as service:
         chat = Chat(service, chat.session_id)
         chat.ask(4, 5)
-        assert [record.compression_rate for record in service.records(chat.session_id)] == [0.5]
+        assert [record.compression_rate for record in service.folds.records(chat.session_id)] == [0.5]

@@ -36,8 +36,8 @@ def test_a_summariser_that_never_works_is_asked_for_one_block_a_turn_and_thrice_
         tries = chat.rows("SELECT from_position, count(*) FROM record WHERE status = 'FAILED' GROUP BY from_position")
         assert sorted(count for _, count in tries) == [1, *[3] * 9]
         assert chat.covered == [(first, first + 1, first + 2) for first in range(1, 28, 3)]
-        assert {record.outcome for record in service.records(chat.session_id)} == {"picked"}
-        assert {record.model for record in service.records(chat.session_id)} == {"extractive"}
+        assert {record.outcome for record in service.folds.records(chat.session_id)} == {"picked"}
+        assert {record.model for record in service.folds.records(chat.session_id)} == {"extractive"}
         assert len(server.bodies("chat")) == TURNS
 
 
@@ -46,19 +46,19 @@ def test_the_oldest_block_alone_is_tried_while_it_fails_and_the_rest_follows_onc
 ) -> None:
     with open_service(make_settings()) as service:
         chat = Chat(service)
-        service.send(chat.session_id, question(1))
+        service.turns.send(chat.session_id, question(1))
         chat.events()
-        service.configure(chat.session_id, strategy="window")
+        service.sessions.configure(chat.session_id, strategy="window")
         chat.ask(2, 9)
         server.script(failure(500), failure(500), kind="summary")
-        service.configure(chat.session_id, strategy="interval")
+        service.sessions.configure(chat.session_id, strategy="interval")
         chat.wait_for_folds()
         assert [question(1) in str(body) for body in server.bodies("summary")] == [True]
         chat.ask(10, 10)
         assert [question(1) in str(body) for body in server.bodies("summary")] == [True, True]
         chat.ask(11, 12)
         assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
-        assert {record.outcome for record in service.records(chat.session_id)} == {"compressed"}
+        assert {record.outcome for record in service.folds.records(chat.session_id)} == {"compressed"}
 
 
 def test_a_block_that_failed_is_tried_after_the_answer_and_not_before_it_too(
@@ -91,7 +91,7 @@ def test_failures_are_counted_across_restarts_and_then_sentences_are_picked(
         events = chat.say(question(6))
         assert [event.turns for event in events if isinstance(event, Folded)] == [(1, 2, 3)]
         assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6]
-        (record,) = service.records(session_id)
+        (record,) = service.folds.records(session_id)
         assert (record.outcome, record.kind, record.turns) == ("picked", "interval", (1, 2, 3))
         assert record.summary_chars <= record.target_chars * 1.25
 
@@ -114,7 +114,7 @@ def test_folds_that_end_with_their_server_are_no_failures_of_the_summariser(
     with open_service(make_settings()) as service:
         chat = Chat(service, session_id)
         chat.say(question(7))
-        assert {record.outcome for record in service.records(session_id)} == {"compressed"}
+        assert {record.outcome for record in service.folds.records(session_id)} == {"compressed"}
 
 
 def test_a_fold_that_nobody_can_do_without_is_asked_for_again_at_once(
@@ -124,6 +124,6 @@ def test_a_fold_that_nobody_can_do_without_is_asked_for_again_at_once(
         chat = Chat(service)
         chat.ask(1, 6)
         server.script(failure(500), kind="summary")
-        record = service.compact(chat.session_id)
+        record = service.folds.compact(chat.session_id)
     assert record.outcome != "picked"
     assert len(server.bodies("summary")) == 4

@@ -29,12 +29,12 @@ def test_settings_changed_while_an_answer_is_written_fold_nothing_of_its_questio
         assert server.bodies("summary") == []
         server.script(hang("쓰는 중"))
         chat.start(OPEN)
-        chat.wait_until(lambda: (live := service.live(chat.session_id)) is not None and live.text == "쓰는 중")
-        service.configure(chat.session_id, compression_rate=0.5)
+        chat.wait_until(lambda: (live := service.turns.live(chat.session_id)) is not None and live.text == "쓰는 중")
+        service.sessions.configure(chat.session_id, compression_rate=0.5)
         chat.wait_for_folds()
         assert server.bodies("summary") == []
         assert chat.rows("SELECT id FROM record") == []
-        service.stop(chat.session_id)
+        service.turns.stop(chat.session_id)
         chat.events()
         chat.wait_for_folds()
         # Its answer is out now, if only as far as it came: now the question is folded with it.

@@ -85,7 +85,7 @@ def test_a_small_window_makes_each_strategy_fold_earlier_by_its_own_rule(
     chat = start(context_strategy=strategy, model_window_tokens=WINDOWS[strategy])
     fill(chat, server, 24)
     assert {kind for (kind,) in chat.rows("SELECT DISTINCT kind FROM record WHERE adopted_at IS NOT NULL")} == kinds
-    ends = [record.turns for record in chat.service.records(chat.session_id)]
+    ends = [record.turns for record in chat.service.folds.records(chat.session_id)]
     assert [turn for turns in ends for turn in turns] == list(range(1, len([t for x in ends for t in x]) + 1))
 
 
@@ -147,13 +147,13 @@ def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so
         chat.wait_for_folds()
     server.script(text("네.", usage=None))
     chat.say("사는 뭐지?")
-    assert chat.service.records(chat.session_id)[0].kind == "verbatim"
+    assert chat.service.folds.records(chat.session_id)[0].kind == "verbatim"
     assert "record" in last_kinds(chat)
     server.script(text("네.", usage=None))
     chat.say("오는 뭐지? " + padding_to(server, 1_210))
     assert "shortened" in last_kinds(chat)
     assert "(이번 호출에만 줄임)" in system_prompt(server.bodies("chat")[-1])
-    assert chat.service.records(chat.session_id)[0].kind == "verbatim"
+    assert chat.service.folds.records(chat.session_id)[0].kind == "verbatim"
 
 
 def padding_to(server: FakeOpenAI, limit: int) -> str:
@@ -185,7 +185,7 @@ def test_one_message_larger_than_the_window_is_refused_with_the_reason(start: St
     with pytest.raises(InputError) as caught:
         chat.say("가" * 4_000)
     assert caught.value.reason == "over_window"
-    assert chat.service.sessions() == ()
+    assert chat.service.sessions.list() == ()
 
 
 @pytest.mark.parametrize("strategy", FOLDING)

@@ -42,7 +42,7 @@ def test_what_is_taken_is_stored_shown_and_sent_whole(
         assert isinstance(chat.say(words)[-1], TurnFinished)
         assert chat.last_turn.user_text == words
         assert content_of(server.bodies("chat")[0]["messages"][-1]) == words
-        assert service.sessions()[0].title
+        assert service.sessions.list()[0].title
         chat.ask(2, 4)
         assert chat.turns[0].user_text == words
     assert all(faults(body["messages"]) == [] for body in server.bodies("chat"))
@@ -64,7 +64,7 @@ def test_what_no_database_takes_is_replaced_where_it_enters(
     assert isinstance(chat.say(words)[-1], TurnFinished)
     assert chat.last_turn.user_text == taken
     assert content_of(server.bodies("chat")[0]["messages"][-1]) == taken
-    chat.service.rename(chat.session_id, words)
+    chat.service.sessions.rename(chat.session_id, words)
     assert chat.view.title == taken
 
 

@@ -87,7 +87,7 @@ def start(make_settings: MakeSettings, server: FakeOpenAI, tmp_path: Path) -> It
 def turn_of(victim: Victim) -> TurnView:
     """What the server that reads shows of the killed one's turn."""
     chat = victim.chat
-    assert chat.service.live(chat.session_id) is None
+    assert chat.service.turns.live(chat.session_id) is None
     turn = chat.last_turn
     assert (turn.status, turn.error_code, turn.is_last) == ("failed", "interrupted", True)
     return turn

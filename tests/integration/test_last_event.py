@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 
 from graph.error import NotFoundError
 from graph.event import TurnFinished
-from graph.model.call import ModelCaller
+from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import Summariser
 from graph.service import open_service
@@ -49,7 +48,7 @@ def test_an_answer_that_is_out_waits_for_no_look_at_the_folds(make_settings: Mak
             # The third answer makes a fold due: whoever is to make it can't be told now.
             assert isinstance(chat.say(question(number))[-1], TurnFinished)
         assert made[0].is_asked.wait(30)
-        assert service.live(chat.session_id) is None
+        assert service.turns.live(chat.session_id) is None
         assert not chat.view.is_running
         assert isinstance(other.say(question(1))[-1], TurnFinished)
         gate.set()
@@ -58,15 +57,10 @@ def test_an_answer_that_is_out_waits_for_no_look_at_the_folds(make_settings: Mak
 
 
 def test_nothing_of_a_deleted_session_is_kept_in_memory(chat: Chat, server: FakeOpenAI) -> None:
-    chat.ask(1, 1)
-    with closing(sqlite3.connect(chat.service.settings.checkpoint_path)) as connection, connection:
-        connection.execute("UPDATE checkpoints SET checkpoint = x'c1ff00'")
-    chat.ask(2, 2)
-    assert chat.view.was_rebuilt
-    chat.service.delete(chat.session_id)
+    chat.ask(1, 2)
+    chat.service.sessions.delete(chat.session_id)
     with pytest.raises(NotFoundError):
-        list(chat.service.follow(chat.session_id, timeout_seconds=1))
+        list(chat.service.turns.follow(chat.session_id, timeout_seconds=1))
     service = chat.service
-    assert not service._settler.was_rebuilt(chat.session_id)  # noqa: SLF001  # nobody else can see that it grows
-    assert service._runner.log(chat.session_id) is None  # noqa: SLF001  # same
+    assert service._access.runner.log(chat.session_id) is None  # noqa: SLF001  # nobody else can see that it grows
     assert len(server.bodies("chat")) == 2

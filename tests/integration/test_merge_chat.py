@@ -35,18 +35,18 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
         events += merging.say(question(number))
         merging.wait_for_folds()
     assert "FoldWaiting" not in names(events)
-    first, *rest = merging.service.records(merging.session_id)
+    first, *rest = merging.service.folds.records(merging.session_id)
     assert (first.kind, first.turns) == ("merge", tuple(range(1, 13)))
     assert {record.kind for record in rest} >= {"interval"}
     sources = merging.rows(
         "SELECT turns, summary, original_chars FROM record WHERE superseded_by = ? ORDER BY from_position",
-        first.record_id,
+        first.id,
     )
     assert [turns for turns, *_ in sources] == [f"[{k}, {k + 1}, {k + 2}]" for k in (1, 4, 7, 10)]
     assert first.original_chars == sum(chars for *_, chars in sources)
     assert all(summary in merge_prompts(server)[0] for _, summary, _ in sources)
     assert summaries(server.bodies("chat")[-1])[0] == (1, 12)
-    until = merging.rows("SELECT covered_until_message_id, to_position FROM record WHERE id = ?", first.record_id)
+    until = merging.rows("SELECT covered_until_message_id, to_position FROM record WHERE id = ?", first.id)
     assert merging.rows("SELECT message_id FROM message WHERE position = ?", until[0][1]) == [(until[0][0],)]
 
 
@@ -70,7 +70,7 @@ def test_a_merge_that_fails_leaves_the_summaries_as_they_are_and_is_picked_after
         merging.wait_for_folds()
         assert merging.covered == blocks[: len(merging.covered)]
     merging.say(question(number + 1))
-    first, *_ = merging.service.records(merging.session_id)
+    first, *_ = merging.service.folds.records(merging.session_id)
     assert (first.kind, first.outcome, first.turns) == ("merge", "picked", tuple(range(1, 13)))
     assert len(merge_prompts(server)) == 3
 

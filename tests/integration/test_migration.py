@@ -97,8 +97,8 @@ def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
         chat = Chat(service, "old")
         assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
         assert chat.turns[0].started_at == NOW.replace(tzinfo=UTC)
-        assert [record.summary for record in service.records("old")] == ["옛 버전이 쓴 요약입니다."]
-        assert [point.sent_tokens for point in service.chart("old")] == [90] * TURNS
+        assert [record.summary for record in service.folds.records("old")] == ["옛 버전이 쓴 요약입니다."]
+        assert [point.sent_tokens for point in service.folds.chart("old")] == [90] * TURNS
         chat.ask(6, 8)
     first = server.bodies("chat")[0]
     assert shape(first) == [(1, 3), 4, 5, 6]

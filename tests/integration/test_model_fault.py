@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from component.text import explain, words_of
 from component.word import LANGUAGES
+from component.wording import explain, words_of
 from graph.event import TurnFailed, TurnFinished
 from graph.service import open_service
 from tests.fake.body import content_of, faults
@@ -155,7 +155,7 @@ SUMMARY_FAULTS = {
 def test_a_bad_summary_is_never_sent_and_no_turn_is_lost_by_it(chat: Chat, server: FakeOpenAI, reply: Reply) -> None:
     server.script(reply, reply, kind="summary")
     chat.ask(1, 6)
-    for record in chat.service.records(chat.session_id):
+    for record in chat.service.folds.records(chat.session_id):
         assert 0 < record.summary_chars < record.original_chars
         assert record.summary_tokens < record.source_tokens
     body = server.bodies("chat")[-1]

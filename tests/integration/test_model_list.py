@@ -131,14 +131,14 @@ def test_a_list_that_hangs_holds_up_neither_page_nor_turn(make_settings: MakeSet
     server.model_list_reply = hang()
     with open_service(make_settings(model_window_tokens=None)) as service:
         began = time.monotonic()
-        assert service.gauge(None).window_tokens == 8_192
-        assert [option.name for option in service.model_options()] == ["scripted-model"]
+        assert service.folds.gauge(None).window_tokens == 8_192
+        assert [option.name for option in service.sessions.model_options()] == ["scripted-model"]
         assert time.monotonic() - began < SOON_SECONDS
     with open_service(make_settings(model_window_tokens=None)) as service:
         chat = Chat(service)
         began = time.monotonic()
         chat.start(question(1))
-        log = service.follow(chat.session_id, timeout_seconds=30)
+        log = service.turns.follow(chat.session_id, timeout_seconds=30)
         next(event for event in log if isinstance(event, TokenDelta))
         assert time.monotonic() - began < SOON_SECONDS
         assert isinstance(chat.events()[-1], TurnFinished)
@@ -152,7 +152,7 @@ def test_a_turn_waits_for_the_list_once_and_only_if_its_model_is_not_known_other
     server.model_list_reply = hang()
     with open_service(make_settings(model_window_tokens=None, chat_model=None, openai_api_key=None)) as service:
         began = time.monotonic()
-        assert service.default_model() == ""
+        assert service.sessions.default_model() == ""
         assert time.monotonic() - began < SOON_SECONDS
         chat = Chat(service)
         ending = chat.say(question(1))[-1]
@@ -161,6 +161,6 @@ def test_a_turn_waits_for_the_list_once_and_only_if_its_model_is_not_known_other
         assert server.model_list_count == 1
         began = time.monotonic()
         assert isinstance(chat.retry()[-1], TurnFailed)
-        assert service.default_model() == ""
+        assert service.sessions.default_model() == ""
         assert time.monotonic() - began < SOON_SECONDS
         assert server.model_list_count == 1

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +10,9 @@ import pytest
 
 from graph.error import NotFoundError
 from graph.service import ChatService, open_service
+from graph.service.folds import Folds
+from graph.service.sessions import Sessions
+from graph.service.turns import Turns
 from graph.settings import Settings
 from tests.fake.chat import Chat, question
 from tests.fake.openai_server import FakeOpenAI
@@ -49,15 +53,21 @@ def _settings(endpoint: FakeOpenAI, folder: Path, owner: str) -> Settings:
 
 
 def methods_of_a_session() -> list[str]:
-    public = (name for name in dir(ChatService) if not name.startswith("_") and name != "settings")
-    found = [name for name in public if "session_id" in inspect.signature(getattr(ChatService, name)).parameters]
+    """Of each part of the service the methods that take a session's id, as `part.method`."""
+    parts = {"turns": Turns, "sessions": Sessions, "folds": Folds}
+    public = [(part, name) for part, kind in parts.items() for name in dir(kind) if not name.startswith("_")]
+    found = [
+        f"{part}.{name}"
+        for part, name in public
+        if "session_id" in inspect.signature(getattr(parts[part], name)).parameters
+    ]
     assert len(found) >= 20
     return found
 
 
 def refusal(service: ChatService, name: str, session_id: str) -> str:
     """Calls the method with all that it needs and returns what it says of a session that isn't the caller's."""
-    method = getattr(service, name)
+    method = attrgetter(name)(service)
     needed = [
         parameter.name
         for parameter in inspect.signature(method).parameters.values()
@@ -72,21 +82,21 @@ def refusal(service: ChatService, name: str, session_id: str) -> str:
 def test_another_owners_session_is_answered_for_like_one_that_never_was(owners: Owners, name: str) -> None:
     rows = {table: owners.chat.rows(f"SELECT * FROM {table}") for table in TABLES}  # noqa: S608  # names of our own
     said = refusal(owners.other, name, owners.chat.session_id)
-    if name != "send":  # an id that is nobody's is a new session there
+    if name != "turns.send":  # an id that is nobody's is a new session there
         assert said == refusal(owners.other, name, "no-such-session")
     assert rows == {table: owners.chat.rows(f"SELECT * FROM {table}") for table in TABLES}  # noqa: S608  # same
 
 
 def test_each_owner_lists_and_reads_what_is_his(owners: Owners) -> None:
-    assert owners.other.sessions() == ()
-    assert [item.session_id for item in owners.chat.service.sessions()] == [owners.chat.session_id]
-    assert owners.chat.service.statistics(owners.chat.session_id).record_count == 1
-    assert len(owners.chat.service.chart(owners.chat.session_id)) == 4
+    assert owners.other.sessions.list() == ()
+    assert [item.session_id for item in owners.chat.service.sessions.list()] == [owners.chat.session_id]
+    assert owners.chat.service.folds.statistics(owners.chat.session_id).record_count == 1
+    assert len(owners.chat.service.folds.chart(owners.chat.session_id)) == 4
     assert owners.chat.events()
 
 
 def test_gauge_needs_no_session(owners: Owners) -> None:
-    assert owners.other.gauge(None).source == "estimate"
+    assert owners.other.folds.gauge(None).source == "estimate"
 
 
 def test_nothing_is_told_of_a_deleted_session(owners: Owners) -> None:
@@ -94,7 +104,7 @@ def test_nothing_is_told_of_a_deleted_session(owners: Owners) -> None:
     gone = Chat(service)
     gone.ask(1, 1)
     assert gone.events()
-    service.delete(gone.session_id)
+    service.sessions.delete(gone.session_id)
     for name in methods_of_a_session():
-        if name != "send":
+        if name != "turns.send":
             refusal(service, name, gone.session_id)

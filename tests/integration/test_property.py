@@ -146,4 +146,4 @@ def test_every_turn_is_sent_once_while_old_records_merge(steps: list[Step]) -> N
         play(plot, [("ask",)] * 12)
         play(plot, steps)
         end_well(plot)
-        assert "merge" in {record.kind for record in plot.chat.service.records(plot.chat.session_id)}
+        assert "merge" in {record.kind for record in plot.chat.service.folds.records(plot.chat.session_id)}

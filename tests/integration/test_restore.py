@@ -17,7 +17,7 @@ OPENING = "암호는 은빛고래74입니다. 이 암호를 꼭 기억해 주세
 def turns_told(chat: Chat, body: Body) -> list[int]:
     """The turns before the open one that the input has, by their record's text or by their own question."""
     told = "\n".join(content_of(message) for message in body["messages"])
-    by_record = {turn for r in chat.service.records(chat.session_id) if r.summary in told for turn in r.turns}
+    by_record = {turn for r in chat.service.folds.records(chat.session_id) if r.summary in told for turn in r.turns}
     return sorted(by_record | {turn.number for turn in chat.turns[:-1] if turn.user_text in told})
 
 
@@ -25,11 +25,11 @@ def test_restoring_under_younger_records_leaves_no_turn_out(start: Start, server
     chat = start(max_context_tokens=100_000)
     chat.say(OPENING)
     chat.ask(2, 4)
-    record = chat.service.compact(chat.session_id)
-    chat.service.configure(chat.session_id, strategy="interval")
+    record = chat.service.folds.compact(chat.session_id)
+    chat.service.sessions.configure(chat.session_id, strategy="interval")
     chat.ask(5, 9)
-    assert len(chat.service.records(chat.session_id)) > 1
-    chat.service.restore(chat.session_id, record.record_id)
+    assert len(chat.service.folds.records(chat.session_id)) > 1
+    chat.service.folds.restore(chat.session_id, record.id)
     chat.ask(10, 10)
     body = server.bodies("chat")[-1]
     assert turns_told(chat, body) == list(range(1, 10))
@@ -45,8 +45,8 @@ def test_restoring_under_younger_records_leaves_no_turn_out(start: Start, server
 def test_a_restored_compaction_is_not_made_again_by_the_next_turn(start: Start, server: FakeOpenAI) -> None:
     chat = start()
     number = ask_until_compacted(chat)
-    (record,) = chat.service.compactions(chat.session_id)
-    chat.service.restore(chat.session_id, record.record_id)
+    (record,) = chat.service.folds.compactions(chat.session_id)
+    chat.service.folds.restore(chat.session_id, record.id)
     paid = len(server.bodies("summary"))
     events = chat.say("네, 그대로 두세요. 다음 항목으로 갑시다.")
     assert not [event for event in events if isinstance(event, Folded | FoldWaiting)]
@@ -60,10 +60,10 @@ def test_a_restored_compaction_is_not_made_again_by_the_next_turn(start: Start, 
 def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(start: Start) -> None:
     chat = start()
     ask_until_compacted(chat)
-    (record,) = chat.service.compactions(chat.session_id)
-    chat.service.restore(chat.session_id, record.record_id)
+    (record,) = chat.service.folds.compactions(chat.session_id)
+    chat.service.folds.restore(chat.session_id, record.id)
     again = ask_until_compacted(chat)
-    (made,) = chat.service.compactions(chat.session_id)
+    (made,) = chat.service.folds.compactions(chat.session_id)
     assert made.context_tokens > record.context_tokens * 1.1
     assert made.turns[-1] < again
 
@@ -71,9 +71,9 @@ def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(start: Start
 def test_a_compaction_by_hand_follows_a_restore_at_once(start: Start) -> None:
     chat = start()
     ask_until_compacted(chat)
-    (record,) = chat.service.compactions(chat.session_id)
-    chat.service.restore(chat.session_id, record.record_id)
-    assert chat.service.compact(chat.session_id).kind == "compaction"
+    (record,) = chat.service.folds.compactions(chat.session_id)
+    chat.service.folds.restore(chat.session_id, record.id)
+    assert chat.service.folds.compact(chat.session_id).kind == "compaction"
 
 
 def test_a_hole_that_an_older_version_left_costs_tokens_and_no_memory(start: Start, server: FakeOpenAI) -> None:
@@ -96,6 +96,6 @@ def test_compacting_under_window_says_that_it_has_no_effect_and_costs_nothing(st
     chat = start(context_strategy="window", window_turns=5)
     chat.ask(1, 8)
     with pytest.raises(InputError, match="no_effect"):
-        chat.service.compact(chat.session_id)
+        chat.service.folds.compact(chat.session_id)
     assert server.bodies("summary") == []
-    assert chat.service.records(chat.session_id) == ()
+    assert chat.service.folds.records(chat.session_id) == ()

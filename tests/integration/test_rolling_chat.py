@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -10,7 +11,7 @@ from graph.service import open_service
 from graph.settings import Settings
 from tests.fake.body import content_of, roles
 from tests.fake.chat import Chat, names, question
-from tests.fake.openai_reply import failure, hang, slowed, text
+from tests.fake.openai_reply import Body, Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.sent import last_kinds, last_manifest
@@ -64,7 +65,7 @@ def test_a_long_chat_sends_summary_recent_messages_and_the_current_one_in_one_me
     text_sent = sent(server)
     assert text_sent.startswith("[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n")
     assert text_sent.endswith(f"[CURRENT MESSAGE]\n{question(6)}")
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert record.summary in text_sent
 
 
@@ -122,14 +123,20 @@ def test_no_turn_waits_for_a_summary(start: Start, server: FakeOpenAI) -> None:
 
 
 def test_a_summary_slower_than_several_turns_is_still_adopted(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
-    server.script(lambda body: slowed(answer_body(body), 0.05), kind="summary")
+    chat, answers_are_out = start(), threading.Event()
+
+    def slow(body: Body) -> Reply:
+        assert answers_are_out.wait(60)
+        return answer_body(body)
+
+    server.script(slow, kind="summary")
     for number in range(1, 7):
         chat.say(question(number))
     begun_with = int(row(chat, "to_position")[0][0])  # type: ignore[call-overload]  # SQLite's own integer
+    answers_are_out.set()
     chat.wait_for_folds()
     chat.say(question(7))
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert 2 * record.turns[-1] == begun_with < 12
     assert f"USER: {question(record.turns[-1])}" not in sent(server)
     assert f"USER: {question(record.turns[-1] + 1)}" in sent(server) or begun_with <= 6
@@ -153,7 +160,7 @@ def test_edge_case_a_failure_is_kept_and_tried_again_after_the_next_answer(start
 def test_three_failures_of_a_later_version_are_told(start: Start, server: FakeOpenAI) -> None:
     chat = start()
     chat.ask(1, 5)
-    assert len(chat.service.records(chat.session_id)) == 1
+    assert len(chat.service.folds.records(chat.session_id)) == 1
     server.respond_with(lambda body: failure(500) if "<source>" in str(body) else answer_body(body))
     failures = []
     for number in range(6, 12):
@@ -164,7 +171,7 @@ def test_three_failures_of_a_later_version_are_told(start: Start, server: FakeOp
     assert failures[-3:] == [1, 2, 3]
     assert chat.view.fold_error_code == "provider"
     chat.ask(number + 1, number + 1)
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert (record.kind, record.version, record.outcome) == ("rolling", 2, "picked")
 
 
@@ -178,7 +185,7 @@ def test_edge_case_no_key_skips_the_summary_and_the_chat_goes_on(start: Start, s
     assert chat.view.fold_error_code == "authentication"
     assert f"USER: {question(4)}" in sent(server)
     chat.ask(6, 6)
-    assert [record.outcome for record in chat.service.records(chat.session_id)] == ["picked"]
+    assert [record.outcome for record in chat.service.folds.records(chat.session_id)] == ["picked"]
 
 
 def test_without_any_key_the_offline_model_summarises_by_itself(start: Start) -> None:
@@ -228,8 +235,8 @@ def test_the_settings_keep_the_names_of_the_seed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("APP_CONTEXT_RECENT_MESSAGES", "8")
     settings = Settings(_env_file=None)  # type: ignore[call-arg]  # the base class's own argument
     assert not settings.app_context_enabled
-    assert settings.limits.rolling_threshold_tokens == 16_000
-    assert settings.limits.rolling_recent_messages == 8
+    assert settings.limits.app_context_threshold == 16_000
+    assert settings.limits.app_context_recent_messages == 8
 
 
 def test_messages_neither_summarised_nor_sent_are_counted(start: Start, server: FakeOpenAI) -> None:
@@ -258,7 +265,7 @@ def test_a_summary_left_in_progress_by_a_dead_process_is_made_anew(start: Start,
     chat = start(chat.session_id)
     chat.ask(4, 5)
     assert row(chat, "status, error_code") == [("FAILED", "expired"), ("COMPLETED", "")]
-    assert len(chat.service.records(chat.session_id)) == 1
+    assert len(chat.service.folds.records(chat.session_id)) == 1
     assert len(server.bodies("summary")) == 2
 
 
@@ -266,7 +273,7 @@ def test_summaries_go_with_their_session(start: Start) -> None:
     chat = start()
     chat.ask(1, 5)
     assert row(chat, "id")
-    chat.service.delete(chat.session_id)
+    chat.service.sessions.delete(chat.session_id)
     assert chat.rows("SELECT count(*) FROM record") == [(0,)]
 
 
@@ -281,7 +288,7 @@ def test_a_regenerated_answer_takes_its_summary_along(start: Start, server: Fake
     chat.ask(4, 4)
     assert "파랑" not in prompts(server)[-1]
     assert "초록" in prompts(server)[-1]
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     assert "파랑" not in record.summary
     assert "파랑" not in sent(server)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import door
+from component import service_provider
 from tests.fake.chat import Chat
 from tests.page.conftest import PAGE
 
@@ -25,21 +25,21 @@ def many(chat: Chat) -> Iterator[Chat]:
     chat.ask(1, 1)
     title = "'대화 ' || n || '번'"
     copy_session(chat, title=title, title_folded=title, updated_at="datetime(updated_at, '-' || n || ' hours')")
-    door.provide(chat.service)
+    service_provider.provide(chat.service)
     yield chat
-    door.provide(None)
+    service_provider.provide(None)
 
 
 def test_each_of_many_sessions_is_listed_and_found(many: Chat) -> None:
     service = many.service
-    everything = [item.session_id for item in service.sessions()]
-    assert len(everything) == len(set(everything)) == service.session_count() == COUNT
+    everything = [item.session_id for item in service.sessions.list()]
+    assert len(everything) == len(set(everything)) == service.sessions.count() == COUNT
     assert everything[0] == many.session_id
     assert everything[-1] == f"copy-{COUNT - 1}"
-    assert [item.session_id for item in service.sessions(last=30)] == everything[:30]
-    assert [item.session_id for item in service.sessions(search="대화 499번")] == ["copy-499"]
-    assert service.session_count(search="대화 4") == 111
-    assert len(service.sessions(search="대화 4", last=10)) == 10
+    assert [item.session_id for item in service.sessions.list(last=30)] == everything[:30]
+    assert [item.session_id for item in service.sessions.list(search="대화 499번")] == ["copy-499"]
+    assert service.sessions.count(search="대화 4") == 111
+    assert len(service.sessions.list(search="대화 4", last=10)) == 10
 
 
 def test_more_leads_to_the_last_of_many_sessions(many: Chat) -> None:
@@ -61,6 +61,6 @@ def test_more_leads_to_the_last_of_many_sessions(many: Chat) -> None:
 def test_sessions_whose_first_message_was_refused_hide_no_chat(chat: Chat) -> None:
     chat.ask(1, 1)
     copy_session(chat, turn_count="0", updated_at="datetime(updated_at, '+' || n || ' hours')")
-    assert [item.session_id for item in chat.service.sessions()] == [chat.session_id]
-    assert [item.session_id for item in chat.service.sessions(last=1)] == [chat.session_id]
-    assert chat.service.session_count() == 1
+    assert [item.session_id for item in chat.service.sessions.list()] == [chat.session_id]
+    assert [item.session_id for item in chat.service.sessions.list(last=1)] == [chat.session_id]
+    assert chat.service.sessions.count() == 1

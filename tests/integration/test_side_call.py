@@ -58,11 +58,11 @@ def test_what_a_tool_sends_counts_in_no_figure_of_the_chat(chat: Chat, server: F
     server.script(tools(reasoning(), usage=None), text("갑이다.", usage=small), text("갑입니다.", usage=None))
     chat.say(question(1))
     last = [body for body in server.bodies("chat") if not is_reasoning(body)][-1]
-    (point,) = chat.service.chart(chat.session_id)
+    (point,) = chat.service.folds.chart(chat.session_id)
     assert point.sent_tokens == point.full_tokens == tokens_of(last)
     # Had the tool's usage counted, the estimate would be corrected by it.
-    assert chat.service.gauge(chat.session_id).sent_tokens == tokens_of(last)
-    assert chat.service.statistics(chat.session_id).unsent_tokens == 0
+    assert chat.service.folds.gauge(chat.session_id).sent_tokens == tokens_of(last)
+    assert chat.service.folds.statistics(chat.session_id).unsent_tokens == 0
 
 
 def test_a_tools_call_that_fails_has_its_row_and_the_chat_goes_on(chat: Chat, server: FakeOpenAI) -> None:
@@ -102,7 +102,7 @@ def test_a_tools_call_that_stop_ends_has_its_row(chat: Chat, server: FakeOpenAI)
     server.script(tools(reasoning()), hang("음"))
     chat.start(question(1))
     server.wait_until(lambda fake: len(fake.bodies("chat")) == 2)
-    chat.service.stop(chat.session_id)
+    chat.service.turns.stop(chat.session_id)
     assert isinstance(chat.events()[-1], TurnStopped)
     assert [row[2:] for row in chat.rows(ROWS)] == [
         (1, "answer", 100, 20, ""),
@@ -123,7 +123,7 @@ def test_the_second_try_after_a_context_length_error_is_a_call_of_its_own(chat: 
     server.script(failure(400, "too long", code="context_length_exceeded"))
     assert isinstance(chat.say(question(3))[-1], TurnFinished)
     assert [(row[2], row[6]) for row in chat.rows(ROWS) if row[0] == 3] == [(1, "context_length"), (2, "")]
-    *_, last = chat.service.chart(chat.session_id)
+    *_, last = chat.service.folds.chart(chat.session_id)
     assert last.sent_tokens == tokens_of(server.bodies("chat")[-1])
 
 

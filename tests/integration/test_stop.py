@@ -20,7 +20,7 @@ def test_stop_before_the_first_token_ends_the_call(chat: Chat, server: FakeOpenA
     server.script(hang(is_silent=True))
     chat.start(question(1))
     server.wait_until(lambda fake: fake.open_count == 1)
-    chat.service.stop(chat.session_id)
+    chat.service.turns.stop(chat.session_id)
     assert chat.events()[-1] == TurnStopped(1, "")
     server.wait_until(lambda fake: fake.exchanges[0].is_closed_early)
     assert (chat.last_turn.status, chat.last_turn.answer_text) == ("stopped", "")
@@ -45,7 +45,7 @@ def test_a_stopped_turn_without_a_word_leaves_no_blank_answer(chat: Chat, server
     server.script(hang())
     chat.start(question(1))
     server.wait_until(lambda fake: fake.open_count == 1)
-    chat.service.stop(chat.session_id)
+    chat.service.turns.stop(chat.session_id)
     chat.events()
     chat.ask(2, 2)
     assert faults(server.bodies("chat")[-1]["messages"]) == []
@@ -105,9 +105,9 @@ def test_stop_while_a_tool_runs_leaves_no_orphan_call(
 
 def test_stop_does_nothing_when_nothing_runs(chat: Chat) -> None:
     chat.ask(1, 1)
-    chat.service.stop(chat.session_id)
+    chat.service.turns.stop(chat.session_id)
     with pytest.raises(NotFoundError):
-        chat.service.stop("no-such-session")
+        chat.service.turns.stop("no-such-session")
     assert chat.last_turn.status == "finished"
     chat.ask(2, 2)
 
@@ -118,15 +118,15 @@ def test_another_server_of_the_same_files_sees_and_stops_the_turn(
     server.script(hang("여기까지"))
     chat.start(question(1))
     with open_service(make_settings()) as other:
-        chat.wait_until(lambda: (live := other.live(chat.session_id)) is not None and live.text == "여기까지")
-        live = other.live(chat.session_id)
+        chat.wait_until(lambda: (live := other.turns.live(chat.session_id)) is not None and live.text == "여기까지")
+        live = other.turns.live(chat.session_id)
         assert live is not None
         assert (live.is_here, live.phase) == (False, "answering")
-        assert other.sessions()[0].is_running
-        other.stop(chat.session_id)
+        assert other.sessions.list()[0].is_running
+        other.turns.stop(chat.session_id)
         assert chat.events()[-1] == TurnStopped(1, "여기까지")
-        assert other.transcript(chat.session_id).turns[-1].status == "stopped"
-        assert not other.sessions()[0].is_running
+        assert other.turns.transcript(chat.session_id).turns[-1].status == "stopped"
+        assert not other.sessions.list()[0].is_running
 
 
 def test_closing_the_server_stops_its_turns_and_keeps_what_they_said(
@@ -136,9 +136,9 @@ def test_closing_the_server_stops_its_turns_and_keeps_what_they_said(
     with open_service(make_settings()) as service:
         chat = Chat(service)
         chat.start(question(1))
-        chat.wait_until(lambda: (live := service.live(chat.session_id)) is not None and bool(live.text))
+        chat.wait_until(lambda: (live := service.turns.live(chat.session_id)) is not None and bool(live.text))
     with open_service(make_settings()) as service:
-        turn = service.transcript(chat.session_id).turns[-1]
+        turn = service.turns.transcript(chat.session_id).turns[-1]
         assert (turn.status, turn.answer_text) == ("stopped", "여기까지")
         again = Chat(service, chat.session_id)
         again.ask(2, 2)
@@ -154,5 +154,5 @@ def test_two_sessions_run_side_by_side_and_stop_alone(service: ChatService, serv
     server.wait_until(lambda _: hanging.is_asked_for)
     assert isinstance(second.say(question(2))[-1], TurnFinished)
     assert first.view.is_running
-    service.stop(first.session_id)
+    service.turns.stop(first.session_id)
     assert isinstance(first.events()[-1], TurnStopped)

@@ -52,9 +52,9 @@ def stores(tmp_path: Path) -> Iterator[StoreSet]:
     ids=["blocks", "odd-characters", "tool-calls", "reasoning", "invalid-call", "tool-result"],
 )
 def test_message_comes_back_whole(stores: StoreSet, message: AnyMessage) -> None:
-    hold = stores.make_session()
-    turn = stores.begin(hold, "q1")
-    stores.say(hold, turn, message)
+    lease = stores.make_session()
+    turn = stores.begin(lease, "q1")
+    stores.say(lease, turn, message)
     found = stores.archive.get(SESSION, "m").message
     assert type(found) is type(message)
     assert found.model_dump() == message.model_dump()
@@ -74,8 +74,8 @@ def live_ids(stores: StoreSet) -> list[str | None]:
     ids=["question", "answer", "blank"],
 )
 def test_a_usual_message_takes_the_room_of_its_text(stores: StoreSet, message: AnyMessage) -> None:
-    hold = stores.make_session()
-    stores.say(hold, stores.begin(hold, "q1"), message)
+    lease = stores.make_session()
+    stores.say(lease, stores.begin(lease, "q1"), message)
     with closing(sqlite3.connect(stores.path)) as connection:
         written = connection.execute("SELECT content FROM message WHERE message_id = 'm'").fetchone()
     assert written == (f'"{message.text}"',)
@@ -93,15 +93,15 @@ def test_a_usual_message_takes_the_room_of_its_text(stores: StoreSet, message: A
     ids=["no-reason", "cut", "model", "name"],
 )
 def test_what_is_unusual_of_a_message_comes_back(stores: StoreSet, message: AnyMessage) -> None:
-    hold = stores.make_session()
-    stores.say(hold, stores.begin(hold, "q1"), message)
+    lease = stores.make_session()
+    stores.say(lease, stores.begin(lease, "q1"), message)
     assert stores.archive.get(SESSION, "m").message.model_dump() == message.model_dump()
 
 
 def test_a_row_of_an_older_database_is_read(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     old = AIMessage("12:00", id="m", response_metadata={"finish_reason": "stop", "model_name": "a-model"})
-    stores.say(hold, stores.begin(hold, "q1"), old)
+    stores.say(lease, stores.begin(lease, "q1"), old)
     as_it_was = {"type": "ai", "data": old.model_dump(exclude_defaults=True)}
     with closing(sqlite3.connect(stores.path)) as connection, connection:
         connection.execute("UPDATE message SET content = ? WHERE message_id = 'm'", (json.dumps(as_it_was),))
@@ -109,10 +109,10 @@ def test_a_row_of_an_older_database_is_read(stores: StoreSet) -> None:
 
 
 def test_what_no_database_takes_is_replaced_and_so_it_is_in_older_rows(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    turn = stores.begin(hold, "q1")
+    lease = stores.make_session()
+    turn = stores.begin(lease, "q1")
     call = {"name": "clock", "args": {"zone": "a\x00\ud83d"}, "id": "c1", "type": "tool_call"}
-    stores.say(hold, turn, AIMessage("NUL \x00, half \ud83d", id="m", tool_calls=[call]))
+    stores.say(lease, turn, AIMessage("NUL \x00, half \ud83d", id="m", tool_calls=[call]))
     found = stores.archive.get(SESSION, "m").message
     assert isinstance(found, AIMessage)
     assert (found.content, found.tool_calls[0]["args"]) == ("NUL \ufffd, half \ufffd", {"zone": "a\ufffd\ufffd"})
@@ -124,22 +124,22 @@ def test_what_no_database_takes_is_replaced_and_so_it_is_in_older_rows(stores: S
 
 
 def test_positions_count_on_over_turns_and_attempts(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    turn = stores.begin(hold, "q1")
-    stores.say(hold, turn, AIMessage("a", id="a1"), ToolMessage("t", id="t1", tool_call_id="c"))
-    stores.turns.finish(hold, 1, "failed")
-    again = stores.turns.begin_attempt(hold, 1, model="m")
-    (answer,) = stores.say(hold, again, AIMessage("b", id="a2"))
+    lease = stores.make_session()
+    turn = stores.begin(lease, "q1")
+    stores.say(lease, turn, AIMessage("a", id="a1"), ToolMessage("t", id="t1", tool_call_id="c"))
+    stores.turns.finish(lease, 1, "failed")
+    again = stores.turns.begin_attempt(lease, 1, model="m")
+    (answer,) = stores.say(lease, again, AIMessage("b", id="a2"))
     assert (answer.position, answer.attempt, answer.turn) == (4, 2, 1)
     assert answer.created_at == stores.clock()
 
 
 def test_message_that_is_there_already_is_left_as_it_is(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    turn = stores.begin(hold, "q1")
-    (first,) = stores.say(hold, turn, AIMessage("first", id="a1"))
+    lease = stores.make_session()
+    turn = stores.begin(lease, "q1")
+    (first,) = stores.say(lease, turn, AIMessage("first", id="a1"))
     again, new, twice = stores.say(
-        hold, turn, AIMessage("changed", id="a1"), AIMessage("new", id="a2"), AIMessage("new", id="a2")
+        lease, turn, AIMessage("changed", id="a1"), AIMessage("new", id="a2"), AIMessage("new", id="a2")
     )
     assert again == first
     assert new == twice
@@ -147,22 +147,22 @@ def test_message_that_is_there_already_is_left_as_it_is(stores: StoreSet) -> Non
 
 
 def test_only_the_last_attempt_is_live_and_the_question_always_is(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
-    turn = stores.begin(hold, "q2")
-    stores.say(hold, turn, AIMessage("old", id="old"), ToolMessage("t", id="old-tool", tool_call_id="c"))
-    stores.turns.finish(hold, 2, "failed")
-    again = stores.turns.begin_attempt(hold, 2, model="m")
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    turn = stores.begin(lease, "q2")
+    stores.say(lease, turn, AIMessage("old", id="old"), ToolMessage("t", id="old-tool", tool_call_id="c"))
+    stores.turns.finish(lease, 2, "failed")
+    again = stores.turns.begin_attempt(lease, 2, model="m")
     assert [entry.message.id for entry in stores.archive.live_turns(SESSION, 2, 2)] == ["q2"]
-    stores.say(hold, again, AIMessage("new", id="new"))
+    stores.say(lease, again, AIMessage("new", id="new"))
     assert live_ids(stores) == ["one-question", "one-answer", "q2", "new"]
     assert stores.archive.get(SESSION, "old").message.content == "old"
 
 
 def test_ranges_include_both_ends(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     for number in range(1, 6):
-        stores.run_turn(hold, f"t{number}")
+        stores.run_turn(lease, f"t{number}")
 
     def positions(first: int, last: int | None) -> list[int]:
         return [entry.position for entry in stores.archive.live_within(SESSION, [(first, last)])]
@@ -187,8 +187,8 @@ def test_sessions_are_apart(stores: StoreSet) -> None:
 
 
 def test_append_with_one_message_without_id_writes_none(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    turn = stores.begin(hold, "q1")
+    lease = stores.make_session()
+    turn = stores.begin(lease, "q1")
     with pytest.raises(InternalError):
-        stores.say(hold, turn, AIMessage("with", id="a1"), AIMessage("without"))
+        stores.say(lease, turn, AIMessage("with", id="a1"), AIMessage("without"))
     assert live_ids(stores) == ["q1"]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from graph.admin.transfer import export_lines, import_lines
 from graph.core.manifest import LONGEST_CHAIN, Manifest
 from graph.error import DatabaseError, LeaseLostError
 from graph.store.call import ModelCall
-from graph.transfer import export_lines, import_lines
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
 
@@ -23,22 +23,22 @@ def stores(tmp_path: Path) -> Iterator[StoreSet]:
 
 
 def test_the_newest_answered_call_is_found(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
     assert stores.calls.last_answered(SESSION) is None
-    stores.calls.add(hold, stores.make_call("c1", 1), OWNER)
+    stores.calls.add(lease, stores.make_call("c1", 1), OWNER)
     answered = stores.make_call("c2", 1, usage_input_tokens=110, usage_cached_tokens=64)
-    stores.calls.add(hold, answered, OWNER)
-    stores.calls.add(hold, stores.make_call("c3", 1, error_code="provider"), OWNER)
-    stores.calls.add(hold, stores.make_call("c4", 1, kind="reasoning"), OWNER)
+    stores.calls.add(lease, answered, OWNER)
+    stores.calls.add(lease, stores.make_call("c3", 1, error_code="provider"), OWNER)
+    stores.calls.add(lease, stores.make_call("c4", 1, kind="reasoning"), OWNER)
     assert stores.calls.last_answered(SESSION) == (SESSION, answered.sent_tokens, 110)
     assert stores.calls.of_turn(SESSION, 1)[1] == replace(answered, ordinal=2)
 
 
 def test_calls_of_an_attempt_are_numbered_as_they_come_of_whichever_kind(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
-    stores.run_turn(hold, "two")
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    stores.run_turn(lease, "two")
     made = [
         stores.make_call("a", 1),
         stores.make_call("b", 2, error_code="context_length"),
@@ -48,7 +48,7 @@ def test_calls_of_an_attempt_are_numbered_as_they_come_of_whichever_kind(stores:
         stores.make_call("f", 2),
         stores.make_call("g", 2, attempt=2),
     ]
-    kept = [stores.calls.add(hold, call, OWNER) for call in made]
+    kept = [stores.calls.add(lease, call, OWNER) for call in made]
     assert [call.ordinal for call in kept] == [1, 1, 2, 3, 4, 5, 1]
     assert stores.calls.of_turn(SESSION, 2) == kept[1:]
 
@@ -63,48 +63,48 @@ def test_every_call_of_a_long_session_comes_back_whole_beside_other_sessions(sto
     holds = {name: stores.make_session(name) for name in ("one", "two")}
     calls: dict[str, list[ModelCall]] = {"one": [], "two": []}
     for turn in range(1, LONGEST_CHAIN + 10):
-        for name, hold in holds.items():
+        for name, lease in holds.items():
             shifted = turn if name == "one" else turn + 5
             call = stores.make_call(f"{name}-{turn}", turn, session_id=name, manifest=manifest(shifted))
-            calls[name].append(stores.calls.add(hold, call, OWNER))
+            calls[name].append(stores.calls.add(lease, call, OWNER))
             aside = stores.make_call(f"{name}-{turn}-aside", turn, session_id=name, kind="reasoning")
-            stores.calls.add(hold, aside, OWNER)
+            stores.calls.add(lease, aside, OWNER)
     stores.sessions.delete("two", OWNER)
     assert [stores.calls.of_turn("one", call.turn)[0] for call in calls["one"]] == calls["one"]
     assert stores.calls.of_turn("two", 1) == []
 
 
 def test_a_call_whose_row_could_not_be_written_is_no_base_of_the_next(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     for name in ("one", "two", "three"):
-        stores.run_turn(hold, name)
-    kept = [stores.calls.add(hold, stores.make_call("c1", 1, manifest=manifest(1)), OWNER)]
+        stores.run_turn(lease, name)
+    kept = [stores.calls.add(lease, stores.make_call("c1", 1, manifest=manifest(1)), OWNER)]
     with pytest.raises(DatabaseError):
-        stores.calls.add(hold, stores.make_call("c1", 2, manifest=manifest(2)), OWNER)
-    kept.append(stores.calls.add(hold, stores.make_call("c3", 3, manifest=manifest(3)), OWNER))
+        stores.calls.add(lease, stores.make_call("c1", 2, manifest=manifest(2)), OWNER)
+    kept.append(stores.calls.add(lease, stores.make_call("c3", 3, manifest=manifest(3)), OWNER))
     assert [call for turn in (1, 2, 3) for call in stores.calls.of_turn(SESSION, turn)] == kept
 
 
 def test_rows_of_an_older_database_are_read_and_gone_on_from(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
-    stores.run_turn(hold, "two")
-    stores.calls.add(hold, stores.make_call("c1", 1, manifest=manifest(1)), OWNER)
-    stores.calls.add(hold, stores.make_call("c2", 1, manifest=manifest(1)), OWNER)
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    stores.run_turn(lease, "two")
+    stores.calls.add(lease, stores.make_call("c1", 1, manifest=manifest(1)), OWNER)
+    stores.calls.add(lease, stores.make_call("c2", 1, manifest=manifest(1)), OWNER)
     with closing(sqlite3.connect(stores.path)) as connection, connection:
         # As the first version left it: both tries after a context-length error under one ordinal.
         connection.execute("UPDATE model_call SET ordinal = 1, manifest = ?", (json.dumps(manifest(1)),))
-    stores.calls.add(hold, stores.make_call("c3", 2, manifest=manifest(2)), OWNER)
-    stores.calls.add(hold, stores.make_call("c4", 2, manifest=manifest(3)), OWNER)
+    stores.calls.add(lease, stores.make_call("c3", 2, manifest=manifest(2)), OWNER)
+    stores.calls.add(lease, stores.make_call("c4", 2, manifest=manifest(3)), OWNER)
     read = [call.manifest for turn in (1, 2) for call in stores.calls.of_turn(SESSION, turn)]
     assert read == [manifest(1), manifest(1), manifest(2), manifest(3)]
 
 
 def test_an_import_reads_the_lists_of_an_export(stores: StoreSet, tmp_path: Path) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     for turn in range(1, 6):
-        stores.run_turn(hold, f"turn-{turn}")
-        stores.calls.add(hold, stores.make_call(f"c{9 - turn}", turn, manifest=manifest(turn)), OWNER)
+        stores.run_turn(lease, f"turn-{turn}")
+        stores.calls.add(lease, stores.make_call(f"c{9 - turn}", turn, manifest=manifest(turn)), OWNER)
     lines = list(export_lines(stores.database))
     with open_store_set(tmp_path / "other") as other:
         import_lines(other.database, lines, owner=OWNER)
@@ -114,32 +114,32 @@ def test_an_import_reads_the_lists_of_an_export(stores: StoreSet, tmp_path: Path
 
 
 def test_a_list_that_somebody_spoilt_is_told_and_harms_no_later_call(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
-    stores.calls.add(hold, stores.make_call("c1", 1, manifest=manifest(5)), OWNER)
-    stores.calls.add(hold, stores.make_call("c2", 1, manifest=manifest(6)), OWNER)
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    stores.calls.add(lease, stores.make_call("c1", 1, manifest=manifest(5)), OWNER)
+    stores.calls.add(lease, stores.make_call("c2", 1, manifest=manifest(6)), OWNER)
     with closing(sqlite3.connect(stores.path)) as connection, connection:
         connection.execute("UPDATE model_call SET manifest = '[0]' WHERE id = 'c1'")
     with pytest.raises(DatabaseError, match="c2"):
         stores.calls.of_turn(SESSION, 1)
-    later = [stores.calls.add(hold, stores.make_call(f"c{n}", 2, manifest=manifest(n)), OWNER) for n in (7, 8)]
+    later = [stores.calls.add(lease, stores.make_call(f"c{n}", 2, manifest=manifest(n)), OWNER) for n in (7, 8)]
     assert stores.calls.of_turn(SESSION, 2) == later
 
 
 def test_call_needs_the_lease(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
-    stores.leases.release(hold)
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    stores.leases.release(lease)
     with pytest.raises(LeaseLostError):
-        stores.calls.add(hold, stores.make_call("c1", 1), OWNER)
+        stores.calls.add(lease, stores.make_call("c1", 1), OWNER)
     assert stores.calls.series(SESSION) == []
 
 
 def test_series_has_the_last_answer_call_of_each_present_attempt(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
-    stores.run_turn(hold, "two")
-    stores.turns.begin_attempt(hold, 2, model="m")
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    stores.run_turn(lease, "two")
+    stores.turns.begin_attempt(lease, 2, model="m")
     calls = [
         stores.make_call("first", 1, sent_tokens=20, full_tokens=20),
         stores.make_call("old", 2, sent_tokens=1, full_tokens=1),
@@ -148,31 +148,31 @@ def test_series_has_the_last_answer_call_of_each_present_attempt(stores: StoreSe
         stores.make_call("aside", 2, attempt=2, kind="reasoning", sent_tokens=7, full_tokens=7),
     ]
     for call in calls:
-        stores.calls.add(hold, call, OWNER)
+        stores.calls.add(lease, call, OWNER)
     assert stores.calls.series(SESSION) == [(1, 20, 20), (2, 60, 90)]
 
 
 def test_unsent_is_over_all_answer_calls_that_worked(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     assert stores.calls.unsent_tokens(SESSION) == 0
-    stores.run_turn(hold, "one")
-    stores.calls.add(hold, stores.make_call("a", 1, sent_tokens=100, full_tokens=300), OWNER)
-    stores.calls.add(hold, stores.make_call("b", 1, sent_tokens=100, full_tokens=150), OWNER)
-    stores.calls.add(hold, stores.make_call("c", 1, error_code="provider"), OWNER)
-    stores.calls.add(hold, stores.make_call("d", 1, kind="reasoning"), OWNER)
+    stores.run_turn(lease, "one")
+    stores.calls.add(lease, stores.make_call("a", 1, sent_tokens=100, full_tokens=300), OWNER)
+    stores.calls.add(lease, stores.make_call("b", 1, sent_tokens=100, full_tokens=150), OWNER)
+    stores.calls.add(lease, stores.make_call("c", 1, error_code="provider"), OWNER)
+    stores.calls.add(lease, stores.make_call("d", 1, kind="reasoning"), OWNER)
     assert stores.calls.unsent_tokens(SESSION) == 250
 
 
 def test_correction_is_taken_from_the_last_twenty_reports(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     assert stores.calls.correction(SESSION) == 1.0
-    stores.run_turn(hold, "one")
-    stores.calls.add(hold, stores.make_call("silent", 1), OWNER)
+    stores.run_turn(lease, "one")
+    stores.calls.add(lease, stores.make_call("silent", 1), OWNER)
     assert stores.calls.correction(SESSION) == 1.0
-    stores.calls.add(hold, stores.make_call("old", 1, usage_input_tokens=10), OWNER)
+    stores.calls.add(lease, stores.make_call("old", 1, usage_input_tokens=10), OWNER)
     assert stores.calls.correction(SESSION) == 0.5
     for number in range(2, 22):
-        stores.calls.add(hold, stores.make_call(f"c{number}", 1, usage_input_tokens=120), OWNER)
+        stores.calls.add(lease, stores.make_call(f"c{number}", 1, usage_input_tokens=120), OWNER)
     assert stores.calls.correction(SESSION) == pytest.approx(1.2)
-    stores.calls.add(hold, stores.make_call("wild", 1, usage_input_tokens=1_000_000), OWNER)
+    stores.calls.add(lease, stores.make_call("wild", 1, usage_input_tokens=1_000_000), OWNER)
     assert stores.calls.correction(SESSION) == 2.0

@@ -168,9 +168,9 @@ def test_folder_that_cannot_be_made_is_our_error(tmp_path: Path) -> None:
 
 def test_damaged_pages_are_our_error_when_read(tmp_path: Path) -> None:
     with open_store_set(tmp_path) as stores:
-        hold = stores.make_session()
+        lease = stores.make_session()
         for number in range(40):
-            stores.begin(hold, f"q{number}", "words " * 500)
+            stores.begin(lease, f"q{number}", "words " * 500)
     path = tmp_path / "turnfold.db"
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
@@ -232,16 +232,16 @@ def test_lock_held_by_another_process_is_busy(tmp_path: Path) -> None:
 
 
 def test_full_disk_rolls_back_and_the_database_goes_on(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     with stores.database.write() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(DiskFullError):
-        stores.begin(hold, "q1", "words " * 50_000)
+        stores.begin(lease, "q1", "words " * 50_000)
     assert stores.turns.last(SESSION) is None
     with stores.database.write() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
-    assert stores.begin(hold, "q1", "words " * 50_000).number == 1
+    assert stores.begin(lease, "q1", "words " * 50_000).number == 1
 
 
 def test_error_says_nothing_of_the_values(stores: StoreSet) -> None:

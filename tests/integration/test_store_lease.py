@@ -53,22 +53,22 @@ def pretend(stores: StoreSet, **columns: object) -> None:
 def test_fence_rises_with_every_lease_and_outlives_release(stores: StoreSet) -> None:
     fences = []
     for _ in range(3):
-        hold = stores.leases.acquire(SESSION)
-        fences.append(hold.fence)
-        stores.leases.release(hold)
+        lease = stores.leases.acquire(SESSION)
+        fences.append(lease.fence)
+        stores.leases.release(lease)
     assert fences == [1, 2, 3]
 
 
 def test_held_session_is_busy_for_everybody_until_released(stores: StoreSet) -> None:
     other = other_server(stores)
-    hold = stores.leases.acquire(SESSION)
+    lease = stores.leases.acquire(SESSION)
     for leases in (stores.leases, other):
         with pytest.raises(BusyError):
             leases.acquire(SESSION)
     assert other.holder_is_alive(SESSION)
-    stores.leases.release(hold)
+    stores.leases.release(lease)
     assert not other.holder_is_alive(SESSION)
-    assert other.acquire(SESSION).fence == hold.fence + 1
+    assert other.acquire(SESSION).fence == lease.fence + 1
 
 
 def test_sessions_do_not_wait_for_each_other(stores: StoreSet) -> None:
@@ -77,12 +77,12 @@ def test_sessions_do_not_wait_for_each_other(stores: StoreSet) -> None:
 
 
 def test_waiting_caller_gets_the_lease_when_it_is_released(stores: StoreSet) -> None:
-    hold = stores.leases.acquire(SESSION)
+    lease = stores.leases.acquire(SESSION)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(other_server(stores).acquire, SESSION, wait_seconds=30)
         time.sleep(0.2)
         assert not waiting.done()
-        stores.leases.release(hold)
+        stores.leases.release(lease)
         assert waiting.result(timeout=30).fence == 2
 
 
@@ -94,12 +94,12 @@ def test_threads_exclude_each_other(stores: StoreSet) -> None:
     def work(number: int) -> None:
         start.wait()
         for _ in range(5):
-            hold = stores.leases.acquire(SESSION, wait_seconds=60)
+            lease = stores.leases.acquire(SESSION, wait_seconds=60)
             inside.append(number)
             most.append(len(inside))
             time.sleep(0.002)
             inside.remove(number)
-            stores.leases.release(hold)
+            stores.leases.release(lease)
 
     with ThreadPoolExecutor(4) as pool:
         for future in [pool.submit(work, number) for number in range(4)]:
@@ -148,9 +148,9 @@ def test_release_of_a_lost_lease_leaves_the_new_holder_alone(stores: StoreSet) -
 
 
 def test_hold_with_a_wrong_fence_writes_nothing(stores: StoreSet) -> None:
-    hold = stores.leases.acquire(SESSION)
+    lease = stores.leases.acquire(SESSION)
     with pytest.raises(LeaseLostError):
-        stores.begin(replace(hold, fence=hold.fence + 1), "q1")
+        stores.begin(replace(lease, fence=lease.fence + 1), "q1")
     assert stores.turns.last(SESSION) is None
 
 
@@ -221,8 +221,8 @@ def test_unknown_session_is_not_found(stores: StoreSet) -> None:
 
 
 def test_worker_of_a_deleted_session_writes_no_more(stores: StoreSet) -> None:
-    hold = stores.leases.acquire(SESSION)
+    lease = stores.leases.acquire(SESSION)
     stores.sessions.delete(SESSION, OWNER)
     stores.sessions.create(SESSION, OWNER, compression_rate=0.3, strategy="interval")
     with pytest.raises(LeaseLostError):
-        stores.begin(hold, "q1")
+        stores.begin(lease, "q1")

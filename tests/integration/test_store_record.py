@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.core.record import Record
 from graph.error import LeaseLostError, NotFoundError
+from graph.record import Record
 from graph.store.record import RecordStore, RecordSums
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
@@ -44,7 +44,7 @@ def start(stores: StoreSet, record: Record, seconds: float = 60) -> bool:
 def fail(stores: StoreSet, record_id: str, error_code: str, **place: int) -> None:
     record = stores.make_record(record_id, **place)
     assert start(stores, record)
-    assert stores.records.fail(record.with_changes(status="FAILED", outcome="failed", error_code=error_code))
+    assert stores.records.end(record.with_changes(status="FAILED", outcome="failed", error_code=error_code))
 
 
 def ids(records: list[Record]) -> list[str]:
@@ -115,23 +115,23 @@ def test_text_that_came_too_late_is_dropped_but_what_it_cost_counts(stores: Stor
     stores.clock.move(60)
     stores.complete(stores.make_record("next"))
     done = late.with_changes(status="COMPLETED", summary="too late", input_tokens=700, output_tokens=90, is_usage=True)
-    assert not stores.records.complete(done)
+    assert not stores.records.end(done)
     kept = stores.records.get(SESSION, "late")
     assert (kept.status, kept.summary, kept.input_tokens, kept.is_usage) == ("FAILED", "", 700, True)
     assert stores.records.sums(SESSION).input_tokens == 700
 
 
 def test_prepared_record_waits_until_it_is_adopted(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     record = stores.make_record("r1")
     assert stores.records.prepared(SESSION, record.source_key) is None
     done = stores.complete(record)
     assert stores.records.prepared(SESSION, record.source_key) == done
     assert not start(stores, stores.make_record("r2"))
-    assert stores.records.in_force(SESSION) == []
-    stores.records.adopt(hold, "r1")
+    assert stores.records.active(SESSION) == []
+    stores.records.adopt(lease, "r1")
     assert stores.records.prepared(SESSION, record.source_key) is None
-    assert stores.records.in_force(SESSION) == [done]
+    assert stores.records.active(SESSION) == [done]
 
 
 def test_failed_block_may_be_started_again(stores: StoreSet) -> None:
@@ -141,31 +141,31 @@ def test_failed_block_may_be_started_again(stores: StoreSet) -> None:
 
 
 def test_an_active_record_is_not_made_a_second_time(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     stores.complete(stores.make_record("r1"))
-    assert stores.records.adopt(hold, "r1")
+    assert stores.records.adopt(lease, "r1")
     assert not start(stores, stores.make_record("r2"))
 
 
 def test_ended_record_is_never_overwritten(stores: StoreSet) -> None:
     stores.make_session()
     done = stores.complete(stores.make_record("r1"), "first")
-    assert not stores.records.complete(done.with_changes(summary="second", input_tokens=5))
-    assert not stores.records.fail(done.with_changes(status="FAILED"))
+    assert not stores.records.end(done.with_changes(summary="second", input_tokens=5))
+    assert not stores.records.end(done.with_changes(status="FAILED"))
     assert stores.records.get(SESSION, "r1") == done
 
 
 def test_adopt_needs_the_lease_and_a_completed_record(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     assert start(stores, stores.make_record("running"))
     fail(stores, "failed", "provider", from_position=7, to_position=12)
     stores.complete(stores.make_record("ready", 13, 18))
     for record_id in ("running", "failed", "unknown"):
-        assert not stores.records.adopt(hold, record_id)
-    stores.leases.release(hold)
+        assert not stores.records.adopt(lease, record_id)
+    stores.leases.release(lease)
     with pytest.raises(LeaseLostError):
-        stores.records.adopt(hold, "ready")
-    assert stores.records.in_force(SESSION) == []
+        stores.records.adopt(lease, "ready")
+    assert stores.records.active(SESSION) == []
 
 
 def test_record_of_another_session_is_not_adopted(stores: StoreSet) -> None:
@@ -175,65 +175,65 @@ def test_record_of_another_session_is_not_adopted(stores: StoreSet) -> None:
 
 
 def test_adopting_again_changes_nothing(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     stores.complete(stores.make_record("r1"))
-    assert stores.records.adopt(hold, "r1")
-    assert stores.records.adopt(hold, "r1")
-    assert ids(stores.records.in_force(SESSION)) == ["r1"]
+    assert stores.records.adopt(lease, "r1")
+    assert stores.records.adopt(lease, "r1")
+    assert ids(stores.records.active(SESSION)) == ["r1"]
 
 
 def test_new_version_takes_the_place_of_the_old_one_which_stays_readable(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     old = stores.complete(stores.make_record("v1"))
-    stores.records.adopt(hold, "v1")
+    stores.records.adopt(lease, "v1")
     stores.complete(stores.make_record("v2").with_changes(source_key="other rate", version=2, replaces="v1"))
-    assert ids(stores.records.in_force(SESSION)) == ["v1"]
-    stores.records.adopt(hold, "v2")
-    assert ids(stores.records.in_force(SESSION)) == ["v2"]
+    assert ids(stores.records.active(SESSION)) == ["v1"]
+    stores.records.adopt(lease, "v2")
+    assert ids(stores.records.active(SESSION)) == ["v2"]
     assert stores.records.get(SESSION, "v1") == old
-    assert not stores.records.adopt(hold, "v1")
+    assert not stores.records.adopt(lease, "v1")
 
 
 def test_merge_takes_the_place_of_its_sources(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     for number in range(3):
         stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
-        stores.records.adopt(hold, f"r{number}")
+        stores.records.adopt(lease, f"r{number}")
     merge = stores.make_record("merge", 1, 12).with_changes(kind="merge", level=1, sources=("r0", "r1"))
     stores.complete(merge)
-    stores.records.adopt(hold, "merge")
-    assert ids(stores.records.in_force(SESSION)) == ["merge", "r2"]
+    stores.records.adopt(lease, "merge")
+    assert ids(stores.records.active(SESSION)) == ["merge", "r2"]
 
 
 def test_what_is_covered_is_not_covered_twice(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     stores.complete(stores.make_record("r1"))
     stores.complete(stores.make_record("same").with_changes(source_key="another rate"))
     stores.complete(stores.make_record("over", 6, 9))
-    stores.records.adopt(hold, "r1")
+    stores.records.adopt(lease, "r1")
     for record_id in ("same", "over"):
-        assert not stores.records.adopt(hold, record_id)
-    assert ids(stores.records.in_force(SESSION)) == ["r1"]
+        assert not stores.records.adopt(lease, record_id)
+    assert ids(stores.records.active(SESSION)) == ["r1"]
 
 
 def test_in_force_goes_by_place_and_newest_takes_its_end(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     for number in (2, 0, 1):
         stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
-        stores.records.adopt(hold, f"r{number}")
-    assert ids(stores.records.in_force(SESSION)) == ["r0", "r1", "r2"]
+        stores.records.adopt(lease, f"r{number}")
+    assert ids(stores.records.active(SESSION)) == ["r0", "r1", "r2"]
     assert ids(stores.records.newest(SESSION, 2)) == ["r1", "r2"]
     assert ids(stores.records.all(SESSION)) == ["r2", "r0", "r1"]
 
 
 def test_records_read_before_are_the_same_as_a_new_server_reads(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     for number in range(4):
         stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
-        stores.records.adopt(hold, f"r{number}")
+        stores.records.adopt(lease, f"r{number}")
         fresh = RecordStore(stores.database, clock=stores.clock)
-        assert stores.records.in_force(SESSION) == fresh.in_force(SESSION)
-    assert len(stores.records.in_force(SESSION)) == 4
+        assert stores.records.active(SESSION) == fresh.active(SESSION)
+    assert len(stores.records.active(SESSION)) == 4
 
 
 def test_failures_count_since_the_block_last_worked_whatever_the_clock_says(stores: StoreSet) -> None:
@@ -260,12 +260,12 @@ def test_what_was_thrown_away_or_ended_with_its_server_is_no_failure(stores: Sto
 
 
 def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     assert stores.records.sums(SESSION) == RecordSums(0, 0, 0, 0, 0, 0)
     for number in range(2):
         record = stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6)
         turns = (3 * number + 1, 3 * number + 2, 3 * number + 3)
         stores.complete(record.with_changes(turns=turns, input_tokens=100, output_tokens=10), "x" * 300)
-        stores.records.adopt(hold, record.id)
+        stores.records.adopt(lease, record.id)
     stores.complete(stores.make_record("thrown away", 13, 18).with_changes(input_tokens=50, output_tokens=5))
     assert stores.records.sums(SESSION) == RecordSums(2, 6, 3000, 600, 250, 25)

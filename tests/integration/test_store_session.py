@@ -22,9 +22,9 @@ def stores(tmp_path: Path) -> Iterator[StoreSet]:
 def make(stores: StoreSet, *titles: str) -> None:
     for title in titles:
         stores.sessions.create(title, OWNER, compression_rate=0.3, strategy="interval", title=title)
-        hold = stores.leases.acquire(title)
-        stores.run_turn(hold, "one")
-        stores.leases.release(hold)
+        lease = stores.leases.acquire(title)
+        stores.run_turn(lease, "one")
+        stores.leases.release(lease)
         stores.clock.move(1)
 
 
@@ -111,22 +111,22 @@ def test_update_changes_only_what_is_given(stores: StoreSet) -> None:
 
 
 def test_session_runs_while_its_last_turn_does(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
     assert not stores.sessions.get(SESSION, OWNER).is_running
-    turn = stores.begin(hold, "q2")
+    turn = stores.begin(lease, "q2")
     assert [row.is_running for row in stores.sessions.list(OWNER)] == [True]
-    stores.turns.finish(hold, turn.number, "stopped")
+    stores.turns.finish(lease, turn.number, "stopped")
     assert not stores.sessions.get(SESSION, OWNER).is_running
 
 
 def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSet) -> None:
     for name in (SESSION, "kept"):
-        hold = stores.make_session(name)
-        stores.run_turn(hold, "one")
+        lease = stores.make_session(name)
+        stores.run_turn(lease, "one")
         record = stores.make_record(f"record-{name}").with_changes(thread_id=name)
         stores.records.start(record, owner=OWNER, expires_at=stores.clock() + timedelta(seconds=60))
-        stores.calls.add(hold, stores.make_call(f"call-{name}", 1, session_id=name), OWNER)
+        stores.calls.add(lease, stores.make_call(f"call-{name}", 1, session_id=name), OWNER)
     stores.sessions.delete(SESSION, OWNER)
     with pytest.raises(NotFoundError):
         stores.sessions.get(SESSION, OWNER)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from graph.core.token import sum_tokens
 from graph.error import InternalError, NotFoundError
 from graph.store.turn import TurnStore
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
@@ -18,12 +19,10 @@ def stores(tmp_path: Path) -> Iterator[StoreSet]:
 
 
 def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     stores.clock.move(5)
     message = HumanMessage("안녕하세요", id="q1")
-    turn, is_new = stores.turns.begin(
-        hold, owner=OWNER, message=message, chars=5, tokens=4, model="big", is_casual=True
-    )
+    turn, is_new = stores.turns.begin(lease, owner=OWNER, message=message, model="big", is_casual=True)
     assert is_new
     assert (turn.number, turn.attempt, turn.status, turn.model, turn.is_casual) == (1, 1, "running", "big", True)
     assert (turn.user_message_id, turn.history_tokens, turn.finished_at) == ("q1", 0, None)
@@ -36,13 +35,11 @@ def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
 
 
 def test_sending_twice_is_the_same_as_once(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    first = stores.run_turn(hold, "one")
-    stores.run_turn(hold, "two")
+    lease = stores.make_session()
+    first = stores.run_turn(lease, "one")
+    stores.run_turn(lease, "two")
     message = HumanMessage("changed meanwhile", id="one-question")
-    again, is_new = stores.turns.begin(
-        hold, owner=OWNER, message=message, chars=1, tokens=1, model="other", is_casual=True
-    )
+    again, is_new = stores.turns.begin(lease, owner=OWNER, message=message, model="other", is_casual=True)
     assert (again, is_new) == (first, False)
     assert stores.sessions.get(SESSION, OWNER).turn_count == 2
     assert stores.archive.get(SESSION, "one-question").message.content == "a question"
@@ -54,68 +51,67 @@ def test_same_id_in_another_session_is_another_message(stores: StoreSet) -> None
 
 
 def test_begin_refuses_another_owner_and_a_message_without_id(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     with pytest.raises(NotFoundError):
-        stores.turns.begin(
-            hold, owner="mallory", message=HumanMessage("q", id="q"), chars=1, tokens=1, model="m", is_casual=False
-        )
+        stores.turns.begin(lease, owner="mallory", message=HumanMessage("q", id="q"), model="m", is_casual=False)
     with pytest.raises(InternalError):
-        stores.turns.begin(hold, owner=OWNER, message=HumanMessage("q"), chars=1, tokens=1, model="m", is_casual=False)
+        stores.turns.begin(lease, owner=OWNER, message=HumanMessage("q"), model="m", is_casual=False)
     assert stores.archive.live(SESSION) == []
 
 
 def test_history_counts_what_is_live_of_every_turn_before(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    turn = stores.begin(hold, "q1", "x" * 20)
-    stores.say(hold, turn, AIMessage("thrown away " * 50, id="a1"))
-    stores.turns.finish(hold, 1, "finished")
-    second = stores.turns.begin_attempt(hold, 1, model="m")
-    stores.say(hold, second, AIMessage("y" * 60, id="a1-again"))
-    stores.turns.finish(hold, 1, "finished")
-    assert stores.begin(hold, "q2", "z" * 10).history_tokens == 10 + 30
-    stores.turns.finish(hold, 2, "failed", error_code="provider")
-    assert stores.begin(hold, "q3").history_tokens == 10 + 30 + 5
+    lease = stores.make_session()
+    turn = stores.begin(lease, "q1", "x" * 20)
+    stores.say(lease, turn, AIMessage("thrown away " * 50, id="a1"))
+    stores.turns.finish(lease, 1, "finished")
+    second = stores.turns.begin_attempt(lease, 1, model="m")
+    stores.say(lease, second, AIMessage("y" * 60, id="a1-again"))
+    stores.turns.finish(lease, 1, "finished")
+    live_tokens = sum_tokens([HumanMessage("x" * 20), AIMessage("y" * 60)])
+    assert stores.begin(lease, "q2", "z" * 10).history_tokens == live_tokens
+    stores.turns.finish(lease, 2, "failed", error_code="provider")
+    assert stores.begin(lease, "q3").history_tokens == live_tokens + sum_tokens([HumanMessage("z" * 10)])
 
 
 def test_new_attempt_clears_the_end_of_the_one_before(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.begin(hold, "q1")
-    stores.turns.save_partial(hold, 1, "half an ans")
+    lease = stores.make_session()
+    stores.begin(lease, "q1")
+    stores.turns.save_partial(lease, 1, "half an ans")
     stores.turns.request_stop(SESSION, 1)
-    stores.turns.finish(hold, 1, "failed", error_code="provider", error_detail="503", partial_text="half an answer")
+    stores.turns.finish(lease, 1, "failed", error_code="provider", error_detail="503", partial_text="half an answer")
     failed = stores.turns.get(SESSION, 1)
     assert (failed.status, failed.error_code, failed.error_detail) == ("failed", "provider", "503")
     assert (failed.partial_text, failed.stop_requested, failed.finished_at) == ("half an answer", True, stores.clock())
     stores.clock.move(9)
-    again = stores.turns.begin_attempt(hold, 1, model="other")
+    again = stores.turns.begin_attempt(lease, 1, model="other")
     assert (again.attempt, again.status, again.model, again.started_at) == (2, "running", "other", stores.clock())
     assert (again.error_code, again.error_detail, again.partial_text) == ("", "", "")
     assert (again.stop_requested, again.finished_at) == (False, None)
 
 
 def test_only_the_last_turn_is_attempted_again(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
-    stores.run_turn(hold, "two")
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    stores.run_turn(lease, "two")
     for number in (0, 1, 3):
         with pytest.raises(NotFoundError):
-            stores.turns.begin_attempt(hold, number, model="m")
-    assert stores.turns.begin_attempt(hold, 2, model="m").attempt == 2
+            stores.turns.begin_attempt(lease, number, model="m")
+    assert stores.turns.begin_attempt(lease, 2, model="m").attempt == 2
 
 
 def test_first_end_of_a_turn_stands(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.begin(hold, "q1")
-    assert stores.turns.finish(hold, 1, "finished")
-    assert not stores.turns.finish(hold, 1, "failed", error_code="late")
-    stores.turns.save_partial(hold, 1, "late text")
+    lease = stores.make_session()
+    stores.begin(lease, "q1")
+    assert stores.turns.finish(lease, 1, "finished")
+    assert not stores.turns.finish(lease, 1, "failed", error_code="late")
+    stores.turns.save_partial(lease, 1, "late text")
     turn = stores.turns.get(SESSION, 1)
     assert (turn.status, turn.error_code, turn.partial_text) == ("finished", "", "")
 
 
 def test_any_server_may_ask_a_running_turn_to_stop(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.begin(hold, "q1")
+    lease = stores.make_session()
+    stores.begin(lease, "q1")
     elsewhere = TurnStore(stores.database, clock=stores.clock)
     assert not stores.turns.is_stop_requested(SESSION, 1)
     elsewhere.request_stop(SESSION, 1)
@@ -124,16 +120,16 @@ def test_any_server_may_ask_a_running_turn_to_stop(stores: StoreSet) -> None:
 
 
 def test_ended_turn_is_not_asked_to_stop(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.run_turn(hold, "one")
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
     stores.turns.request_stop(SESSION, 1)
     assert not stores.turns.is_stop_requested(SESSION, 1)
 
 
 def test_list_gives_the_newest_in_order_and_pages_back(stores: StoreSet) -> None:
-    hold = stores.make_session()
+    lease = stores.make_session()
     for number in range(1, 8):
-        stores.run_turn(hold, f"t{number}")
+        stores.run_turn(lease, f"t{number}")
     assert [turn.number for turn in stores.turns.list(SESSION, last=3)] == [5, 6, 7]
     assert [turn.number for turn in stores.turns.list(SESSION, last=3, before=5)] == [2, 3, 4]
     assert [turn.number for turn in stores.turns.list(SESSION, last=3, before=2)] == [1]
@@ -151,7 +147,7 @@ def test_nothing_said_yet(stores: StoreSet) -> None:
 
 
 def test_partial_text_that_no_database_takes_is_kept_in_its_length(stores: StoreSet) -> None:
-    hold = stores.make_session()
-    stores.begin(hold, "q1")
-    stores.turns.save_partial(hold, 1, "a\ud83db\x00c")
+    lease = stores.make_session()
+    stores.begin(lease, "q1")
+    stores.turns.save_partial(lease, 1, "a\ud83db\x00c")
     assert stores.turns.get(SESSION, 1).partial_text == "a\ufffdb\ufffdc"

@@ -49,14 +49,14 @@ def start(make_settings: MakeSettings) -> Iterator[Start]:
 
 
 def switch(chat: Chat, strategy: str) -> None:
-    chat.service.configure(chat.session_id, strategy=strategy)
+    chat.service.sessions.configure(chat.session_id, strategy=strategy)
     chat.wait_for_folds()
 
 
 def turns_sent(chat: Chat, body: Body) -> list[int]:
     """The turns that an input stands for, before the open one: by a record's text or by their own question."""
     told = "\n".join(content_of(message) for message in body["messages"])
-    by_record = {turn for r in chat.service.records(chat.session_id) if r.summary in told for turn in r.turns}
+    by_record = {turn for r in chat.service.folds.records(chat.session_id) if r.summary in told for turn in r.turns}
     raw = {turn.number for turn in chat.turns[:-1] if turn.user_text in told}
     return sorted(by_record | raw)
 
@@ -98,7 +98,7 @@ def test_a_window_is_read_whole_though_its_turns_were_folded(start: Start, serve
 def test_a_window_does_not_reach_behind_a_reset(start: Start, server: FakeOpenAI) -> None:
     chat = start(context_strategy="window", window_turns=5)
     chat.ask(1, 4)
-    chat.service.reset(chat.session_id)
+    chat.service.folds.reset(chat.session_id)
     chat.ask(5, 6)
     assert turns_sent(chat, server.bodies("chat")[-1]) == [5]
 
@@ -116,13 +116,13 @@ def test_a_choice_is_the_sessions_own(start: Start) -> None:
     other.say(question(1), options=TurnOptions(strategy="rolling"))
     assert (chat.view.strategy, other.view.strategy) == ("interval", "rolling")
     with pytest.raises(InputError, match="interval, rolling, compaction, window"):
-        chat.service.configure(chat.session_id, strategy="elastic")
+        chat.service.sessions.configure(chat.session_id, strategy="elastic")
 
 
 def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(start: Start, server: FakeOpenAI) -> None:
     chat = start(context_strategy="compaction", max_context_tokens=100_000, preserve_recent_messages=3)
     chat.ask(1, 6)
-    chat.service.compact(chat.session_id)
+    chat.service.folds.compact(chat.session_id)
     half = chat.turns[4].answer_text
     for strategy in ("compaction", "interval", "rolling"):
         switch(chat, strategy)
@@ -130,7 +130,7 @@ def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(sta
         chat.ask(number, number)
         body = server.bodies("chat")[-1]
         told = "\n".join(content_of(message) for message in body["messages"])
-        covered = {turn for r in chat.service.records(chat.session_id) if r.summary in told for turn in r.turns}
+        covered = {turn for r in chat.service.folds.records(chat.session_id) if r.summary in told for turn in r.turns}
         assert 5 in covered or half in told
         assert turns_sent(chat, body)[-1] == number - 1
         assert faults(body["messages"]) == []
@@ -168,7 +168,7 @@ def test_regenerating_takes_back_what_covers_the_last_turn(start: Start, server:
     chat = start(context_strategy=strategy, max_context_tokens=100_000)
     chat.ask(1, 6)
     if strategy == "compaction":
-        chat.service.compact(chat.session_id)
+        chat.service.folds.compact(chat.session_id)
     chat.regenerate()
     chat.wait_for_folds()
     chat.ask(7, 8)
@@ -215,9 +215,9 @@ def play(chat: Chat, server: FakeOpenAI, steps: list[str]) -> None:
             switch(chat, step)
         elif step == "compact":
             with suppress(InputError):  # there may be too few messages
-                chat.service.compact(chat.session_id)
+                chat.service.folds.compact(chat.session_id)
         elif step == "reset":
-            chat.service.reset(chat.session_id)
+            chat.service.folds.reset(chat.session_id)
             begun = len(chat.turns)
         elif step == "regenerate":
             chat.regenerate()

@@ -69,7 +69,7 @@ def test_a_refusal_is_remembered_for_its_model_and_its_server_alone(service: Cha
         )
     )
     chat.say("안녕하세요")
-    service.configure(chat.session_id, model="another-model")
+    service.sessions.configure(chat.session_id, model="another-model")
     chat.say("고마워요!")
     other = Chat(service)
     other.say("안녕하세요")

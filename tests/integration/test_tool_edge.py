@@ -48,7 +48,7 @@ def test_a_tool_that_exits_or_is_cancelled_becomes_a_result_and_the_session_goes
         assert isinstance(chat.say(question(1))[-1], TurnFinished)
         assert chat.last_turn.steps[0].status == "error"
         assert isinstance(chat.say(question(2))[-1], TurnFinished)
-        service.delete(chat.session_id)
+        service.sessions.delete(chat.session_id)
     assert type(error).__name__ in results(server.bodies("chat")[1])[0]
     assert f"tool break_off failed: {type(error).__name__}" in caplog.text
 
@@ -68,7 +68,7 @@ def test_many_calls_share_few_threads_and_answer_in_their_order(
     with open_service(make_settings(), tools=lambda _: [tool]) as service:
         chat, before = Chat(service), set(threading.enumerate())
         chat.start(question(1))
-        chat.wait_until(lambda: (live := service.live(chat.session_id)) is not None and len(live.steps) == 200)
+        chat.wait_until(lambda: (live := service.turns.live(chat.session_id)) is not None and len(live.steps) == 200)
         threads = [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("tool")]
         go.set()
         assert isinstance(chat.events()[-1], TurnFinished)

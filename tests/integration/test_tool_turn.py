@@ -170,7 +170,7 @@ def test_a_block_with_tools_is_folded_with_their_results(chat: Chat, server: Fak
     server.script(tools(SEOUL), text("서울은 지금 낮입니다. 그 밖에 더 알려 드릴 것은 없습니다."))
     chat.say(question(1))
     chat.ask(2, 4)
-    (record,) = chat.service.records(chat.session_id)
+    (record,) = chat.service.folds.records(chat.session_id)
     said = sum(len(turn.user_text + turn.answer_text) for turn in chat.turns[:3])
     assert record.original_chars == said + len(chat.turns[0].steps[0].result)
     assert "Asia/Seoul (UTC+09:00)" in str(server.bodies("summary")[0])
@@ -180,7 +180,7 @@ def test_a_block_with_tools_is_folded_with_their_results(chat: Chat, server: Fak
 def test_the_chart_counts_tool_calls_and_results(chat: Chat, server: FakeOpenAI) -> None:
     server.script(tools(SEOUL), text("서울은 지금 낮입니다."))
     chat.say(question(1))
-    (point,) = chat.service.chart(chat.session_id)
+    (point,) = chat.service.folds.chart(chat.session_id)
     assert point.sent_tokens == point.full_tokens == tokens_of(server.bodies("chat")[-1])
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from graph.admin import main
+from graph.admin.__main__ import main
+from graph.admin.transfer import export_lines, import_lines
 from graph.error import InputError
 from graph.service import open_service
 from graph.store.database import Database, open_database
-from graph.transfer import export_lines, import_lines
 from tests.fake.chat import Chat
 from tests.fake.logs import kept_logging
 from tests.fake.model_caller import settings_of
@@ -65,7 +65,7 @@ def test_import_belongs_to_the_owner_who_imports(
         assert main(["import", str(tmp_path / "all.jsonl")]) == 0
     with open_service(settings) as service:
         chat = Chat(service, "exported")
-        assert [item.session_id for item in service.sessions()] == ["exported"]
+        assert [item.session_id for item in service.sessions.list()] == ["exported"]
         assert [turn.status for turn in chat.turns] == ["finished"] * 4
         for table in NEEDED:
             assert chat.rows(f"SELECT DISTINCT owner FROM {table}") == [("somebody-else",)]  # noqa: S608  # names of our own

@@ -1,14 +1,16 @@
-"""Runs the page's script against a scripted service; knows nothing of browsers."""
+"""Runs the page's script against a scripted service."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import door
+from component import service_provider
+from graph.service import ChatService
 from tests.fake.scripted_service import ScriptedService
 
 PAGE = Path(__file__).parents[2] / "component" / "page.py"
@@ -17,12 +19,12 @@ PAGE = Path(__file__).parents[2] / "component" / "page.py"
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[ScriptedService]:
     scripted = ScriptedService(tmp_path)
-    door.provide(scripted)
+    service_provider.provide(cast("ChatService", scripted))
     yield scripted
-    door.provide(None)
+    service_provider.provide(None)
 
 
 @pytest.fixture
 def page(service: ScriptedService) -> AppTest:
-    assert service is door.current()
+    assert service_provider.current() is cast("ChatService", service)
     return AppTest.from_file(str(PAGE), default_timeout=30)

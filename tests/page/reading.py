@@ -26,7 +26,7 @@ def say(page: AppTest, *messages: str) -> AppTest:
 
 
 def store_session(service: ScriptedService, turn_count: int) -> str:
-    identifier = service.new_session_id()
+    identifier = service.new_id()
     for number in range(1, turn_count + 1):
         service.send(identifier, f"질문 {number}", message_id=f"user-{number}", options=OPTIONS)
     service.calls.clear()

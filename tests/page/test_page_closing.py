@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 import app
-from component import door
+from component import service_provider
 from graph.error import ClosingError
+from graph.service import ChatService
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import told
 
@@ -18,17 +20,17 @@ def test_a_page_drawn_while_the_server_ends_says_so_and_opens_no_second_service(
 ) -> None:
     monkeypatch.setenv("TURNFOLD_DATA_DIR", str(tmp_path / "opened"))
     page.run()
-    door.close()
+    service_provider.close()
     assert "서버가 종료되는 중입니다" in told(page.run())
     with pytest.raises(ClosingError):
-        door.current()
+        service_provider.current()
     assert not (tmp_path / "opened").exists()
     assert service.stored == {}
 
 
 def test_the_health_of_a_server_that_ends_is_bad(service: ScriptedService) -> None:
-    assert service is door.current()
-    door.close()
+    assert service_provider.current() is cast("ChatService", service)
+    service_provider.close()
     client = TestClient(app.app)  # its lifespan isn't begun: only the route is asked
     answer = client.get("/health")
     assert (answer.status_code, answer.json()) == (503, {"status": "closing"})

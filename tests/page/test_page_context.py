@@ -6,20 +6,21 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from graph.error import InputError
-from graph.view import RecordView
+from graph.record import Record
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, say, store_session, told
 
 
-def compaction() -> RecordView:
+def compaction() -> Record:
     return replace(
         make_record((1, 2, 3), original_chars=9000, summary="서버 이전 계획"),
         kind="compaction",
         context_messages=12,
         context_messages_after=5,
         context_tokens=80_000,
-        context_tokens_after=8_000,
+        source_tokens=72_270,
+        summary_tokens=270,
     )
 
 
@@ -58,13 +59,13 @@ def test_a_compaction_is_told_with_before_and_after_and_can_be_restored(
     assert "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)" in told(page)
     restore = next(key for key in keys(page) if key.startswith("restore_rail"))
     page.button(key=restore).click().run()
-    assert f"restore {identifier} {compaction().record_id}" in service.calls
+    assert f"restore {identifier} {compaction().id}" in service.calls
 
 
 def test_earlier_compactions_are_listed_and_each_can_be_restored(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 4)
     newest = compaction()
-    earlier = [replace(newest, record_id=f"earlier-{number}") for number in (2, 1)]
+    earlier = [replace(newest, id=f"earlier-{number}") for number in (2, 1)]
     service.stored[identifier].records = [newest]
     service.stored[identifier].compactions = [newest, *earlier]
     page.session_state["compactions_rail"] = True
@@ -112,19 +113,18 @@ def test_a_refused_command_says_why(page: AppTest, service: ScriptedService) -> 
     assert "압축할 만큼 대화가 길지 않습니다." in told(page)
 
 
-def test_what_is_not_sent_and_what_was_rebuilt_is_said(page: AppTest, service: ScriptedService) -> None:
+def test_what_is_not_sent_is_said(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 4)
     session = service.stored[identifier]
-    session.unsent_messages, session.was_rebuilt, session.context_notice = 7, True, "full"
+    session.unsent_messages, session.context_notice = 7, "full"
     open_page(page, identifier)
     assert "메시지 7개는 아직 요약되지 않았고" in told(page)
     assert "컨텍스트가 한도를 넘었습니다" in told(page)
-    assert "기록에서 다시 만들었습니다" in "".join(str(info.value) for info in page.info)
 
 
 def test_versions_and_merges_are_told(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 10)
-    merged = replace(make_record(tuple(range(1, 25)), original_chars=9000), kind="merge", source_count=8)
+    merged = replace(make_record(tuple(range(1, 25)), original_chars=9000), kind="merge", sources=("older",) * 8)
     rolling = replace(make_record((25, 26, 27), original_chars=900), kind="rolling", version=3)
     service.stored[identifier].records = [merged, rolling]
     said = told(open_page(page, identifier))

@@ -98,7 +98,7 @@ def test_chart_draws_the_figures_of_the_service(page: AppTest, service: Scripted
     rows = {(row["turn"], row["kind"]): row["tokens"] for table in tables for row in table if "kind" in row}
     assert rows == {
         (point.turn, kind): tokens
-        for point in service.chart(identifier)
+        for point in service.folds.chart(identifier)
         for kind, tokens in (("보낸 토큰", point.sent_tokens), ("전체 기록", point.full_tokens))
     }
     assert [row["turn"] for table in tables for row in table if "kind" not in row] == [4, 7]

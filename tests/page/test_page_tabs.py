@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import door
+from component import service_provider
 from graph.error import DatabaseBusyError
 from graph.service import ChatService, open_service
 from graph.settings import Settings
@@ -27,9 +27,9 @@ def other_page(page: AppTest) -> AppTest:
 @pytest.fixture
 def real_service(tmp_path: Path) -> Iterator[ChatService]:
     with open_service(Settings(_env_file=None, turnfold_data_dir=tmp_path)) as opened:  # type: ignore[call-arg]  # the base class's own argument
-        door.provide(opened)
+        service_provider.provide(opened)
         yield opened
-    door.provide(None)
+    service_provider.provide(None)
 
 
 def chosen(view: SessionView) -> tuple[float, str, str]:
@@ -57,7 +57,7 @@ def test_a_tab_that_shows_old_settings_does_not_bring_them_back(
     }
     acts[act]()
     rate = 0.1 if act == "configure" else 0.5
-    assert chosen(service.session(identifier)) == (rate, "compaction", "big-model")
+    assert chosen(service.sessions.get(identifier)) == (rate, "compaction", "big-model")
     assert other_page.selectbox(key="strategy").value == "compaction"
     assert other_page.selectbox(key="model").value == "big-model"
     assert f"현재 압축률: {rate}" in told(other_page)
@@ -78,7 +78,7 @@ def test_a_change_counts_though_its_own_run_was_overtaken(page: AppTest, service
     # As the next run finds it: the widget has its value, and nobody was told of a change.
     page.session_state["compression_rate"] = 0.5
     page.run()
-    assert service.session(identifier).compression_rate == 0.5
+    assert service.sessions.get(identifier).compression_rate == 0.5
     assert "현재 압축률: 0.5" in told(page)
 
 
@@ -124,16 +124,16 @@ def test_a_model_that_the_list_lacks_just_now_stays_the_sessions(page: AppTest, 
 
 def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
     tabs = [AppTest.from_file(str(PAGE), default_timeout=30) for _ in range(2)]
-    identifier = real_service.new_session_id()
-    real_service.send(identifier, "안녕하세요")
-    list(real_service.follow(identifier))
+    identifier = real_service.sessions.new_id()
+    real_service.turns.send(identifier, "안녕하세요")
+    list(real_service.turns.follow(identifier))
     for tab in tabs:
         open_page(tab, identifier)
     tabs[0].slider(key="compression_rate").set_value(0.5).run()
     tabs[0].selectbox(key="strategy").set_value("compaction").run()
     say(tabs[1], "감사합니다")
-    list(real_service.follow(identifier))
-    assert chosen(real_service.session(identifier)) == (0.5, "compaction", "offline-mini")
+    list(real_service.turns.follow(identifier))
+    assert chosen(real_service.sessions.get(identifier)) == (0.5, "compaction", "offline-mini")
     assert tabs[1].run().slider(key="compression_rate").value == 0.5
 
 

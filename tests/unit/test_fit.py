@@ -10,20 +10,20 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.tool import tool_call
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.adopt import Source, SummaryDraft, judge, label_of
-from graph.core.assembly import ModelInput, SystemPart
 from graph.core.extract import extract_summary
-from graph.core.fit import Fit, Fitting, Folded
-from graph.core.record import HistoryEntry, Record, to_entry
-from graph.core.standing import FoldOrder, Standing
-from graph.core.strategy.base import Strategy
-from graph.core.strategy.compaction import CompactionStrategy
-from graph.core.strategy.interval import IntervalStrategy
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import RollingStrategy
+from graph.core.fold_spec import FoldSpec
+from graph.core.model_input import ModelInput, SystemPart
+from graph.core.review import Source, SummaryDraft, label_of, review_drafts
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
+from graph.record import HistoryEntry, Record, to_entry
+from graph.strategy.base import Limits, Strategy
+from graph.strategy.compaction import CompactionStrategy
+from graph.strategy.fit import Fit, Fitting, Folded
+from graph.strategy.interval import IntervalStrategy
+from graph.strategy.rolling import RollingStrategy
 from tests.fake.body import faults
-from tests.fake.standing import adopted, archived, plain_turn, record_of, tool_turn
+from tests.fake.snapshot import adopted, archived, plain_turn, record_of, tool_turn
 
 SYSTEM = SystemPart("You help. " * 20, 1)
 SCHEMA = '[{"name": "look_up", "description": "Looks it up."}]' * 6
@@ -45,21 +45,21 @@ class Session:
     """A session in memory whose folds are made by picking sentences and judged as the product does."""
 
     strategy: Strategy
-    standing: Standing
+    snapshot: SessionSnapshot
     opened: list[AnyMessage]
     is_failing: bool = False
-    orders: list[FoldOrder] = field(default_factory=list)
+    specs: list[FoldSpec] = field(default_factory=list)
 
     @property
     def history(self) -> list[HistoryEntry]:
-        return [to_entry(record) for record in self.standing.in_force]
+        return [to_entry(record) for record in self.snapshot.active]
 
     @property
     def messages(self) -> list[AnyMessage]:
-        return [*(entry.message for entry in self.standing.raw), *self.opened]
+        return [*(entry.message for entry in self.snapshot.raw), *self.opened]
 
     def build(self, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
-        return self.strategy.assemble(SYSTEM, history, messages, tool_schema=SCHEMA, note="")
+        return self.strategy.assemble(replace(SYSTEM, tool_schema=SCHEMA), history, messages)
 
     @property
     def fixed_tokens(self) -> int:
@@ -70,37 +70,39 @@ class Session:
         if begun.model_input.sent_tokens <= allowed_tokens:
             return begun
         fitting = Fitting(self.build, allowed_tokens=allowed_tokens, merged_tokens=600)
-        return fitting.by_folding(begun, self.standing, self.fold)
+        return fitting.by_folding(begun, self.snapshot, self.fold)
 
-    def fold(self, order: FoldOrder) -> Folded | None:
-        self.orders.append(order)
-        record = None if self.is_failing else made(order, f"guard-{len(self.orders)}")
+    def fold(self, spec: FoldSpec) -> Folded | None:
+        self.specs.append(spec)
+        record = None if self.is_failing else made(spec, f"guard-{len(self.specs)}")
         if record is None:
             return None
-        in_force = [old for old in self.standing.in_force if old.id not in order.sources]
-        in_force = sorted([*in_force, record], key=lambda entry: entry.from_position)
-        raw = [e for e in self.standing.raw if not order.from_position <= e.position <= order.to_position]
-        self.standing = replace(self.standing, in_force=in_force, raw=raw)
-        covered = [p for r in in_force for p in range(r.from_position, r.to_position + 1)]
+        active = [old for old in self.snapshot.active if old.id not in spec.sources]
+        active = sorted([*active, record], key=lambda entry: entry.from_position)
+        raw = [e for e in self.snapshot.raw if not spec.from_position <= e.position <= spec.to_position]
+        self.snapshot = replace(self.snapshot, active=active, raw=raw)
+        covered = [p for r in active for p in range(r.from_position, r.to_position + 1)]
         assert [*covered, *(entry.position for entry in raw)] == list(range(1, len(covered) + len(raw) + 1))
-        return Folded(self.standing, self.history, self.messages)
+        return Folded(self.snapshot, self.history, self.messages)
 
 
-def made(order: FoldOrder, record_id: str) -> Record | None:
-    label = label_of(order.turns)
+def made(spec: FoldSpec, record_id: str) -> Record | None:
+    label = label_of(spec.turns)
     source = Source(
-        order.messages,
-        order.source_chars,
-        order.source_tokens,
-        order.target_chars,
+        spec.messages,
+        spec.source_chars,
+        spec.source_tokens,
+        spec.target_chars,
         label,
         None,
-        is_bound=order.is_bound,
-        max_tokens=order.max_tokens,
+        is_bound=spec.is_bound,
+        max_tokens=spec.max_tokens,
     )
-    text = judge([SummaryDraft(extract_summary(order.messages, order.target_chars), 0, 0, is_usage=False)], source).text
+    text = review_drafts(
+        [SummaryDraft(extract_summary(spec.messages, spec.target_chars), 0, 0, is_usage=False)], source
+    ).text
     tokens = estimate_tokens(label + text)
-    return adopted(order, text, record_id).with_changes(summary_tokens=tokens) if text else None
+    return adopted(spec, text, record_id).with_changes(summary_tokens=tokens) if text else None
 
 
 def session_of(
@@ -111,12 +113,12 @@ def session_of(
     question_sentences: int = 1,
     result_sentences: Sequence[int] = (),
 ) -> Session:
-    in_force = []
+    active = []
     for block, count in enumerate(record_sentences):
         turns = (3 * block + 1, 3 * block + 2, 3 * block + 3)
         record = record_of(turns, words(count, block * 100))
-        in_force.append(record.with_changes(summary_tokens=estimate_tokens(label_of(turns) + record.summary)))
-    first = 3 * len(in_force) + 1
+        active.append(record.with_changes(summary_tokens=estimate_tokens(label_of(turns) + record.summary)))
+    first = 3 * len(active) + 1
     said = [
         (tool_turn if number % 3 == 2 else plain_turn)(number, words(count, number * 100))
         for number, count in enumerate(turn_sentences, start=first)
@@ -127,7 +129,7 @@ def session_of(
         calls = [tool_call(name="look_up", args={}, id=f"open-{number}")]
         opened.append(AIMessage("", tool_calls=calls, id=f"k-open-{number}"))
         opened.append(ToolMessage(words(count), tool_call_id=f"open-{number}", id=f"t-open-{number}"))
-    return Session(strategy, Standing(first - 1 + len(said), in_force, raw, 0.3), opened)
+    return Session(strategy, SessionSnapshot(first - 1 + len(said), active, raw, 0.3), opened)
 
 
 @settings(max_examples=150, deadline=None)
@@ -165,9 +167,9 @@ def test_no_input_passes_the_limit_if_the_open_turn_alone_does_not(
     assert fitted.sent_tokens <= max(allowed_tokens, least)
     assert faults(convert_to_openai_messages(list(fitted.messages))) == []
     assert fitted.messages[-1].id == session.opened[-1].id
-    assert len(session.orders) <= 4
-    kept = [entry.turn for entry in session.standing.raw]
-    assert not kept or kept[-1] == session.standing.complete_turns
+    assert len(session.specs) <= 4
+    kept = [entry.turn for entry in session.snapshot.raw]
+    assert not kept or kept[-1] == session.snapshot.complete_turns
 
 
 def cut_all(said: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -192,7 +194,7 @@ def test_the_record_takes_what_is_left_and_not_a_fixed_share(strategy: Strategy)
     assert fitted.sent_tokens <= allowed_tokens
     records = [item.tokens for item in fitted.items if item.kind == "record"]
     assert sum(records) > 150
-    assert [order.kind for order in session.orders] == ["compaction"]
+    assert [spec.kind for spec in session.specs] == ["compaction"]
 
 
 @pytest.mark.parametrize("strategy", FOLDING)
@@ -200,8 +202,8 @@ def test_no_raw_turn_goes_while_merged_records_make_room(strategy: Strategy) -> 
     session = session_of(strategy, record_sentences=[25] * 6, turn_sentences=[30, 30])
     before = session.build(session.history, session.messages).sent_tokens
     session.fit(before - 900)
-    assert {order.kind for order in session.orders} == {"merge"}
-    assert len(session.standing.raw) == 6
+    assert {spec.kind for spec in session.specs} == {"merge"}
+    assert len(session.snapshot.raw) == 6
 
 
 def test_if_the_open_turn_leaves_no_room_its_results_are_cut_before_anything_is_folded() -> None:
@@ -211,7 +213,7 @@ def test_if_the_open_turn_leaves_no_room_its_results_are_cut_before_anything_is_
     fitted = session.fit(6_000).model_input
     assert fitted.sent_tokens <= 6_000
     assert [item.id for item in fitted.items if item.kind == "cut"] == ["t-open-0"]
-    assert session.orders == []
+    assert session.specs == []
 
 
 def test_a_question_that_fills_the_window_leaves_the_memory_out_of_its_call_and_folds_nothing() -> None:
@@ -222,7 +224,7 @@ def test_a_question_that_fills_the_window_leaves_the_memory_out_of_its_call_and_
     fitted = session.fit(allowed_tokens)
     assert fitted.model_input.sent_tokens <= allowed_tokens
     assert [item.kind for item in fitted.model_input.items] == ["system", "message", "tools"]
-    assert session.orders == []
+    assert session.specs == []
     assert (list(fitted.history), list(fitted.messages)) == (session.history, session.messages)
 
 
@@ -233,4 +235,4 @@ def test_folds_that_cannot_be_made_leave_what_is_oldest_out_of_the_call() -> Non
     fitted = session.fit(allowed_tokens).model_input
     assert fitted.sent_tokens <= allowed_tokens
     assert [item.id for item in fitted.items if item.kind == "record"] == ["interval-4-6"]
-    assert len(session.orders) == 1
+    assert len(session.specs) == 1

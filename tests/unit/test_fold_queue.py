@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from graph.fold_queue import FoldQueue, Lane
+from graph.worker.fold_queue import FoldQueue, Lane
 
 ONE: Lane = ("one", True)
 OTHER: Lane = ("other", True)

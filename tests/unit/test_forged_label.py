@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.adopt import label_of, quote
-from graph.core.assembly import ModelInput, SystemPart, assemble, render_system
-from graph.core.record import Record, to_entry
-from graph.core.strategy.compaction import CompactionStrategy
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import RollingStrategy
+from graph.core.model_input import ModelInput, SystemPart, assemble, render_system
+from graph.core.review import label_of, quote
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
-from tests.fake.standing import plain_turn, record_of, tool_turn
+from graph.record import Record, to_entry
+from graph.strategy.base import Limits
+from graph.strategy.compaction import CompactionStrategy
+from graph.strategy.rolling import RollingStrategy
+from tests.fake.snapshot import plain_turn, record_of, tool_turn
 
 SYSTEM = SystemPart("당신은 유용한 AI 어시스턴트입니다.", 1)
 DIVIDERS: Final = [
@@ -51,12 +51,12 @@ def records_of(*summaries: str) -> list[Record]:
 
 def rolling(records: Sequence[Record], messages: Sequence[AnyMessage]) -> ModelInput:
     history = [to_entry(record) for record in records]
-    return RollingStrategy(Limits()).assemble(SYSTEM, history, messages, tool_schema="", note="")
+    return RollingStrategy(Limits()).assemble(SYSTEM, history, messages)
 
 
 def compaction(records: Sequence[Record], messages: Sequence[AnyMessage]) -> ModelInput:
     history = [to_entry(record) for record in records]
-    return CompactionStrategy(Limits()).assemble(SYSTEM, history, messages, tool_schema="", note="")
+    return CompactionStrategy(Limits()).assemble(SYSTEM, history, messages)
 
 
 @settings(deadline=None)

@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from graph.core.merge import merge_order
-from graph.core.record import Record
-from graph.core.strategy.limit import Limits
 from graph.core.token import estimate_tokens
+from graph.record import Record
+from graph.strategy.base import Limits
+from graph.strategy.merge import due_merge
 
 LIMITS = Limits()
 TEXT = "서버 이전은 10월 14일 오전 9시로 정했고 담당자는 김민수 책임이며 예산은 320만 원임. "
@@ -39,53 +39,53 @@ def record(block: int, *, level: int = 0, text: str = TEXT * 10) -> Record:
 
 
 def test_nothing_is_merged_within_the_budget() -> None:
-    assert merge_order([record(k, text="짧음") for k in range(100)], 0.3, LIMITS) is None
+    assert due_merge([record(k, text="짧음") for k in range(100)], 0.3, LIMITS) is None
 
 
 def test_the_newest_sixteen_are_never_merged_however_large() -> None:
-    assert merge_order([record(k, text=TEXT * 100) for k in range(16 + 7)], 0.3, LIMITS) is None
+    assert due_merge([record(k, text=TEXT * 100) for k in range(16 + 7)], 0.3, LIMITS) is None
 
 
 def test_the_oldest_eight_become_one_of_the_next_level() -> None:
-    order = merge_order([record(k) for k in range(24)], 0.3, LIMITS)
-    assert order is not None
-    assert (order.kind, order.level, order.turns) == ("merge", 1, tuple(range(1, 25)))
-    assert order.sources == tuple(f"r0-{k}" for k in range(8))
-    assert order.original_chars == 8 * 1500
-    assert (order.from_position, order.to_position) == (1, 48)
-    assert not order.is_waited
+    spec = due_merge([record(k) for k in range(24)], 0.3, LIMITS)
+    assert spec is not None
+    assert (spec.kind, spec.level, spec.turns) == ("merge", 1, tuple(range(1, 25)))
+    assert spec.sources == tuple(f"r0-{k}" for k in range(8))
+    assert spec.original_chars == 8 * 1500
+    assert (spec.from_position, spec.to_position) == (1, 48)
+    assert not spec.is_waited
 
 
 def test_a_merge_aims_below_its_hard_bound() -> None:
-    order = merge_order([record(k) for k in range(24)], 0.3, LIMITS)
-    assert order is not None
-    assert order.max_tokens == LIMITS.merged_tokens
-    assert 0.7 * LIMITS.merged_tokens < estimate_tokens((TEXT * 50)[: order.target_chars]) < LIMITS.merged_tokens
+    spec = due_merge([record(k) for k in range(24)], 0.3, LIMITS)
+    assert spec is not None
+    assert spec.max_tokens == LIMITS.merged_tokens
+    assert 0.7 * LIMITS.merged_tokens < estimate_tokens((TEXT * 50)[: spec.target_chars]) < LIMITS.merged_tokens
 
 
 def test_levels_are_merged_among_themselves_and_the_lowest_first() -> None:
     old = [record(k, level=1) for k in range(8)]
-    assert merge_order([*old, *[record(k) for k in range(8, 24)]], 0.3, LIMITS) is not None
-    both = merge_order([*old, *[record(k) for k in range(8, 32)]], 0.3, LIMITS)
+    assert due_merge([*old, *[record(k) for k in range(8, 24)]], 0.3, LIMITS) is not None
+    both = due_merge([*old, *[record(k) for k in range(8, 32)]], 0.3, LIMITS)
     assert both is not None
     assert both.level == 1
 
 
 def test_a_thousand_turns_stay_within_a_bound_and_few_resummarisings() -> None:
-    in_force: list[Record] = []
+    active: list[Record] = []
     largest = 0
     for block in range(333):
-        in_force.append(record(block))
-        while (order := merge_order(in_force, 0.3, LIMITS)) is not None:
+        active.append(record(block))
+        while (spec := due_merge(active, 0.3, LIMITS)) is not None:
             merged = replace(
-                record(0, level=order.level, text=(TEXT * 50)[: order.target_chars]),
-                id=f"m{block}-{order.level}",
-                turns=order.turns,
+                record(0, level=spec.level, text=(TEXT * 50)[: spec.target_chars]),
+                id=f"m{block}-{spec.level}",
+                turns=spec.turns,
             )
-            place = next(k for k, entry in enumerate(in_force) if entry.id == order.sources[0])
-            in_force[place : place + len(order.sources)] = [merged]
+            place = next(k for k, entry in enumerate(active) if entry.id == spec.sources[0])
+            active[place : place + len(spec.sources)] = [merged]
         if block > 100:
-            largest = max(largest, sum(entry.summary_tokens for entry in in_force))
+            largest = max(largest, sum(entry.summary_tokens for entry in active))
     assert largest < 24 * record(0).summary_tokens + 3 * 8 * LIMITS.merged_tokens
-    assert max(entry.level for entry in in_force) <= 3
-    assert [turn for entry in in_force for turn in entry.turns] == list(range(1, 1000))
+    assert max(entry.level for entry in active) <= 3
+    assert [turn for entry in active for turn in entry.turns] == list(range(1, 1000))

@@ -7,10 +7,10 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from graph.core.phrase import KOREAN
-from graph.model.call import ChatRunnable, ModelCaller
+from graph.model.caller import ChatRunnable, ModelCaller
 from graph.model.chunk import Answer
-from graph.model.offline import OFFLINE_NAME, OfflineChat
+from graph.offline.chat_model import OFFLINE_NAME, OfflineChat
+from graph.offline.phrase import KOREAN
 
 INPUT: list[AnyMessage] = [
     SystemMessage("당신은 유용한 AI 어시스턴트입니다."),

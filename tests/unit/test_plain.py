@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.core.plain import plain_text, plain_value
+from graph.core.text import plain_text, plain_value
 
 ODD = st.text(st.sampled_from(["\x00", "\ud83d", "\ude00", "\udfff", "a", "가", "😀", "\n", "\ufffd"]), max_size=20)
 

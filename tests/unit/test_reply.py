@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.assembly import SystemPart, assemble
-from graph.core.intent import Intent, find_intent
-from graph.core.phrase import ENGLISH, KOREAN
-from graph.core.record import HistoryEntry
-from graph.core.reply import CLOCK_TOOL, Reply, compose
+from graph.core.model_input import SystemPart, assemble
+from graph.offline.intent import Intent, find_intent
+from graph.offline.phrase import ENGLISH, KOREAN
+from graph.offline.reply import CLOCK_TOOL, Reply, compose
+from graph.record import HistoryEntry
 
 TOOLS = (CLOCK_TOOL, "web_search")
 SYSTEM = SystemPart("당신은 유용한 AI 어시스턴트입니다.", 1)

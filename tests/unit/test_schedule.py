@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from graph import should_summarize
-from graph.core.record import ArchivedMessage
-from graph.core.schedule import Block, due_blocks, round_rate, source_key, target_chars
-from graph.core.standing import FoldOrder
-from graph.core.strategy.interval import block_order
+from graph.core.fold_spec import FoldSpec, fold_of, source_key
+from graph.core.schedule import Block, due_blocks, round_rate, target_chars
 from graph.error import InputError
+from graph.record import ArchivedMessage
 
 
 @pytest.mark.parametrize("turn", [-2, 0, 1, 2, 3, 5, 6, 8, 9, 11, 12])
@@ -54,9 +53,9 @@ def test_rate_outside_its_bounds_is_refused(rate: float) -> None:
     assert refused.value.reason == "bad_rate"
 
 
-def order_of(text: str = "a", message_id: str = "1", rate: float = 0.3) -> FoldOrder:
+def order_of(text: str = "a", message_id: str = "1", rate: float = 0.3) -> FoldSpec:
     entry = ArchivedMessage(1, 1, 1, HumanMessage(text, id=message_id), 100, 30, datetime(2026, 1, 1, tzinfo=UTC))
-    return block_order([entry], rate)
+    return fold_of((), [entry], kind="interval", rate=rate)
 
 
 def test_key_changes_with_all_that_a_summary_depends_on() -> None:

@@ -4,16 +4,16 @@ import pytest
 from bpe_openai import get_encoding
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.adopt import Source, SummaryDraft, judge, label_of
-from graph.core.assembly import SystemPart
-from graph.core.record import Record, to_entry
-from graph.core.strategy.compaction import CompactionStrategy, compaction_order, context_tokens, should_compact
-from graph.core.strategy.limit import Limits
+from graph.core.model_input import SystemPart
+from graph.core.review import Source, SummaryDraft, label_of, review_drafts
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.model.summariser import inside_tags
+from graph.record import Record, to_entry
+from graph.strategy.base import Limits
+from graph.strategy.compaction import CompactionStrategy, compaction_fold, context_tokens, should_compact
 from prompt.summary import compaction_generator
-from tests.fake.standing import adopted, plain_turn, record_of, standing_of, tool_turn
+from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. " * 20
@@ -31,34 +31,34 @@ def filled(tokens: int) -> Limits:
 
 
 def kept_after(turns: list[list[AnyMessage]], preserve: int = 4) -> list[str]:
-    standing = standing_of(turns)
-    order = compaction_order(standing, preserve)
-    assert order is not None
-    return [str(entry.message.id) for entry in standing.raw if entry.position > order.to_position]
+    snapshot = snapshot_of(turns)
+    spec = compaction_fold(snapshot, preserve)
+    assert spec is not None
+    return [str(entry.message.id) for entry in snapshot.raw if entry.position > spec.to_position]
 
 
 def test_it_is_due_at_the_threshold_and_not_below() -> None:
-    standing = standing_of([plain_turn(n, LONG) for n in range(1, 5)])
-    tokens = context_tokens(standing)
-    assert should_compact(standing, filled(tokens))
-    assert not should_compact(standing, filled(tokens + 1))
+    snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 5)])
+    tokens = context_tokens(snapshot)
+    assert should_compact(snapshot, filled(tokens))
+    assert not should_compact(snapshot, filled(tokens + 1))
 
 
 @pytest.mark.parametrize(("preserve", "is_due"), [(4, True), (5, True), (6, False), (7, False)])
 def test_with_no_more_than_the_preserved_messages_and_two_there_is_nothing_to_do(
     preserve: int, *, is_due: bool
 ) -> None:
-    standing = standing_of([plain_turn(n, LONG) for n in range(1, 5)])
+    snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 5)])
     limits = Limits(max_context_tokens=100, preserve_recent_messages=preserve)
-    assert should_compact(standing, limits) is is_due
-    assert (compaction_order(standing, preserve) is not None) is is_due
+    assert should_compact(snapshot, limits) is is_due
+    assert (compaction_fold(snapshot, preserve) is not None) is is_due
 
 
 def test_switched_off_nothing_is_due_however_full() -> None:
-    standing = standing_of([plain_turn(n, LONG) for n in range(1, 9)])
+    snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 9)])
     full = Limits(max_context_tokens=1_000)
-    assert CompactionStrategy(full).orders(standing) != ()
-    assert CompactionStrategy(Limits(max_context_tokens=1_000, enable_auto_compaction=False)).orders(standing) == ()
+    assert CompactionStrategy(full).due_folds(snapshot) != ()
+    assert CompactionStrategy(Limits(max_context_tokens=1_000, enable_auto_compaction=False)).due_folds(snapshot) == ()
 
 
 def test_the_defaults_are_the_seeds() -> None:
@@ -74,18 +74,18 @@ def test_the_trigger_fires_within_five_percent_of_the_true_count_in_korean() -> 
     for number in range(1, 1_000):
         turns.append(plain_turn(number, KOREAN * 4))
         true_tokens += sum(len(encoding.encode_ordinary(text_of(message))) for message in turns[-1])
-        if should_compact(standing_of(turns, correction=correction), limits):
+        if should_compact(snapshot_of(turns, correction=correction), limits):
             break
         # What the provider reports for this call is what corrects the next estimate.
-        correction = true_tokens / context_tokens(standing_of(turns))
+        correction = true_tokens / context_tokens(snapshot_of(turns))
     assert true_tokens == pytest.approx(75_000, rel=0.05)
 
 
 def test_the_trigger_follows_the_usage_that_the_provider_reports() -> None:
     turns = [plain_turn(n, LONG) for n in range(1, 5)]
-    tokens = context_tokens(standing_of(turns))
-    assert should_compact(standing_of(turns, correction=1.25), filled(int(tokens * 1.2)))
-    assert not should_compact(standing_of(turns, correction=0.8), filled(tokens))
+    tokens = context_tokens(snapshot_of(turns))
+    assert should_compact(snapshot_of(turns, correction=1.25), filled(int(tokens * 1.2)))
+    assert not should_compact(snapshot_of(turns, correction=0.8), filled(tokens))
 
 
 def test_the_last_four_messages_stay() -> None:
@@ -105,68 +105,68 @@ def test_tool_pairs_are_kept_whole(preserve: int) -> None:
 
 def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_may_be() -> None:
     for turn_count in range(4, 40):
-        standing = standing_of(
+        snapshot = snapshot_of(
             [plain_turn(n, LONG if n < turn_count - 1 else "짧음") for n in range(1, turn_count + 1)]
         )
-        order = compaction_order(standing, 4)
-        assert order is not None
+        spec = compaction_fold(snapshot, 4)
+        assert spec is not None
         source = Source(
-            order.messages,
-            order.source_chars,
-            order.source_tokens,
-            order.target_chars,
-            label_of(order.turns),
+            spec.messages,
+            spec.source_chars,
+            spec.source_tokens,
+            spec.target_chars,
+            label_of(spec.turns),
             "ko",
             is_bound=True,
-            max_tokens=order.max_tokens,
+            max_tokens=spec.max_tokens,
         )
-        verdict = judge([SummaryDraft(LONG * 10, 0, 0, is_usage=False)], source)
-        after = estimate_tokens(label_of(order.turns) + verdict.text) + sum(
-            entry.tokens for entry in standing.raw if entry.position > order.to_position
+        review = review_drafts([SummaryDraft(LONG * 10, 0, 0, is_usage=False)], source)
+        after = estimate_tokens(label_of(spec.turns) + review.text) + sum(
+            entry.tokens for entry in snapshot.raw if entry.position > spec.to_position
         )
-        assert verdict.text
-        assert after <= order.context_tokens / 2
+        assert review.text
+        assert after <= spec.context_tokens / 2
 
 
 def test_the_order_counts_the_context_before_and_after() -> None:
-    standing = standing_of([plain_turn(n, LONG) for n in range(1, 6)])
-    order = compaction_order(standing, 4)
-    assert order is not None
-    assert (order.context_messages, order.context_messages_after) == (10, 5)
-    assert order.context_tokens == sum(entry.tokens for entry in standing.raw)
-    assert order.answer_tokens == 2_048
+    snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 6)])
+    spec = compaction_fold(snapshot, 4)
+    assert spec is not None
+    assert (spec.context_messages, spec.context_messages_after) == (10, 5)
+    assert spec.context_tokens == sum(entry.tokens for entry in snapshot.raw)
+    assert spec.answer_tokens == 2_048
 
 
 def test_it_is_due_again_at_each_threshold() -> None:
     limits = Limits(max_context_tokens=8_000)
     strategy = CompactionStrategy(limits)
-    in_force: list[Record] = []
+    active: list[Record] = []
     raw: list[list[AnyMessage]] = []
     compacted: list[tuple[int, tuple[str, ...]]] = []
     for number in range(1, 40):
         raw.append(plain_turn(number, LONG))
-        standing = standing_of(raw, in_force)
-        for order in strategy.orders(standing):
-            assert context_tokens(standing) >= 6_000
-            in_force = [adopted(order, "요약 " * 50, f"c{number}").with_changes(turns=tuple(range(1, number - 1)))]
+        snapshot = snapshot_of(raw, active)
+        for spec in strategy.due_folds(snapshot):
+            assert context_tokens(snapshot) >= 6_000
+            active = [adopted(spec, "요약 " * 50, f"c{number}").with_changes(turns=tuple(range(1, number - 1)))]
             raw = raw[-2:]
-            compacted.append((number, order.sources))
+            compacted.append((number, spec.sources))
     assert len(compacted) >= 3
     assert [sources for _, sources in compacted] == [(), *[(f"c{number}",) for number, _ in compacted[:-1]]]
 
 
 def test_the_summary_before_is_read_with_the_new_messages() -> None:
     old = record_of((1, 2), "앞의 요약", kind="compaction")
-    order = compaction_order(standing_of([plain_turn(n, LONG) for n in range(3, 8)], [old]), 4)
-    assert order is not None
-    assert text_of(order.messages[0]) == "앞의 요약"
-    assert (order.from_position, order.sources) == (1, (old.id,))
-    assert order.original_chars > 1_000
+    spec = compaction_fold(snapshot_of([plain_turn(n, LONG) for n in range(3, 8)], [old]), 4)
+    assert spec is not None
+    assert text_of(spec.messages[0]) == "앞의 요약"
+    assert (spec.from_position, spec.sources) == (1, (old.id,))
+    assert spec.original_chars > 1_000
 
 
 def assembled(messages: list[AnyMessage]) -> tuple[AnyMessage, ...]:
     history = [to_entry(record_of((1, 2), "**Task Overview**\n계산기", kind="compaction"))]
-    return CompactionStrategy(Limits()).assemble(SYSTEM, history, messages, tool_schema="", note="").messages
+    return CompactionStrategy(Limits()).assemble(SYSTEM, history, messages).messages
 
 
 def test_the_summary_stands_as_a_user_message_before_what_stayed() -> None:
@@ -187,7 +187,7 @@ def test_two_user_messages_never_run() -> None:
 
 def test_without_a_summary_the_messages_go_as_they_are() -> None:
     messages = [*plain_turn(1), HumanMessage("now", id="u2")]
-    built = CompactionStrategy(Limits()).assemble(SYSTEM, [], messages, tool_schema="", note="")
+    built = CompactionStrategy(Limits()).assemble(SYSTEM, [], messages)
     assert list(built.messages[1:]) == messages
 
 
@@ -222,10 +222,10 @@ def test_a_tag_in_the_source_cannot_end_the_quote_or_the_answer() -> None:
 
 
 def test_a_turn_that_is_cut_in_two_is_not_listed_as_covered() -> None:
-    standing = standing_of([plain_turn(1, LONG), tool_turn(2, LONG, calls=1), tool_turn(3, LONG, calls=6)])
-    order = compaction_order(standing, 4)
-    assert order is not None
-    kept = [entry.message for entry in standing.raw if entry.position > order.to_position]
+    snapshot = snapshot_of([plain_turn(1, LONG), tool_turn(2, LONG, calls=1), tool_turn(3, LONG, calls=6)])
+    spec = compaction_fold(snapshot, 4)
+    assert spec is not None
+    kept = [entry.message for entry in snapshot.raw if entry.position > spec.to_position]
     assert isinstance(kept[0], AIMessage)
     assert isinstance(kept[1], ToolMessage)
-    assert order.turns == (1, 2)
+    assert spec.turns == (1, 2)

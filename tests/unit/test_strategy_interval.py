@@ -2,54 +2,54 @@ from __future__ import annotations
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.record import Record
-from graph.core.standing import Standing
-from graph.core.strategy.interval import IntervalStrategy
-from graph.core.strategy.limit import Limits
-from tests.fake.standing import adopted, archived, plain_turn, record_of, standing_of
+from graph.core.snapshot import SessionSnapshot
+from graph.record import Record
+from graph.strategy.base import Limits
+from graph.strategy.interval import IntervalStrategy
+from tests.fake.snapshot import adopted, archived, plain_turn, record_of, snapshot_of
 
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. " * 12
 
 
 def run(turn_count: int, summary: str, limits: Limits) -> tuple[list[Record], list[int], int]:
     """Every fold works; gives the records in force at the last turn, their tokens by turn, and merges of turn 1."""
-    strategy, in_force, merges = IntervalStrategy(limits), list[Record](), 0
+    strategy, active, merges = IntervalStrategy(limits), list[Record](), 0
     sizes = []
     turns = [plain_turn(number, LONG) for number in range(1, turn_count + 1)]
     entries = archived(turns)
     for number in range(1, turn_count + 1):
-        covered_to = in_force[-1].to_position if in_force else 0
-        standing = Standing(number - 1, tuple(in_force), entries[covered_to : 2 * number - 1], 0.3)
-        for order in strategy.orders(standing):
-            tokens = order.max_tokens or 10_000
-            record = adopted(order, summary, f"r{number}-{order.kind}").with_changes(
-                level=order.level, summary_tokens=min(tokens, 450), kind=order.kind
+        covered_to = active[-1].to_position if active else 0
+        snapshot = SessionSnapshot(number - 1, tuple(active), entries[covered_to : 2 * number - 1], 0.3)
+        for spec in strategy.due_folds(snapshot):
+            tokens = spec.max_tokens or 10_000
+            record = adopted(spec, summary, f"r{number}-{spec.kind}").with_changes(
+                level=spec.level, summary_tokens=min(tokens, 450), kind=spec.kind
             )
-            in_force = [old for old in in_force if old.id not in order.sources]
-            in_force = sorted([*in_force, record], key=lambda entry: entry.from_position)
-            merges += order.kind == "merge" and 1 in order.turns
-        sizes.append(sum(record.summary_tokens for record in in_force))
-    return in_force, sizes, merges
+            active = [old for old in active if old.id not in spec.sources]
+            active = sorted([*active, record], key=lambda entry: entry.from_position)
+            merges += spec.kind == "merge" and 1 in spec.turns
+        sizes.append(sum(record.summary_tokens for record in active))
+    return active, sizes, merges
 
 
 def test_at_fifty_turns_it_is_the_sixteen_summaries_of_the_seed() -> None:
-    in_force, _, merges = run(50, "요약", Limits())
-    assert [record.turns for record in in_force] == [(3 * k + 1, 3 * k + 2, 3 * k + 3) for k in range(16)]
+    active, _, merges = run(50, "요약", Limits())
+    assert [record.turns for record in active] == [(3 * k + 1, 3 * k + 2, 3 * k + 3) for k in range(16)]
     assert merges == 0
 
 
 def test_over_a_thousand_turns_the_records_stay_bounded_and_the_first_turn_is_condensed_three_times_at_most() -> None:
-    in_force, sizes, merges = run(1_000, "요약", Limits())
+    active, sizes, merges = run(1_000, "요약", Limits())
     assert max(sizes[299:]) <= 1.2 * max(sizes[:299])
     assert 1 <= merges <= 3
-    assert [turn for record in in_force for turn in record.turns] == list(range(1, 1_000))
-    assert len([record for record in in_force if record.level == 0]) >= 16
+    assert [turn for record in active for turn in record.turns] == list(range(1, 1_000))
+    assert len([record for record in active if record.level == 0]) >= 16
 
 
 def test_a_merge_is_due_beside_the_block_and_no_turn_waits_for_it() -> None:
     old = [record_of((3 * k + 1, 3 * k + 2, 3 * k + 3), LONG) for k in range(24)]
-    standing = standing_of([plain_turn(n, LONG) for n in (73, 74, 75)], old)
-    block, merge = IntervalStrategy(Limits()).orders(standing)
+    snapshot = snapshot_of([plain_turn(n, LONG) for n in (73, 74, 75)], old)
+    block, merge = IntervalStrategy(Limits()).due_folds(snapshot)
     assert (block.kind, block.turns, block.is_waited) == ("interval", (73, 74, 75), True)
     assert (merge.kind, merge.turns, merge.is_waited) == ("merge", tuple(range(1, 25)), False)
 
@@ -61,15 +61,15 @@ def test_a_turn_that_a_compaction_cut_in_two_is_folded_with_what_is_left_of_it()
         *archived([left], first_turn=3, first_position=7),
         *archived([plain_turn(4, LONG), [HumanMessage("now", id="u5")]], first_turn=4, first_position=8),
     ]
-    (order,) = IntervalStrategy(Limits()).orders(Standing(4, (compaction,), entries, 0.3))
-    assert (order.turns, order.from_position, order.to_position) == ((3,), 7, 7)
+    (spec,) = IntervalStrategy(Limits()).due_folds(SessionSnapshot(4, (compaction,), entries, 0.3))
+    assert (spec.turns, spec.from_position, spec.to_position) == ((3,), 7, 7)
 
 
 def test_after_the_context_was_begun_anew_blocks_start_behind_it() -> None:
     entries = archived([plain_turn(n, LONG) for n in (6, 7, 8, 9)], first_turn=6, first_position=11)
-    orders = IntervalStrategy(Limits()).orders(Standing(9, (), entries, 0.3))
-    assert [order.turns for order in orders] == [(6,), (7, 8, 9)]
+    specs = IntervalStrategy(Limits()).due_folds(SessionSnapshot(9, (), entries, 0.3))
+    assert [spec.turns for spec in specs] == [(6,), (7, 8, 9)]
 
 
 def test_with_nothing_raw_there_is_nothing_to_fold() -> None:
-    assert IntervalStrategy(Limits()).orders(Standing(9, (), (), 0.3)) == ()
+    assert IntervalStrategy(Limits()).due_folds(SessionSnapshot(9, (), (), 0.3)) == ()

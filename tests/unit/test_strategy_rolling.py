@@ -3,38 +3,36 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.assembly import ModelInput, SystemPart
-from graph.core.record import Record, to_entry
-from graph.core.schedule import source_key
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.rolling import RollingStrategy, should_summarize, unsent_count
+from graph.core.fold_spec import source_key
+from graph.core.model_input import ModelInput, SystemPart
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
+from graph.record import Record, to_entry
+from graph.strategy.base import Limits
+from graph.strategy.rolling import RollingStrategy, should_summarize, unsent_count
 from prompt.summary import rolling_generator
-from tests.fake.standing import adopted, plain_turn, record_of, standing_of, tool_turn
+from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었습니다. " * 20
 
 
 def assembled(
-    messages: list[AnyMessage], in_force: list[Record] | None = None, limits: Limits | None = None
+    messages: list[AnyMessage], active: list[Record] | None = None, limits: Limits | None = None
 ) -> ModelInput:
-    history = [to_entry(record) for record in in_force or []]
-    return RollingStrategy(limits or Limits()).assemble(SYSTEM, history, messages, tool_schema="", note="")
+    history = [to_entry(record) for record in active or []]
+    return RollingStrategy(limits or Limits()).assemble(SYSTEM, history, messages)
 
 
-def sent(messages: list[AnyMessage], in_force: list[Record] | None = None, limits: Limits | None = None) -> str:
+def sent(messages: list[AnyMessage], active: list[Record] | None = None, limits: Limits | None = None) -> str:
     """The one user message."""
-    system, user = assembled(messages, in_force, limits).messages
+    system, user = assembled(messages, active, limits).messages
     assert (system.type, user.type) == ("system", "human")
     return text_of(user)
 
 
-def orders(
-    turns: list[list[AnyMessage]], in_force: list[Record] | None = None, limits: Limits | None = None
-) -> list[str]:
-    return [order.kind for order in RollingStrategy(limits or Limits()).orders(standing_of(turns, in_force or []))]
+def specs(turns: list[list[AnyMessage]], active: list[Record] | None = None, limits: Limits | None = None) -> list[str]:
+    return [spec.kind for spec in RollingStrategy(limits or Limits()).due_folds(snapshot_of(turns, active or []))]
 
 
 def said(count: int) -> list[AnyMessage]:
@@ -91,10 +89,10 @@ def test_a_message_over_2000_characters_is_cut_in_the_input_and_the_current_one_
 
 def test_a_message_over_3000_characters_is_cut_in_the_summary_prompt() -> None:
     turns: list[list[AnyMessage]] = [[HumanMessage("가" * 3_000, id="u1"), AIMessage("나" * 20_000, id="a1")]]
-    (order,) = RollingStrategy(Limits()).orders(standing_of(turns))
-    assert [len(text_of(message)) for message in order.messages] == [3_000, 3_000]
-    assert text_of(order.messages[1]).endswith("…")
-    assert order.original_chars == 23_000
+    (spec,) = RollingStrategy(Limits()).due_folds(snapshot_of(turns))
+    assert [len(text_of(message)) for message in spec.messages] == [3_000, 3_000]
+    assert text_of(spec.messages[1]).endswith("…")
+    assert spec.original_chars == 23_000
 
 
 @pytest.mark.parametrize(("tokens", "is_due"), [(0, False), (7_999, False), (8_000, False), (8_001, True)])
@@ -104,31 +102,31 @@ def test_the_threshold_must_be_passed(tokens: int, *, is_due: bool) -> None:
 
 def test_before_the_first_summary_all_messages_count() -> None:
     turns = [plain_turn(number, LONG) for number in range(1, 9)]
-    total = sum(entry.tokens for entry in standing_of(turns).raw)
-    assert orders(turns, limits=Limits(rolling_threshold_tokens=total)) == []
-    assert orders(turns, limits=Limits(rolling_threshold_tokens=total - 1)) == ["rolling"]
+    total = sum(entry.tokens for entry in snapshot_of(turns).raw)
+    assert specs(turns, limits=Limits(app_context_threshold=total)) == []
+    assert specs(turns, limits=Limits(app_context_threshold=total - 1)) == ["rolling"]
 
 
 def test_after_a_summary_only_the_messages_since_count() -> None:
     summary = record_of((1, 2, 3), LONG, kind="rolling")
     turn = plain_turn(4, LONG)
-    since = sum(entry.tokens for entry in standing_of([turn], [summary]).raw)
-    assert orders([turn], [summary], Limits(rolling_threshold_tokens=since)) == []
-    assert orders([turn], [summary], Limits(rolling_threshold_tokens=since - 1)) == ["rolling"]
+    since = sum(entry.tokens for entry in snapshot_of([turn], [summary]).raw)
+    assert specs([turn], [summary], Limits(app_context_threshold=since)) == []
+    assert specs([turn], [summary], Limits(app_context_threshold=since - 1)) == ["rolling"]
 
 
 def test_an_open_turn_is_not_summarised() -> None:
-    standing = standing_of([plain_turn(1, LONG), [HumanMessage(LONG, id="u2")]])
-    open_turn = type(standing)(1, standing.in_force, standing.raw, standing.rate)
-    (order,) = RollingStrategy(Limits(rolling_threshold_tokens=100)).orders(open_turn)
-    assert order.turns == (1,)
+    snapshot = snapshot_of([plain_turn(1, LONG), [HumanMessage(LONG, id="u2")]])
+    open_turn = type(snapshot)(1, snapshot.active, snapshot.raw, snapshot.rate)
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(open_turn)
+    assert spec.turns == (1,)
 
 
 def test_versions_grow_and_each_covers_what_the_one_before_did() -> None:
-    limits = Limits(rolling_threshold_tokens=100)
-    (first,) = RollingStrategy(limits).orders(standing_of([plain_turn(n, LONG) for n in (1, 2)]))
+    limits = Limits(app_context_threshold=100)
+    (first,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(n, LONG) for n in (1, 2)]))
     v1 = adopted(first, "v1의 내용", "v1")
-    (second,) = RollingStrategy(limits).orders(standing_of([plain_turn(n, LONG) for n in (3, 4)], [v1]))
+    (second,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(n, LONG) for n in (3, 4)], [v1]))
     assert (first.version, second.version) == (1, 2)
     assert (first.covered_message_count, second.covered_message_count) == (4, 8)
     assert second.covered_token_count > first.covered_token_count > 0
@@ -138,10 +136,10 @@ def test_versions_grow_and_each_covers_what_the_one_before_did() -> None:
 
 
 def test_the_prompt_of_the_second_version_has_the_summary_before_and_new_messages_alone() -> None:
-    limits = Limits(rolling_threshold_tokens=100)
+    limits = Limits(app_context_threshold=100)
     v1 = record_of((1, 2), "v1의 내용", kind="rolling")
-    (order,) = RollingStrategy(limits).orders(standing_of([plain_turn(3, LONG)], [v1]))
-    prompt = rolling_generator.get_prompt(order.messages, order.target_chars)
+    (spec,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(3, LONG)], [v1]))
+    prompt = rolling_generator.get_prompt(spec.messages, spec.target_chars)
     assert "Previous summary:\nv1의 내용\n\nNew messages since last summary:\n[user] Q3" in prompt
     assert "Conversation:" not in prompt
 
@@ -155,34 +153,34 @@ def test_the_prompt_of_the_first_version_has_the_whole_conversation() -> None:
 
 
 def test_a_summary_may_have_1024_tokens_and_no_turn_waits_for_it() -> None:
-    (order,) = RollingStrategy(Limits(rolling_threshold_tokens=100)).orders(standing_of([plain_turn(1, LONG)]))
-    assert (order.max_tokens, order.answer_tokens) == (1_024, 1_024)
-    assert not order.is_waited
-    assert not order.is_exact
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot_of([plain_turn(1, LONG)]))
+    assert (spec.max_tokens, spec.answer_tokens) == (1_024, 1_024)
+    assert not spec.is_waited
+    assert not spec.is_exact
 
 
 def test_a_slow_summary_still_fits_when_the_chat_has_gone_on() -> None:
     def key(turns: int) -> str:
-        strategy = RollingStrategy(Limits(rolling_threshold_tokens=100))
-        (order,) = strategy.orders(standing_of([plain_turn(n, LONG) for n in range(1, turns + 1)]))
-        return source_key(order, model="m", prompt_version="1")
+        strategy = RollingStrategy(Limits(app_context_threshold=100))
+        (spec,) = strategy.due_folds(snapshot_of([plain_turn(n, LONG) for n in range(1, turns + 1)]))
+        return source_key(spec, model="m", prompt_version="1")
 
     assert key(2) == key(7)
 
 
 def test_a_slow_summary_of_a_context_that_was_begun_anew_does_not_fit() -> None:
-    strategy = RollingStrategy(Limits(rolling_threshold_tokens=100))
-    before = standing_of([plain_turn(n, LONG) for n in (1, 2)])
+    strategy = RollingStrategy(Limits(app_context_threshold=100))
+    before = snapshot_of([plain_turn(n, LONG) for n in (1, 2)])
     after = type(before)(2, (), before.raw[2:], 0.3)
-    keys = {source_key(strategy.orders(s)[0], model="m", prompt_version="1") for s in (before, after)}
+    keys = {source_key(strategy.due_folds(s)[0], model="m", prompt_version="1") for s in (before, after)}
     assert len(keys) == 2
 
 
 def test_records_of_another_strategy_become_part_of_the_first_version() -> None:
     old = [record_of((1, 2, 3), "앞 블록"), record_of((4, 5, 6), "뒤 블록")]
-    (order,) = RollingStrategy(Limits(rolling_threshold_tokens=100)).orders(standing_of([plain_turn(7, LONG)], old))
-    assert text_of(order.messages[0]) == "[1-3턴] 앞 블록\n[4-6턴] 뒤 블록"
-    assert (order.version, order.turns) == (1, tuple(range(1, 8)))
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot_of([plain_turn(7, LONG)], old))
+    assert text_of(spec.messages[0]) == "[1-3턴] 앞 블록\n[4-6턴] 뒤 블록"
+    assert (spec.version, spec.turns) == (1, tuple(range(1, 8)))
     assert "[1-3턴] 앞 블록\n[4-6턴] 뒤 블록" in sent([HumanMessage("now", id="u7")], old)
 
 
@@ -195,7 +193,7 @@ def test_what_a_compaction_left_of_a_turn_is_sent() -> None:
 def test_a_tool_result_is_never_parted_from_its_call() -> None:
     prior = tool_turn(1, calls=3)
     assert unsent_count(prior, 3) == 1
-    text = sent([*prior, HumanMessage("now", id="u2")], limits=Limits(rolling_recent_messages=2))
+    text = sent([*prior, HumanMessage("now", id="u2")], limits=Limits(app_context_recent_messages=2))
     assert '(tool call: read_file {"path": "f1-0.py"})' in text
     assert text.count("TOOL: R1") == 3
 
@@ -213,7 +211,7 @@ def test_one_setting_sends_the_unsummarised_messages_too() -> None:
 
 
 def test_no_recent_messages_at_all_can_be_set() -> None:
-    text = sent([*said(3), HumanMessage("now", id="u4")], limits=Limits(rolling_recent_messages=0))
+    text = sent([*said(3), HumanMessage("now", id="u4")], limits=Limits(app_context_recent_messages=0))
     assert text == "[CURRENT MESSAGE]\nnow"
 
 

@@ -3,19 +3,19 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.assembly import SystemPart
-from graph.core.record import to_entry
-from graph.core.strategy.limit import Limits
-from graph.core.strategy.registry import build_strategies
-from graph.core.strategy.window import WindowStrategy
-from tests.fake.standing import plain_turn, record_of, standing_of, tool_turn
+from graph.core.model_input import SystemPart
+from graph.record import to_entry
+from graph.strategy.base import Limits
+from graph.strategy.strategies import build_strategies
+from graph.strategy.window import WindowStrategy
+from tests.fake.snapshot import plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)
 
 
 def sent_ids(turns: int, messages: list[AnyMessage]) -> list[str | None]:
     history = [to_entry(record_of((1, 2, 3), "S"))]
-    built = WindowStrategy(Limits(window_turns=turns)).assemble(SYSTEM, history, messages, tool_schema="", note="")
+    built = WindowStrategy(Limits(window_turns=turns)).assemble(SYSTEM, history, messages)
     return [message.id for message in built.messages[1:]]
 
 
@@ -34,12 +34,12 @@ def test_a_tool_turn_goes_whole() -> None:
 
 
 def test_it_folds_nothing() -> None:
-    assert WindowStrategy(Limits()).orders(standing_of([plain_turn(n, "x" * 9_000) for n in range(1, 50)])) == ()
+    assert WindowStrategy(Limits()).due_folds(snapshot_of([plain_turn(n, "x" * 9_000) for n in range(1, 50)])) == ()
 
 
 def test_context_switched_off_is_the_current_message_alone_for_sessions_that_chose_nothing() -> None:
     strategies = build_strategies(Limits(), default_name="interval", is_enabled=False)
-    built = strategies.of("").assemble(SYSTEM, [], [*plain_turn(1), HumanMessage("now")], tool_schema="", note="")
+    built = strategies.of("").assemble(SYSTEM, [], [*plain_turn(1), HumanMessage("now")])
     assert [message.text for message in built.messages[1:]] == ["now"]
     assert strategies.of("").name == "window"
     assert strategies.of("rolling").name == "rolling"

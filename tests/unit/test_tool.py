@@ -11,8 +11,8 @@ from langchain_core.messages import ToolCall
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graph.error import ModelError, RateLimitError, TurnStoppedSignal, UnreachableError
-from graph.model.call import ModelCaller
-from graph.model.offline import OfflineChat
+from graph.model.caller import ModelCaller
+from graph.offline.chat_model import OfflineChat
 from graph.tool.registry import ToolContext, build_tools
 from graph.tool.web_search import search_duckduckgo
 

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs migrations on the connection that it's given; knows nothing of where that comes from."""
+"""Alembic's entry: runs migrations on the connection that it's given."""
 
 from __future__ import annotations
 

@@ -1,0 +1,45 @@
+"""Which language to speak, and the sentence for each error."""
+
+from __future__ import annotations
+
+from component.format import escape_label
+from component.word import Language, Words
+from component.word_ko import KOREAN
+from graph.error import InputError, TurnfoldError
+from graph.record import Record
+
+
+def words_of(language: Language) -> Words:
+    """Returns the words of a language."""
+    return KOREAN if language == "ko" else Words()
+
+
+def language_of_locale(locale: str | None) -> Language:
+    """Returns the language to begin with for a browser's locale; Korean where the browser says nothing."""
+    return "ko" if locale is None or locale.lower().startswith("ko") else "en"
+
+
+def explain(words: Words, code: str, detail: str = "") -> str:
+    """Returns the sentence for an error's code as Markdown, followed by its detail where there is one."""
+    sentence = words.errors.get(code, words.errors["internal"])
+    return f"{sentence} ({escape_label(detail)})" if detail else sentence
+
+
+def explain_error(words: Words, error: TurnfoldError) -> str:
+    """Returns the sentence for an error that an action raised, as Markdown."""
+    if isinstance(error, InputError):
+        sentence = words.input_reasons.get(error.reason, words.errors["input"])
+        return f"{sentence} ({escape_label(error.detail)})" if error.detail not in {"", error.reason} else sentence
+    return explain(words, error.code, error.detail)
+
+
+def describe_compaction(words: Words, record: Record) -> str:
+    """Returns how many messages and tokens a compaction made of how many; the tokens are estimates."""
+    before, after = record.context_tokens, record.context_tokens_after
+    return words.compacted.format(
+        before=record.context_messages,
+        after=record.context_messages_after,
+        tokens_before=f"{before:,}",
+        tokens_after=f"{after:,}",
+        percent=round(100 * (before - after) / before) if before else 0,
+    )

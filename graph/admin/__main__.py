@@ -1,0 +1,93 @@
+"""What whoever runs the server does by hand: backup, restore, export, import.
+
+python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from graph.admin.backup import back_up, restore
+from graph.admin.transfer import export_lines, import_lines
+from graph.error import TurnfoldError
+from graph.log import set_up_logging
+from graph.settings import Settings, load_settings
+from graph.store.database import Database, open_database
+
+_PRIVATE_FOLDER: Final = 0o700
+_PRIVATE_FILE: Final = 0o600
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Does what the command line asks and returns the exit code: 0 if it was done, 1 with a sentence if not."""
+    parser = argparse.ArgumentParser(prog="python -m graph.admin", description="Backup, restore, export, import.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("backup", help="copy the database while it runs").add_argument("file", nargs="?", type=Path)
+    commands.add_parser("restore", help="put a backup in the database's place").add_argument("file", type=Path)
+    commands.add_parser("export", help="write all sessions as JSON Lines").add_argument("file", type=Path)
+    commands.add_parser("import", help="read an export").add_argument("file", type=Path)
+    wanted = parser.parse_args(arguments)
+    try:
+        settings = load_settings()
+        set_up_logging(settings.turnfold_log_level)
+        said = _COMMANDS[wanted.command](settings, wanted.file)
+    except TurnfoldError as error:
+        sys.stderr.write(f"Not done: {error} {error.advice}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"Not done: {error.filename}: {error.strerror}\n")
+        return 1
+    sys.stdout.write(f"{said}\n")
+    return 0
+
+
+def _back_up(settings: Settings, file: Path | None) -> str:
+    now = datetime.now(UTC)
+    target = file or settings.turnfold_data_dir / "backup" / f"turnfold-{now:%Y%m%dT%H%M%SZ}.db"
+    target.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
+    back_up(settings.database_path, target, busy_timeout_seconds=settings.busy_timeout_seconds)
+    return str(target)
+
+
+def _restore(settings: Settings, file: Path) -> str:
+    kept = restore(
+        file, settings.database_path, now=datetime.now(UTC), busy_timeout_seconds=settings.busy_timeout_seconds
+    )
+    return f"{settings.database_path} is {file} now" + (f"; what was there is {kept}" if kept else "")
+
+
+def _export(settings: Settings, file: Path) -> str:
+    file.touch(mode=_PRIVATE_FILE)
+    count = 0
+    with closing(_open(settings)) as database, file.open("w", encoding="utf-8") as lines:
+        for line in export_lines(database):
+            lines.write(f"{line}\n")
+            count += 1
+    return f"{count} lines in {file}"
+
+
+def _import(settings: Settings, file: Path) -> str:
+    with closing(_open(settings)) as database, file.open(encoding="utf-8") as lines:
+        done = import_lines(database, lines, owner=settings.turnfold_owner)
+    return f"{done.session_count} sessions imported, {done.skipped_count} were there already"
+
+
+def _open(settings: Settings) -> Database:
+    return open_database(settings.database_path, busy_timeout_seconds=settings.busy_timeout_seconds)
+
+
+_COMMANDS: Final[dict[str, Callable[[Settings, Path], str]]] = {
+    "backup": _back_up,
+    "restore": _restore,
+    "export": _export,
+    "import": _import,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""What a fold covers, what its summariser reads and how long the result may be; `fold_of` makes every one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from langchain_core.messages import AnyMessage, SystemMessage
+
+from graph.core.model_input import labelled
+from graph.core.review import label_of
+from graph.core.schedule import target_chars
+from graph.core.turn import text_of
+from graph.record import ArchivedMessage, Record, RecordKind
+
+PromptStyle = Literal["plain", "merge", "rolling", "structured"]
+
+# A summary is denser in tokens than its source: asked for fewer characters, it keeps to its tokens.
+_DENSITY_MARGIN = 0.95
+
+
+@dataclass(frozen=True)
+class FoldSpec:
+    """A fold that is due: what it covers, what the summariser reads, and how long the result shall be.
+
+    Attributes:
+        turns: All turn numbers that it covers, its sources' included.
+        messages: What the summariser reads: messages, or older summaries as messages.
+        source_ids: Ids of the messages read, for the key; they change when a turn gets another attempt.
+        original_chars: Characters of everything it stands for in the archive.
+        source_chars: Characters of what the summariser reads; the result must be smaller.
+        sources: Ids of the records whose place it takes.
+        style: Which prompt asks for it.
+        is_bound: Whether the target is an upper bound only, so that a shorter draft is as good.
+        max_tokens: Hard bound on the result, our estimate; None for none.
+        until_message_id: The last message that it covers; "" for the last one of `source_ids`.
+        covered_message_count: How many live messages it covers, its sources' included.
+        covered_token_count: Our estimate for these messages.
+        version: Of a summary that grows by versions, else 1.
+        context_messages: Of a compaction: messages in the context before it; 0 otherwise.
+        context_messages_after: Of a compaction: messages in the context after it.
+        context_tokens: Of a compaction: our estimate for the context before it.
+        answer_tokens: How many tokens the summary model may write; None leaves it to the model.
+        is_exact: Whether only a result for just these messages fits; else any finished one of its kind does that still
+            covers a beginning without a gap, so that a slow summary isn't thrown away because the chat went on.
+        is_waited: Whether a turn may wait for it (once, and for a bounded time).
+    """
+
+    kind: RecordKind
+    level: int
+    turns: tuple[int, ...]
+    from_position: int
+    to_position: int
+    messages: tuple[AnyMessage, ...]
+    source_ids: tuple[str, ...]
+    original_chars: int
+    source_chars: int
+    source_tokens: int
+    target_chars: int
+    rate: float
+    sources: tuple[str, ...] = ()
+    style: PromptStyle = "plain"
+    until_message_id: str = ""
+    covered_message_count: int = 0
+    covered_token_count: int = 0
+    version: int = 1
+    context_messages: int = 0
+    context_messages_after: int = 0
+    context_tokens: int = 0
+    is_bound: bool = False
+    max_tokens: int | None = None
+    answer_tokens: int | None = None
+    is_exact: bool = True
+    is_waited: bool = True
+
+    def bounded(self, max_tokens: int, *, most_chars: int | None = None) -> FoldSpec:
+        """Returns the fold with a hard bound in tokens, its target in characters below that.
+
+        Args:
+            max_tokens: The bound on the result, our estimate.
+            most_chars: The most to aim at; None for whatever the tokens allow.
+        """
+        chars = int(max_tokens * _DENSITY_MARGIN * self.source_chars / max(1, self.source_tokens))
+        target_chars = max(1, chars if most_chars is None else min(most_chars, chars))
+        return replace(self, target_chars=target_chars, max_tokens=max_tokens, is_bound=True)
+
+
+def fold_of(
+    old: Sequence[Record],
+    new: Sequence[ArchivedMessage],
+    *,
+    kind: RecordKind,
+    rate: float,
+    style: PromptStyle = "plain",
+    cut: Callable[[AnyMessage], AnyMessage] = lambda message: message,
+) -> FoldSpec:
+    """Returns the fold of these records and the messages behind them into one record, at the rate's target.
+
+    Whoever asks for another length, or for an upper bound, replaces these fields.
+
+    Args:
+        old: Records that give way to it, oldest first; together they're the first message that is read.
+        new: Live messages behind them, in order; of the two, one at least isn't empty.
+        kind: Of the record that comes of it.
+        rate: The compression rate in force now.
+        style: Which prompt asks for it.
+        cut: Shortens what is read of a message.
+    """
+    messages = (*previous_summary(old), *(cut(entry.message) for entry in new))
+    chars = sum(len(text_of(message)) for message in messages)
+    new_tokens = sum(entry.tokens for entry in new)
+    joined_id = ["+".join(record.id for record in old)] if old else []
+    return FoldSpec(
+        kind=kind,
+        level=0,
+        turns=tuple(dict.fromkeys([turn for record in old for turn in record.turns] + [entry.turn for entry in new])),
+        from_position=old[0].from_position if old else new[0].position,
+        to_position=new[-1].position if new else old[-1].to_position,
+        messages=messages,
+        source_ids=(*joined_id, *(str(entry.message.id) for entry in new)),
+        original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in new),
+        source_chars=chars,
+        source_tokens=sum(record.summary_tokens for record in old) + new_tokens,
+        target_chars=target_chars(chars, rate),
+        rate=rate,
+        sources=tuple(record.id for record in old),
+        style=style,
+        covered_message_count=sum(record.covered_message_count for record in old) + len(new),
+        covered_token_count=sum(record.covered_token_count for record in old) + new_tokens,
+    )
+
+
+def previous_summary(active: Sequence[Record]) -> list[SystemMessage]:
+    """Returns what stands so far as one message before the new ones; none if nothing does."""
+    if not active:
+        return []
+    if len(active) == 1:
+        return [SystemMessage(active[0].summary)]
+    return [SystemMessage("\n".join(labelled(label_of(record.turns), record.summary) for record in active))]
+
+
+def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:
+    """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since.
+
+    Of a fold that isn't exact just its beginning counts and the records that it takes the place of: the chat may go
+    on meanwhile.
+    """
+    source = [[str(spec.from_position)]]
+    if spec.is_exact:
+        source = [[source_id, text_of(m)] for source_id, m in zip(spec.source_ids, spec.messages, strict=True)]
+        source.append([f"{spec.rate:.2f}", str(spec.target_chars)])
+    text = json.dumps([spec.kind, spec.style, list(spec.sources), source, model, prompt_version])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

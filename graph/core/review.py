@@ -1,0 +1,211 @@
+"""Decides whether a draft summary may replace its source messages."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.language import is_written_in
+from graph.core.token import estimate_tokens
+from graph.core.turn import text_of
+from graph.record import RecordOutcome
+from prompt.summary.summary_generator import MAX_TARGET_CHARS
+
+SMALL_TARGET_CHARS: Final = 80
+MIN_SHARE: Final = 0.6
+MAX_SHARE: Final = 1.25
+# Less than this share of what was asked for holds nothing: a refusal, a heading, a full stop. Where the length asked
+# for is only an upper bound, less is right more often.
+_LEAST_SHARE: Final = 0.2
+_LEAST_BOUND_SHARE: Final = 0.1
+# Characters that show nothing, though Unicode counts them as letters, marks or symbols.
+_BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for first, last in ((0x180B, 0x180F), (0xFE00, 0xFE0F)) for code in range(first, last + 1)
+}
+_SENTENCE_END: Final = re.compile(r"[.!?。…](?=\s|$)|\n")
+_SPEAKERS: Final = ((HumanMessage, "사용자"), (AIMessage, "AI"), (ToolMessage, "도구"))
+
+
+@dataclass(frozen=True)
+class SummaryDraft:
+    """A summary as it was made, not yet adopted.
+
+    Attributes:
+        input_tokens: Tokens read to make it, over all calls.
+        output_tokens: Tokens written.
+        is_usage: Whether the provider reported both (else they're our estimate).
+        is_cut: Whether the model stopped at its length limit; the text then ends with its last whole sentence.
+    """
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    is_usage: bool
+    is_cut: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a draft is judged against.
+
+    Attributes:
+        label: What stands before the summary in the model input; it counts as part of it.
+        language: The script of the user's own words, None if there's none to tell by.
+        is_bound: Whether the target is an upper bound only.
+        max_tokens: Hard bound on the adopted text with its label, None for none.
+        is_quoted: Whether the drafts are sentences of the source itself: however short, they hold what it holds.
+    """
+
+    messages: Sequence[AnyMessage]
+    chars: int
+    tokens: int
+    target_chars: int
+    label: str
+    language: str | None
+    is_bound: bool = False
+    max_tokens: int | None = None
+    is_quoted: bool = False
+
+    @property
+    def asked_chars(self) -> int:
+        """What a draft's length is compared with: what the prompt asks for, never more than it may."""
+        return max(1, min(self.target_chars, MAX_TARGET_CHARS))
+
+    @property
+    def least_chars(self) -> float:
+        """How many visible characters a draft must have to be a summary at all."""
+        if self.is_quoted:
+            return 1
+        return max(1, self.asked_chars * (_LEAST_BOUND_SHARE if self.is_bound else _LEAST_SHARE))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the target is so short that length is no matter: no retry, no cut."""
+        return self.target_chars < SMALL_TARGET_CHARS and not self.is_bound
+
+
+@dataclass(frozen=True)
+class Review:
+    """What becomes of a fold: a text that stands for its source, or none.
+
+    Attributes:
+        text: The adopted text, "" if none is adopted.
+        is_verbatim: Whether the text is the source itself, quoted, as no draft was shorter.
+        error_code: Why nothing is adopted, "" otherwise.
+    """
+
+    text: str
+    outcome: RecordOutcome
+    is_verbatim: bool = False
+    error_code: str = ""
+
+
+def label_of(turns: Sequence[int]) -> str:
+    """Returns what stands before a record's text in the model input: `[1-3턴] `."""
+    return f"[{turns[0]}-{turns[-1]}턴] "
+
+
+def feedback_on(draft: SummaryDraft, source: Source) -> str:
+    """Says what is wrong with a first draft, for the one retry; "" if it can be taken or nothing is to be gained."""
+    if source.is_small:
+        return ""
+    text = draft.text.strip()
+    if not visible_chars(text):
+        return "The last answer was empty. 직전 답은 비어 있었습니다."
+    if not is_written_in(text, source.language):
+        return "The last answer was not in the language of the user's own words. 직전 답은 다른 언어였습니다."
+    if draft.is_cut and not source.is_bound:
+        return "The last answer broke off at its length limit. 직전 답은 길이 한도에서 끊겼습니다."
+    return _length_feedback(text, source)
+
+
+def _length_feedback(text: str, source: Source) -> str:
+    chars, english, korean = len(text), "too long", "길었습니다"
+    if chars <= source.asked_chars * MAX_SHARE:
+        chars, english, korean = visible_chars(text), "too short", "짧았습니다"
+        if chars >= (source.least_chars if source.is_bound else source.asked_chars * MIN_SHARE):
+            return ""
+    percent = round(abs(chars / source.asked_chars - 1) * 100)
+    return f"The last answer was {percent} % {english} ({len(text)} characters). 직전 답은 {percent} % {korean}."
+
+
+def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
+    """Decides over all drafts of one fold; of those that are whole the one nearest to what was asked for wins.
+
+    Adopted is only what holds something, is in the user's language, and is smaller than its source in characters and
+    in tokens, label included. Over 125 % of what was asked for it's cut at a sentence end. A small block (target under
+    80 characters) that nothing makes smaller stands word for word.
+    """
+    written = [draft for draft in drafts if visible_chars(draft.text)]
+    fitting = [draft for draft in written if is_written_in(draft.text, source.language)]
+    telling = [draft for draft in fitting if visible_chars(draft.text) >= source.least_chars]
+    if telling:
+        best = min(telling, key=lambda d: (d.is_cut, abs(math.log(len(d.text.strip()) / source.asked_chars))))
+        text = best.text.strip()
+        cut = text if source.is_small else _within_bounds(text, source)
+        if _is_smaller(cut, source):
+            return Review(cut, "compressed" if cut == text and not best.is_cut else "shortened")
+    if source.is_small:
+        return Review(quote(source.messages), "inflated" if written else "empty", is_verbatim=True)
+    if telling:
+        return Review("", "inflated", error_code="summary_inflated")
+    if fitting:
+        return Review("", "failed", error_code="summary_short")
+    if written:
+        return Review("", "failed", error_code="summary_language")
+    return Review("", "empty", error_code="summary_empty")
+
+
+def visible_chars(text: str) -> int:
+    """Counts the characters that a reader sees: none that control, format or fill; blanks running count as one."""
+    return sum(char not in _BLANKS and unicodedata.category(char)[0] != "C" for char in " ".join(text.split()))
+
+
+def _within_bounds(text: str, source: Source) -> str:
+    """Cuts a text to 125 % of what was asked for, and further while it's over the hard bound in tokens."""
+    cut = cut_at_sentence(text, int(source.asked_chars * MAX_SHARE))
+    while source.max_tokens is not None and len(cut) > 1 and estimate_tokens(source.label + cut) > source.max_tokens:
+        cut = cut_at_sentence(cut, len(cut) * 9 // 10)
+    return cut
+
+
+def _is_smaller(text: str, source: Source) -> bool:
+    labelled = source.label + text
+    return len(labelled) < source.chars and estimate_tokens(labelled) < source.tokens
+
+
+def cut_at_sentence(text: str, max_chars: int) -> str:
+    """Cuts a text to at most `max_chars` at the last sentence end, else at a word's end with an ellipsis."""
+    if len(text) <= max_chars:
+        return text
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, max_chars + 1) if match.end() <= max_chars]
+    # A sentence end in the first half would throw away more than the cut is worth.
+    if ends and ends[-1] >= max_chars // 2:
+        return text[: ends[-1]].rstrip()
+    head = text[: max_chars - 1]
+    return (head.rsplit(None, 1)[0] if " " in head.strip() else head).rstrip() + "…"
+
+
+def until_last_sentence(text: str) -> str:
+    """Returns a text that broke off without its last, unfinished sentence; one without an end loses its last word."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    if ends:
+        return text[: ends[-1]].rstrip()
+    return (text.rsplit(None, 1)[0] if len(text.split()) > 1 else text).rstrip() + "…"
+
+
+def quote(messages: Sequence[AnyMessage]) -> str:
+    """Renders messages word for word as quoted text, a paragraph a message; tool calls without text are left out."""
+    paragraphs = []
+    for message in messages:
+        text = text_of(message).strip()
+        if text:
+            speaker = next(name for kind, name in _SPEAKERS if isinstance(message, kind))
+            paragraphs.append("\n> ".join(f"{speaker}: {text}".splitlines()))
+    return "(원문)\n> " + "\n> ".join(paragraphs)

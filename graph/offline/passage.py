@@ -1,0 +1,99 @@
+"""What a model input says of the conversation before, sentence by sentence, and which of it bears on a question."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from graph.core.casual import is_casual
+from graph.core.model_input import SUMMARY_HEADING
+from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
+from graph.offline.intent import without_note
+from graph.offline.phrase import is_own_phrase
+
+_RECORD: Final = re.compile(r"^\[(\d+(?:-\d+)?)턴\] ?", re.MULTILINE)
+_QUOTED_SPEAKER: Final = re.compile(r"^(?:사용자|AI|도구): ")
+_VERBATIM: Final = "(원문)"
+_LEAST_SCORE: Final = 0.25
+_MISSING_WEIGHT: Final = 0.3
+# What a question asks for beyond its words: "what's my name" is answered by "I'm Alex", which shares no word with it.
+_ASKED_KINDS: Final = (
+    (
+        re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE),
+        INTRODUCTION,
+        0.5,
+    ),
+    (
+        re.compile(r"언제|며칠|날짜|몇\s?[시월일]|\b(?:when|date|day)\b", re.IGNORECASE),
+        DATE,
+        0.15,
+    ),
+    (
+        re.compile(r"얼마|비용|예산|가격|\b(?:how much|cost|price|budget)\b", re.IGNORECASE),
+        re.compile(r"\d\s?(?:만|천|백)?\s?원|[$€£₩]\s?\d"),
+        0.15,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A sentence said before; `turns` is the range of the summary that it stands in ("1-3"), "" if it's raw."""
+
+    text: str
+    turns: str
+
+
+def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
+    """Returns what was said before the last user message, oldest first, each sentence once.
+
+    Questions, requests, small talk and the offline model's own phrases are left out; so are answers in raw turns, as
+    they repeat.
+    """
+    last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    passages: dict[str, Passage] = {}
+    for text, turns in _sources(messages[:last]):
+        for sentence in split_sentences(text):
+            clean = without_note(_QUOTED_SPEAKER.sub("", sentence))
+            if clean in ("", _VERBATIM) or ASKING.search(clean) or is_own_phrase(clean) or is_casual(clean):
+                continue
+            passages.setdefault(clean, Passage(clean, turns))
+    return list(passages.values())
+
+
+def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
+    """Yields each text with the turns of its summary, "" for a raw message."""
+    for message in messages:
+        if isinstance(message, SystemMessage):
+            _, _, summaries = message.text.partition(SUMMARY_HEADING)
+            parts = _RECORD.split(summaries)
+            yield from zip(parts[2::2], parts[1::2], strict=True)
+        elif not isinstance(message, AIMessage):
+            yield message.text, ""
+
+
+def find_relevant(passages: Sequence[Passage], question: str, limit: int) -> list[Passage]:
+    """Returns the passages that share most content with the question, best first; none if they share too little.
+
+    Terms that few passages have count for more. Of equals the later one goes first, as it may correct the earlier.
+    """
+    asked = content_terms(question)
+    terms = [content_terms(passage.text) for passage in passages]
+    counts = Counter(term for found in terms for term in found)
+    weights = {term: log(1 + len(passages) / counts[term]) for term in asked if counts[term]}
+    whole = sum(weights.values()) + _MISSING_WEIGHT * (len(asked) - len(weights)) or 1.0
+    kinds = [(answer, bonus) for asking, answer, bonus in _ASKED_KINDS if asking.search(question)]
+    scores = [
+        sum(weights[term] for term in found & weights.keys()) / whole
+        + sum(bonus for answer, bonus in kinds if answer.search(passage.text))
+        for passage, found in zip(passages, terms, strict=True)
+    ]
+    least = max(_LEAST_SCORE, max(scores, default=0.0) / 2)
+    best = sorted((-score, -index) for index, score in enumerate(scores) if score >= least)[:limit]
+    return [passages[-index] for _, index in best]

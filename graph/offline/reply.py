@@ -1,0 +1,172 @@
+"""Composes the embedded offline model's answer from what it was sent; pure, and the same each time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from graph.core.extract import cut_at_word
+from graph.core.model_input import SUMMARY_HEADING
+from graph.core.sentence import split_sentences
+from graph.core.zone import find_zone, name_of
+from graph.offline.intent import Intent, find_intent, without_note
+from graph.offline.passage import Passage, find_relevant, read_passages
+from graph.offline.phrase import PHRASES, Language, label_source
+
+CLOCK_TOOL: Final = "get_current_time"
+
+_HANGUL: Final = re.compile(r"[ㄱ-ㆎ가-힣]")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CLOCK: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):\d\d (\w+), (\S+) \((UTC\S*)\)")
+_WEEKDAYS: Final = {
+    "Monday": "월요일",
+    "Tuesday": "화요일",
+    "Wednesday": "수요일",
+    "Thursday": "목요일",
+    "Friday": "금요일",
+    "Saturday": "토요일",
+    "Sunday": "일요일",
+}
+_QUOTATIONS: Final = 3
+_TABLE_ROWS: Final = 12
+_LEAST_ROWS: Final = 3
+_NOTED_CHARS: Final = 200
+_TOOL_CHARS: Final = 600
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer: a text, or a call of the clock with these arguments."""
+
+    text: str = ""
+    clock_arguments: Mapping[str, str] | None = None
+
+
+def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Reply:
+    """Composes the answer to the last user message from the summaries and turns in the model input.
+
+    Args:
+        messages: The model input as it was sent.
+        tool_names: The tools that may be called.
+    """
+    last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
+    question = messages[last].text.strip() if last >= 0 else ""
+    language = _language(messages)
+    results = [message for message in messages[last + 1 :] if isinstance(message, ToolMessage)]
+    if results:
+        body = _tell_result(results[-1].text, language)
+    else:
+        intent = find_intent(question)
+        if intent == "time" and CLOCK_TOOL in tool_names:
+            zone = find_zone(question)
+            return Reply(clock_arguments={"timezone": zone} if zone else {})
+        body = _answer(intent, question, read_passages(messages), language)
+    return Reply(f"{body}\n\n{_closing(messages, question, language)}")
+
+
+def _language(messages: Sequence[BaseMessage]) -> Language:
+    """Returns the language of the newest user message that has letters; Korean if there is none."""
+    texts = (message.text for message in reversed(messages) if isinstance(message, HumanMessage))
+    written = next((text for text in texts if _LETTER.search(text)), "")
+    return "en" if written and not _HANGUL.search(written) else "ko"
+
+
+def _closing(messages: Sequence[BaseMessage], question: str, language: Language) -> str:
+    """Says what this is: in full in the first answer and when asked, else in a few words."""
+    is_first = not any(isinstance(m, AIMessage) and not m.tool_calls for m in messages) and not any(
+        SUMMARY_HEADING in message.text for message in messages[:1]
+    )
+    is_asked = find_intent(question) in ("identity", "ability")
+    return PHRASES[language]["introduction" if is_first or is_asked else "signature"]
+
+
+def _answer(intent: Intent, question: str, passages: Sequence[Passage], language: Language) -> str:
+    say = PHRASES[language]
+    if intent in ("greeting", "thanks", "farewell", "acknowledged", "folding", "ability"):
+        return say[intent]
+    if intent == "identity":
+        return say["ability"]
+    if intent == "time":
+        return say["no_clock"]
+    if intent == "table":
+        return _table(question, passages, language)
+    if intent == "recap":
+        return _list(say["recap"], passages[-_TABLE_ROWS:], language) if passages else say["nothing_known"]
+    return _converse(intent, question, passages, language)
+
+
+def _converse(intent: Intent, question: str, passages: Sequence[Passage], language: Language) -> str:
+    """Notes what the message states and answers what it asks, both from what was said before."""
+    say = PHRASES[language]
+    sentences = split_sentences(_CODE.sub(" ", question))
+    stated = [fact for s in sentences if find_intent(s) == "statement" and (fact := without_note(s))]
+    asked = [sentence for sentence in sentences if find_intent(sentence) in ("question", "request")]
+    parts = [say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS))] if stated else []
+    found = (passage for part in asked or [question] for passage in find_relevant(passages, part, _QUOTATIONS))
+    relevant = list(dict.fromkeys(found))
+    if intent == "statement":
+        parts += [_list(say["related"], relevant, language)] if relevant else []
+    elif relevant:
+        parts.append(_list(say["found"], relevant, language))
+    else:
+        parts.append(say["not_found"] if intent == "question" else say["cannot_write"])
+        parts += [_list(say["known"], passages[-_QUOTATIONS:], language)] if passages else []
+    return "\n\n".join(parts) or say["acknowledged"]
+
+
+def _list(heading: str, passages: Sequence[Passage], language: Language) -> str:
+    lines = [f"- {passage.text} {label_source(language, passage.turns)}" for passage in passages]
+    return "\n".join([heading, "", *lines])
+
+
+def _table(question: str, passages: Sequence[Passage], language: Language) -> str:
+    """Puts what is known into a table: what bears on the question, or all of it where that is hardly anything."""
+    say = PHRASES[language]
+    relevant = set(find_relevant(passages, question, _TABLE_ROWS))
+    chosen = [p for p in passages if p in relevant] if len(relevant) >= _LEAST_ROWS else passages[-_TABLE_ROWS:]
+    if not chosen:
+        return say["nothing_known"]
+    head = say["table_head"].split(", ")
+    rows = [f"| {_cell(p.text)} | {label_source(language, p.turns)} |" for p in chosen]
+    return "\n".join([say["table"], "", f"| {head[0]} | {head[1]} |", "| --- | --- |", *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _tell_result(result: str, language: Language) -> str:
+    """Tells the time that the clock gave; any other result is quoted."""
+    found = _CLOCK.search(result)
+    if found is None:
+        quoted = "\n".join(f"> {line}" for line in cut_at_word(result.strip(), _TOOL_CHARS).splitlines())
+        return f"{PHRASES[language]['tool_said']}\n\n{quoted}"
+    year, month, day, hour, minute, weekday, zone, offset = found.groups()
+    is_korean = language == "ko"
+    place = name_of(zone, is_korean=is_korean)
+    return PHRASES[language]["time"].format(
+        place=place,
+        topic=_topic(place),
+        year=int(year),
+        month=int(month),
+        day=int(day),
+        weekday=_WEEKDAYS[weekday] if is_korean else weekday,
+        half="오전" if int(hour) < 12 else "오후",  # noqa: PLR2004  # noon
+        hour=(int(hour) - 1) % 12 + 1,
+        minute=int(minute),
+        clock=f"{hour}:{minute}",
+        date=f"{year}-{month}-{day}",
+        zone=zone,
+        offset=offset,
+    )
+
+
+def _topic(word: str) -> str:
+    """Returns the Korean topic particle that fits after the word."""
+    last = ord(word[-1]) - ord("가")
+    return "은" if 0 <= last < 11172 and last % 28 else "는"  # noqa: PLR2004  # how many Hangul syllables and finals there are

@@ -1,0 +1,164 @@
+"""Rebuilds graph state from the archive and the record table, which are the only truth."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
+
+from graph.builder import ChatGraph
+from graph.core.close_turn import ClosedStatus, closing_messages, ending_of
+from graph.core.language import session_language
+from graph.core.turn import is_complete
+from graph.error import NotADatabaseError, StoreError
+from graph.record import to_entry
+from graph.store.database import Lease
+from graph.store.session import SessionRow
+from graph.store.stores import Context, Stores
+from graph.store.turn import TurnRow
+from graph.strategy.base import first_turn
+from graph.strategy.strategies import Strategies
+
+_LOG = logging.getLogger(__name__)
+_LAST_NODE: Final = "llm_node"
+# What LangGraph raises over a checkpoint that was read but makes no sense.
+_UNREADABLE: Final = (NotADatabaseError, LookupError, TypeError, ValueError, AttributeError)
+
+
+def config_of(session_id: str) -> RunnableConfig:
+    """Returns LangGraph's configuration of a session; nothing secret may ever stand in it."""
+    return {"configurable": {"thread_id": session_id}}
+
+
+class StateRecovery:
+    """Reconciles sessions between turns, under their lease."""
+
+    def __init__(self, graph: ChatGraph, stores: Stores, strategies: Strategies) -> None:
+        self._graph = graph
+        self._strategies = strategies
+        self._stores = stores
+
+    def reconcile(self, lease: Lease, session: SessionRow) -> None:
+        """Ends what a crash left open and rebuilds the state if it isn't what the tables say.
+
+        Records that begin behind a hole in the coverage give way first: their turns are raw until they're folded again.
+
+        A pending task is never resumed: its answer, if it was given, is in the archive already, so the rebuilt state
+        has it; and one that failed would only fail again.
+
+        Args:
+            lease: The session's lease.
+            session: The session with the settings of the turn to come.
+        """
+        session_id = lease.session_id
+        last = self._stores.turns.last(session_id)
+        context = self._context(session)
+        if context.left_out:
+            self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
+        if last is not None and last.status == "running":
+            self._end_interrupted(lease, last, owner=session.owner)
+            context = self._context(session)
+        if not self._is_same(session_id, context):
+            self.rebuild(session)
+
+    def close(
+        self,
+        lease: Lease,
+        turn: TurnRow,
+        *,
+        owner: str,
+        status: ClosedStatus,
+        code: str = "",
+        detail: str = "",
+        partial_text: str = "",
+    ) -> None:
+        """Completes a turn that can't go on, in the archive, in its row and in graph state, in this order.
+
+        A turn whose answer is archived whole is finished, whatever went wrong behind it.
+        """
+        said = self._messages_of(turn)
+        if is_complete(said):
+            ending, code = ending_of(said, stop_requested=False)
+            self._stores.turns.finish(lease, turn.number, ending, error_code=code)
+        else:
+            closing = closing_messages(
+                said,
+                status=status,
+                code=code,
+                partial_text=partial_text,
+                language=session_language(self._stores.archive.opening(lease.session_id)),
+                message_id=f"closed-{uuid.uuid4().hex}",
+            )
+            self._stores.archive.append(lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing)
+            self._stores.turns.finish(
+                lease, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
+            )
+        try:
+            self.rebuild(self._stores.sessions.get(lease.session_id, owner))
+        except StoreError as error:
+            # The turn is closed where it counts; the next one finds that the state disagrees, and rebuilds it.
+            _LOG.warning("state of session=%s not rebuilt: %s", lease.session_id, error.code)
+
+    def rebuild(self, session: SessionRow) -> None:
+        """Makes the graph state of a session from the tables alone, whatever the checkpoints held."""
+        session_id = session.session_id
+        active, raw, _ = self._context(session)
+        try:
+            self._stores.checkpointer.delete_thread(session_id)
+        except NotADatabaseError:
+            _LOG.warning("checkpoints are damaged; their file is rebuilt")
+            self._stores.checkpointer.renew()
+        if not raw and not active:
+            return
+        values: dict[str, Any] = {
+            "messages": [entry.message for entry in raw],
+            "session_id": session_id,
+            "summary_history": [to_entry(record) for record in active],
+            "turn_count": session.turn_count,
+            "compression_rate": session.compression_rate,
+            "is_casual": False,
+            "tool_rounds": 0,
+        }
+        self._graph.update_state(config_of(session_id), values, as_node=_LAST_NODE)
+        _LOG.info("state of session=%s rebuilt from the tables", session_id)
+
+    def _context(self, session: SessionRow) -> Context:
+        """Returns what the state of a session holds: the active records, and those raw messages that can be sent."""
+        strategy = self._strategies.of(session.strategy)
+        return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
+
+    def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
+        """A turn whose worker is gone: its answer counts if it was archived whole, else the turn is closed."""
+        ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
+        self.close(
+            lease,
+            turn,
+            owner=owner,
+            status="failed" if ending == "finished" else ending,
+            code=code,
+            partial_text=turn.partial_text,
+        )
+
+    def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
+        return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
+
+    def _is_same(self, session_id: str, context: Context) -> bool:
+        """Whether the state has just the messages that no record covers, word for word: a checkpoint may be forged."""
+        try:
+            state = self._graph.get_state(config_of(session_id))
+        except _UNREADABLE as error:
+            _LOG.warning("checkpoint of session=%s can't be read (%s)", session_id, type(error).__name__)
+            return False
+        held = state.values.get("messages", [])
+        if not isinstance(held, list) or not all(isinstance(message, BaseMessage) for message in held):
+            return False
+        expected = [_words(entry.message) for entry in context.raw]
+        return [_words(message) for message in held] == expected and not state.next
+
+
+def _words(message: AnyMessage) -> tuple[object, ...]:
+    """Returns all of a message that a model is sent, and the id that it's known by."""
+    return message.id, message.type, message.content, message.tool_calls if isinstance(message, AIMessage) else None

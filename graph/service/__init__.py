@@ -1,0 +1,5 @@
+"""The service: `open_service` gives a `ChatService` with its parts `turns`, `sessions` and `folds`."""
+
+from graph.service.chat_service import ChatService, open_service
+
+__all__ = ["ChatService", "open_service"]

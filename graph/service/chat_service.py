@@ -1,0 +1,108 @@
+"""The one door for page, HTTP routes and tests: all that can be asked of Turnfold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import UTC, datetime
+
+from langchain_core.tools import BaseTool
+
+from graph.builder import build_graph
+from graph.model.factory import ChatModels, open_models
+from graph.recovery import StateRecovery
+from graph.service.access import SessionAccess
+from graph.service.folds import Folds
+from graph.service.sessions import Sessions
+from graph.service.turns import Turns
+from graph.settings import Settings
+from graph.store.stores import Stores, open_stores
+from graph.strategy.strategies import build_strategies
+from graph.tool.registry import ToolContext, build_tools
+from graph.worker.fold_worker import FoldWorker
+from graph.worker.limiter import TurnLimiter
+from graph.worker.turn_runner import TurnRunner
+
+
+class ChatService:
+    """Turnfold for one owner; get one by `open_service`. All methods of its parts may be called from any thread.
+
+    Attributes:
+        settings: Those it was opened with.
+        turns: Send, retry, regenerate, stop, follow.
+        sessions: List, open, configure, rename, delete.
+        folds: Records and figures; compact, restore, reset.
+    """
+
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
+        self.settings = access.settings
+        self.turns = Turns(access)
+        self.sessions = Sessions(access, self.turns.stop)
+        self.folds = Folds(access)
+
+    def health(self) -> None:
+        """Returns if the database answers.
+
+        Raises:
+            DatabaseError: It doesn't.
+        """
+        self._access.stores.database.check()
+
+
+@contextmanager
+def open_service(
+    settings: Settings,
+    *,
+    clock: Callable[[], datetime] | None = None,
+    models: Callable[[Settings], AbstractContextManager[ChatModels]] = open_models,
+    tools: Callable[[ToolContext], list[BaseTool]] = build_tools,
+    stores: Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]] = open_stores,
+) -> Iterator[ChatService]:
+    """Opens everything that a server needs and closes it in order; running turns end as stopped.
+
+    Usage:
+        >>> with open_service(load_settings()) as service:
+        ...     number = service.turns.send("budget", "The budget is 1.2 million won.")
+        ...     *_, last = service.turns.follow("budget")
+        ...     print(number, type(last).__name__, service.folds.statistics("budget").record_count)
+        1 TurnFinished 0
+
+    Args:
+        settings: See `graph.settings`.
+        clock: The time now, UTC; the computer's own if None.
+        models: Opens the models that answer and summarise.
+        tools: Makes the tools of one turn.
+        stores: Opens the stores, given the clock.
+
+    Raises:
+        DatabaseError: The database can't be used; the subclass says why.
+    """
+    now = clock or (lambda: datetime.now(UTC))
+    with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
+        fold_worker = FoldWorker(
+            stores=chat_stores,
+            summariser=lambda model: chat_models.summariser(chat_models.summary_name(model)),
+            clock=now,
+            deadline_seconds=settings.fold_deadline_seconds,
+            input_tokens=chat_models.input_tokens,
+        )
+        stack.callback(fold_worker.close)
+        graph = build_graph(
+            models=chat_models, fold_worker=fold_worker, tools=tools, stores=chat_stores, clock=now, settings=settings
+        )
+        strategies = build_strategies(
+            settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
+        )
+        recovery = StateRecovery(graph, chat_stores, strategies)
+        limiter = TurnLimiter(concurrent_turns=settings.concurrent_turns, turns_per_minute=settings.turns_per_minute)
+        runner = TurnRunner(
+            graph=graph,
+            stores=chat_stores,
+            recovery=recovery,
+            fold_worker=fold_worker,
+            limiter=limiter,
+            max_workers=settings.concurrent_turns,
+        )
+        stack.callback(runner.close)
+        yield ChatService(SessionAccess(settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies))

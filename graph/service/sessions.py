@@ -1,0 +1,184 @@
+"""The sessions of one owner: their list, settings, names; what else can be chosen for them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from graph.core.snapshot import SessionSnapshot
+from graph.core.text import check_text, plain_text, title_of
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.store.session import SessionRow
+from graph.strategy.compaction import CompactionStrategy, context_tokens
+from graph.strategy.rolling import RollingStrategy, unsent_count
+from graph.view import ContextNotice, ModelOption, SessionItem, SessionView, TurnOptions
+
+_NEARLY_FULL: Final = 0.8
+
+
+class Sessions:
+    """Lists, opens, configures, renames and deletes sessions."""
+
+    def __init__(self, access: SessionAccess, stop: Callable[[str], None]) -> None:
+        self._access = access
+        self._stores = access.stores
+        self._owner = access.owner
+        self._settings = access.settings
+        self._strategies = access.strategies
+        self._models = access.models
+        self._fold_worker = access.fold_worker
+        self._stop = stop
+
+    def new_id(self) -> str:
+        """Returns an id for a new session; nothing is stored until its first message."""
+        return secrets.token_urlsafe(12)
+
+    def list(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+        """Returns the sessions, newest first; with `search` those whose title contains it, with `last` only so many."""
+        return tuple(
+            SessionItem(
+                row.session_id,
+                row.title,
+                row.updated_at,
+                row.turn_count,
+                row.is_running and self._access.live_turn(row.session_id) is not None,
+            )
+            for row in self._stores.sessions.list(self._owner, search=search, limit=last)
+        )
+
+    def count(self, *, search: str = "") -> int:
+        """Returns how many sessions there are; with `search` of those whose title contains it."""
+        return self._stores.sessions.count(self._owner, search=search)
+
+    def get(self, session_id: str) -> SessionView:
+        """Returns a session's settings and state.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        row = self._access.own(session_id)
+        failures, code = self._fold_failures(row)
+        return SessionView(
+            session_id=row.session_id,
+            title=row.title,
+            compression_rate=row.compression_rate,
+            strategy=self._strategies.of(row.strategy).name,
+            model=row.model or self._models.default_name,
+            turn_count=row.turn_count,
+            is_running=self._access.is_busy(session_id),
+            fold_failures=failures,
+            fold_error_code=code,
+            unsent_messages=self._unsent_messages(row),
+            context_notice=self._context_notice(row),
+        )
+
+    def _unsent_messages(self, row: SessionRow) -> int:
+        """Counts the messages of complete turns that "rolling" neither has in its summary nor sends."""
+        is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
+        if not is_rolling or self._settings.rolling_sends_unsummarised:
+            return 0
+        raw = self._stores.context(row.session_id).raw
+        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_running]
+        return unsent_count(prior, self._settings.app_context_recent_messages)
+
+    def _context_notice(self, row: SessionRow) -> ContextNotice:
+        """Returns how full the context is if nothing compacts it by itself (seed 004's warnings)."""
+        if self._strategies.of(row.strategy).name != CompactionStrategy.name or self._settings.enable_auto_compaction:
+            return ""
+        active, raw, _ = self._stores.context(row.session_id)
+        tokens = context_tokens(SessionSnapshot(row.turn_count, active, raw, row.compression_rate))
+        tokens = round(tokens * self._stores.calls.correction(row.session_id))
+        if tokens > self._settings.max_context_tokens:
+            return "full"
+        return "nearly_full" if tokens > self._settings.max_context_tokens * _NEARLY_FULL else ""
+
+    def _fold_failures(self, row: SessionRow) -> tuple[int, str]:
+        """Returns how often the oldest due block failed in a row, and why it did last."""
+        position = self._stores.oldest_raw_position(row.session_id)
+        return (0, "") if position is None else self._stores.records.failures_in_a_row(row.session_id, position)
+
+    def configure(
+        self,
+        session_id: str,
+        *,
+        compression_rate: float | None = None,
+        strategy: str | None = None,
+        model: str | None = None,
+    ) -> SessionView:
+        """Changes a session's settings, from the next fold and the next turn on.
+
+        Folds that are due begin anew by them; if no model can be reached for that, the settings are kept all the same.
+
+        Raises:
+            InputError: A value can't be taken.
+            NotFoundError: There is no such session.
+        """
+        options = TurnOptions(compression_rate=compression_rate, strategy=strategy, model=model)
+        session = self._access.own(session_id)
+        changes = self._access.changes_of(session, options)
+        if changes:
+            self._stores.sessions.update(session_id, self._owner, **changes)
+        session = replace(session, **changes)
+        # What was prepared at another rate no longer fits: begin anew now, so that the next turn needn't wait.
+        self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
+        return self.get(session_id)
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Gives a session another title.
+
+        Raises:
+            InputError: The title is blank.
+            NotFoundError: There is no such session.
+        """
+        check_text(title, max_chars=self._settings.message_chars)
+        title = plain_text(title)
+        self._stores.sessions.rename(session_id, self._owner, title_of(title))
+
+    def delete(self, session_id: str) -> None:
+        """Deletes a session with all that belongs to it, after ending its running turn.
+
+        Raises:
+            NotFoundError: There is no such session.
+            BusyError: Its turn could not be ended in time.
+        """
+        self._stop(session_id)
+        lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
+        try:
+            self._stores.checkpointer.delete_thread(session_id)
+            self._stores.sessions.delete(session_id, self._owner)
+            self._fold_worker.forget(session_id)
+            self._access.runner.forget(session_id)
+        finally:
+            self._stores.leases.release(lease)
+
+    def rebuild(self, session_id: str) -> None:
+        """Makes a session's graph state anew from the archive and the record table.
+
+        Raises:
+            NotFoundError: There is no such session.
+            BusyError: A turn is in progress.
+        """
+        session = self._access.own(session_id)
+        lease = self._stores.leases.acquire(session_id)
+        try:
+            self._access.recovery.rebuild(session)
+        finally:
+            self._stores.leases.release(lease)
+
+    def model_options(self) -> tuple[ModelOption, ...]:
+        """Returns the models that can be chosen; the configured ones alone if the endpoint doesn't list any."""
+        return self._models.options()
+
+    def default_model(self) -> str:
+        """Returns the model of sessions that chose none; "" if only the endpoint knows and it doesn't answer."""
+        return self._models.default_name
+
+    def strategies(self) -> tuple[str, ...]:
+        """Returns the names of the strategies."""
+        return tuple(self._strategies.by_name)
+
+    def default_strategy(self) -> str:
+        """Returns the strategy of sessions that chose none."""
+        return self._strategies.default.name

@@ -1,0 +1,105 @@
+"""Reads the turns of a session as the page shows them; a turn whose worker is gone looks as it will be closed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.close_turn import MARK, closed_mark, closing_messages, ending_of
+from graph.core.language import session_language
+from graph.core.turn import is_complete, is_cut, text_of
+from graph.service.access import SessionAccess
+from graph.store.turn import TurnRow
+from graph.view import StepStatus, ToolStep, Transcript, TurnView
+
+
+def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Transcript:
+    """Returns the newest `last` turns with all that was said in their last attempts.
+
+    Raises:
+        NotFoundError: There is no such session.
+    """
+    session = access.own(session_id)
+    rows = access.stores.turns.list(session_id, last=last)
+    if not rows:
+        return Transcript((), 0)
+    last_row, is_abandoned = _as_it_stands(access, rows[-1])
+    said: dict[int, list[AnyMessage]] = {}
+    for entry in access.stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
+        said.setdefault(entry.turn, []).append(entry.message)
+    if is_abandoned:
+        language = session_language(access.stores.archive.opening(session_id))
+        last_row, said[last_row.number] = _as_closed(last_row, said.get(last_row.number, []), language)
+    turns = tuple(
+        _turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
+        for row in (*rows[:-1], last_row)
+    )
+    return Transcript(turns, rows[0].number - 1)
+
+
+def _as_it_stands(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
+    """Returns the newest turn's row, and whether its worker is gone without ending it."""
+    if row.status != "running" or access.live_turn(row.session_id) is not None:
+        return row, False
+    # Read once more: it may have ended between the two questions.
+    row = access.stores.turns.get(row.session_id, row.number)
+    return row, row.status == "running"
+
+
+def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
+    """Renders a turn from its row and what was said in its last attempt, in order."""
+    user_text = next((text_of(message) for message in said if isinstance(message, HumanMessage)), "")
+    return TurnView(
+        number=row.number,
+        attempt=row.attempt,
+        status=row.status,
+        user_text=user_text,
+        answer_text="\n\n".join(_answers(said)),
+        steps=tuple(_steps(said)),
+        error_code=row.error_code,
+        error_detail=row.error_detail,
+        started_at=row.started_at,
+        model=row.model,
+        is_last=is_last,
+        is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
+    )
+
+
+def _answers(said: Iterable[AnyMessage]) -> list[str]:
+    """Returns what the assistant said, without the fixed sentences that stand in for a missing answer."""
+    return [
+        text_of(message).strip()
+        for message in said
+        if isinstance(message, AIMessage)
+        and text_of(message).strip()
+        and ((mark := closed_mark(message)) is None or mark.get("is_partial"))
+    ]
+
+
+def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
+    results = {message.tool_call_id: message for message in said if isinstance(message, ToolMessage)}
+    for message in said:
+        for call in message.tool_calls if isinstance(message, AIMessage) else []:
+            arguments = json.dumps(call["args"], ensure_ascii=False)
+            result = results.get(str(call["id"]))
+            if result is None:
+                yield ToolStep(str(call["id"]), call["name"], arguments, "", "running", None)
+                continue
+            seconds = result.additional_kwargs.get(MARK, {}).get("seconds")
+            status: StepStatus = "error" if result.status == "error" else "done"
+            yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds)
+
+
+def _as_closed(row: TurnRow, said: list[AnyMessage], language: Literal["ko", "en"]) -> tuple[TurnRow, list[AnyMessage]]:
+    """Returns an abandoned turn as the next message will settle it; reading changes nothing."""
+    status, code = ending_of(said, stop_requested=row.stop_requested)
+    if not is_complete(said) and status != "finished":
+        closing = closing_messages(
+            said, status=status, code=code, partial_text=row.partial_text, language=language, message_id="abandoned"
+        )
+        said = [*said, *closing]
+    return replace(row, status=status, error_code=code), said

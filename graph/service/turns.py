@@ -1,0 +1,269 @@
+"""The turns of a session: sends a message, tries again, stops, follows; starts each turn in a worker."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from langchain_core.messages import HumanMessage
+
+from graph.core.casual import is_casual
+from graph.core.text import check_text, plain_text, title_of
+from graph.core.token import estimate_tokens
+from graph.core.turn import text_of
+from graph.error import BusyError, InputError, NotFoundError
+from graph.event import Event
+from graph.node.context import TurnContext
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.turn_views import read_transcript
+from graph.store.database import Lease
+from graph.store.session import SessionRow
+from graph.store.turn import TurnRow
+from graph.view import LiveTurn, Transcript, TurnOptions
+from graph.worker.turn_log import TurnLog
+from graph.worker.turn_runner import Job
+
+_SMALLEST_WINDOW_TOKENS = 1_000
+
+
+class Turns:
+    """Sends, retries, stops and follows turns."""
+
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
+        self._stores = access.stores
+        self._owner = access.owner
+        self._runner = access.runner
+        self._settings = access.settings
+
+    def send(
+        self,
+        session_id: str,
+        text: str,
+        *,
+        message_id: str | None = None,
+        options: TurnOptions | None = None,
+        wait_seconds: float = 0.0,
+    ) -> int:
+        """Commits a message of the user and starts its turn in a worker.
+
+        Sending the same `message_id` again changes nothing and returns the number it had.
+
+        Args:
+            session_id: The session; it's made if it isn't there.
+            text: What the user wrote; what no database takes in it becomes U+FFFD.
+            message_id: The caller's id for the message; made here if None.
+            options: Changes to the session's settings, from this turn on.
+            wait_seconds: How long to wait for a turn in progress before refusing.
+
+        Returns:
+            The turn's number.
+
+        Raises:
+            InputError: The text can't be taken; nothing was stored.
+            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a cap of the server is reached.
+            StoreError: It couldn't be committed.
+        """
+        options = options or TurnOptions()
+        message = self._accept(session_id, text, message_id, options)
+        if (number := self._number_of(session_id, message)) is not None:
+            return number
+        try:
+            with self._place(session_id, wait_seconds, opening=text_of(message)) as lease:
+                turn, session = self._begin(lease, message, options)
+                self._launch(lease, turn, session, options, message)
+                return turn.number
+        except BusyError:
+            # Sent twice at once, the message itself may be what the session is busy with.
+            if (number := self._number_of(session_id, message)) is not None:
+                return number
+            raise
+
+    def _accept(self, session_id: str, text: str, message_id: str | None, options: TurnOptions) -> HumanMessage:
+        """Returns the message if text and options can be taken; nothing is stored yet.
+
+        Raises:
+            InputError: They can't.
+        """
+        check_text(text, max_chars=self._settings.message_chars)
+        text = plain_text(text)
+        self._access.chosen(options)
+        self._check_window(session_id, text, options)
+        return HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
+
+    def _begin(self, lease: Lease, message: HumanMessage, options: TurnOptions) -> tuple[TurnRow, SessionRow]:
+        """Commits the message with its turn and the settings that change with it."""
+        session = self._access.own(lease.session_id)
+        changes = self._access.changes_of(session, options)
+        session = replace(session, **changes)
+        self._access.recovery.reconcile(lease, session)
+        turn, is_new = self._stores.turns.begin(
+            lease,
+            owner=self._owner,
+            message=message,
+            model=session.model,
+            is_casual=is_casual(text_of(message), self._last_answer(lease.session_id)),
+            settings=changes,
+        )
+        if not is_new:
+            raise BusyError  # sent twice at once, and the other one was first
+        return turn, session
+
+    def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
+        """Runs a failed or stopped last turn again, under its number.
+
+        Raises:
+            InputError: The last turn isn't one that failed or was stopped.
+            BusyError: A turn is in progress.
+        """
+        return self._again(session_id, {"failed", "stopped"}, options or TurnOptions())
+
+    def regenerate(self, session_id: str, *, options: TurnOptions | None = None) -> int:
+        """Answers the last turn once more; the new attempt counts, the old one stays in the archive.
+
+        Raises:
+            InputError: There is no finished last turn.
+            BusyError: A turn is in progress.
+        """
+        return self._again(session_id, {"finished"}, options or TurnOptions())
+
+    def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
+        """Yields the events of the session's newest turn in this process, from its first on, until its last.
+
+        Raises:
+            NotFoundError: There is no such session, or no turn of it ran in this process.
+        """
+        self._access.own(session_id)
+        log = self._runner.log(session_id)
+        if log is None:
+            raise NotFoundError(session_id)
+        return log.follow(timeout_seconds=timeout_seconds)
+
+    def stop(self, session_id: str) -> None:
+        """Asks the running turn or compaction to end, keeping what was said; does nothing if none runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._access.own(session_id)
+        if (log := self._runner.running(session_id)) is not None:
+            log.stop.set()
+        if (compaction := self._access.compacting.get(session_id)) is not None:
+            compaction.set()
+        last = self._stores.turns.last(session_id)
+        if last is not None and last.status == "running":
+            self._stores.turns.request_stop(session_id, last.number)
+
+    def live(self, session_id: str) -> LiveTurn | None:
+        """Returns how the running turn looks now, wherever it runs; None when nothing runs.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        self._access.own(session_id)
+        return self._access.live_turn(session_id)
+
+    def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
+        """Returns the newest `last` turns with all that was said in their last attempts.
+
+        Raises:
+            NotFoundError: There is no such session.
+        """
+        return read_transcript(self._access, session_id, last=last)
+
+    def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
+        """Refuses a message that no fold could make fit, before anything is stored.
+
+        Raises:
+            InputError: `over_window`.
+        """
+        tokens = estimate_tokens(text)
+        if tokens < _SMALLEST_WINDOW_TOKENS:
+            return
+        name = options.model or ""
+        with contextlib.suppress(NotFoundError):
+            name = name or self._access.own(session_id).model
+        window = self._access.models.window_tokens(name or self._access.models.default_name)
+        if tokens >= window:
+            raise InputError("over_window", f"≈{tokens} > {window}")
+
+    def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
+        """Returns the turn of a message that is in the archive already, None if it isn't."""
+        with contextlib.suppress(NotFoundError):
+            return self._stores.archive.get(session_id, str(message.id)).turn
+        return None
+
+    def _again(self, session_id: str, statuses: set[str], options: TurnOptions) -> int:
+        """Starts a new attempt of the last turn if it ended in one of these ways."""
+        self._access.chosen(options)
+        self._access.own(session_id)
+        with self._place(session_id, 0.0) as lease:
+            session = self._access.own(session_id)
+            self._access.recovery.reconcile(lease, session)
+            last = self._stores.turns.last(session_id)
+            if last is None or last.status not in statuses:
+                raise InputError("not_last", f"{last.number if last else 0}")
+            changes = self._access.changes_of(session, options)
+            session = replace(session, **changes)
+            turn = self._stores.turns.begin_attempt(lease, last.number, model=session.model, settings=changes)
+            self._access.recovery.rebuild(session)
+            self._launch(lease, turn, session, options, None)
+        return turn.number
+
+    @contextmanager
+    def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Lease]:
+        """Reserves a slot and acquires the lease; on error both are released, after a launch the worker does it.
+
+        Args:
+            session_id: The session.
+            wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
+            opening: The first message of a session that isn't there yet: it's made, and goes again if that is refused.
+
+        Raises:
+            ServerBusyError: All places are taken.
+            TurnRateError: Too many turns began within the last minute.
+            BusyError: A turn is in progress.
+        """
+        if wait_seconds == 0 and self._access.is_busy(session_id):
+            raise BusyError
+        with ExitStack() as undo:
+            self._runner.limiter.begin()
+            undo.callback(self._runner.limiter.end)
+            if opening is not None:
+                rate = self._settings.compression_rate
+                title = title_of(opening)
+                self._stores.sessions.create(session_id, self._owner, title=title, compression_rate=rate, strategy="")
+            lease = self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
+            undo.callback(self._stores.leases.release, lease)
+            if opening is not None:
+                undo.callback(self._stores.sessions.discard_empty, lease)
+            yield lease
+            undo.pop_all()
+
+    def _launch(
+        self, lease: Lease, turn: TurnRow, session: SessionRow, options: TurnOptions, message: HumanMessage | None
+    ) -> None:
+        log = TurnLog(session.session_id, turn.number, turn.attempt)
+        context = TurnContext(
+            lease=lease,
+            owner=self._owner,
+            turn=turn.number,
+            attempt=turn.attempt,
+            model=session.model,
+            strategy=self._access.strategies.of(session.strategy),
+            stop=log.stop,
+            time_zone=options.time_zone,
+            history_tokens=turn.history_tokens,
+        )
+        self._runner.submit(log, Job(context, turn, message, session.compression_rate))
+
+    def _last_answer(self, session_id: str) -> str:
+        """Returns what the assistant said last, "" at the beginning."""
+        last = self._stores.turns.last(session_id)
+        if last is None:
+            return ""
+        said = self._stores.archive.live_turns(session_id, last.number, last.number)
+        return text_of(said[-1].message) if said else ""

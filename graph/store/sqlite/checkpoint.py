@@ -1,0 +1,190 @@
+"""LangGraph's checkpoints in SQLite: a cache that is rebuilt from the tables when it can't be read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from graph.error import DatabaseError, NotADatabaseError
+from graph.store.sqlite.file import make_private_file, set_up_lock, to_database_error
+
+_SIDE_FILES = ("", "-wal", "-shm")
+# Pages of 4 KiB: the log is folded back into the file before it outgrows what it protects.
+_LOG_PAGES = 64
+
+_NEWEST = """
+    SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1
+"""
+_PRUNE_CHECKPOINTS = """
+    DELETE FROM checkpoints WHERE thread_id = :thread_id AND rowid NOT IN (
+        SELECT rowid FROM (
+            SELECT rowid, row_number() OVER (PARTITION BY checkpoint_ns ORDER BY rowid DESC) AS age
+            FROM checkpoints WHERE thread_id = :thread_id
+        ) WHERE age <= :keep
+    )
+"""
+_PRUNE_WRITES = """
+    DELETE FROM writes WHERE thread_id = :thread_id AND NOT EXISTS (
+        SELECT 1 FROM checkpoints AS kept
+        WHERE kept.thread_id = writes.thread_id
+        AND kept.checkpoint_ns = writes.checkpoint_ns AND kept.checkpoint_id = writes.checkpoint_id
+    )
+"""
+
+
+class Checkpointer(SqliteSaver):
+    """LangGraph's SQLite saver, made safe: rolls back on errors, runs no code from a forged row, stays small.
+
+    "Newest" goes by the order of writing: checkpoint ids hold the clock, and a clock may be set back.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, busy_timeout_seconds: float = 30) -> None:
+        # None lets in known harmless types alone; the default would call whatever a forged row names.
+        super().__init__(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        self._path = path
+        self._busy_timeout_seconds = busy_timeout_seconds
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: FBT001, FBT002  # LangGraph's signature
+        """Gives a cursor; commits at the end of the block, rolls back on any exception (LangGraph's would commit).
+
+        Raises:
+            DatabaseError: Or one of its kinds, for what SQLite refused.
+        """
+        with self.lock, _errors_as_ours(self._path), closing(self.conn.cursor()) as cursor:
+            try:
+                yield cursor
+            except BaseException:
+                self.conn.rollback()
+                raise
+            if transaction:
+                self.conn.commit()
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Returns the checkpoint that `config` names, or the thread's newest by the order of writing.
+
+        Raises:
+            NotADatabaseError: The checkpoint can't be read back.
+            DatabaseError: Or another of its kinds, for what SQLite refused.
+        """
+        wanted = config if get_checkpoint_id(config) else self._newest(config)
+        if wanted is None:
+            return None
+        try:
+            return super().get_tuple(wanted)
+        except (ValueError, TypeError, NotImplementedError) as error:
+            raise NotADatabaseError(str(self._path)) from error
+
+    def prune_thread(self, thread_id: str, keep: int = 2) -> None:
+        """Deletes all but the newest checkpoints of a session, with their writes, in one transaction.
+
+        Raises:
+            DatabaseError: Or one of its kinds; nothing is deleted.
+        """
+        names = {"thread_id": thread_id, "keep": keep}
+        with self.cursor() as cursor:
+            cursor.execute(_PRUNE_CHECKPOINTS, names)
+            cursor.execute(_PRUNE_WRITES, names)
+
+    def renew(self) -> None:
+        """Deletes a file that turned out to be damaged while it was open, and goes on with a new one.
+
+        Other processes go on with the old file: what they keep there is checked against the truth before it's used.
+
+        Raises:
+            DatabaseError: Or one of its kinds: no new file can be made.
+        """
+        with self.lock, set_up_lock(self._path, wait_seconds=self._busy_timeout_seconds):
+            self.conn.close()
+            _delete(self._path)
+            self.conn = _connect(self._path, self._busy_timeout_seconds)
+            self.is_setup = False
+            self.setup()
+
+    def close(self) -> None:
+        """Closes the file."""
+        with self.lock:
+            self.conn.close()
+
+    def _newest(self, config: RunnableConfig) -> RunnableConfig | None:
+        place = config["configurable"]
+        thread_id, namespace = str(place["thread_id"]), place.get("checkpoint_ns", "")
+        with self.cursor(transaction=False) as cursor:
+            row = cursor.execute(_NEWEST, (thread_id, namespace)).fetchone()
+        if row is None:
+            return None
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": row[0]}}
+
+
+def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointer:
+    """Opens the checkpoints at `path`; a file that's no database, or damaged, is rebuilt.
+
+    Safe when several processes start at once.
+
+    Raises:
+        DatabaseBusyError: Another process kept it locked for longer than the busy timeout.
+        DatabaseError: The file or its folder can't be made, read or written.
+    """
+    with set_up_lock(path, wait_seconds=busy_timeout_seconds):
+        try:
+            return _open(path, busy_timeout_seconds)
+        except NotADatabaseError:
+            _delete(path)
+            return _open(path, busy_timeout_seconds)
+
+
+def _open(path: Path, busy_timeout_seconds: float) -> Checkpointer:
+    connection = _connect(path, busy_timeout_seconds)
+    try:
+        with _errors_as_ours(path):
+            checkpointer = Checkpointer(connection, path, busy_timeout_seconds=busy_timeout_seconds)
+            checkpointer.setup()
+    except BaseException:
+        connection.close()
+        raise
+    return checkpointer
+
+
+def _connect(path: Path, busy_timeout_seconds: float) -> sqlite3.Connection:
+    make_private_file(path)
+    with _errors_as_ours(path):
+        # One connection for all threads: the saver's lock lets one at a time use it.
+        connection = sqlite3.connect(path, timeout=busy_timeout_seconds, check_same_thread=False)
+        try:
+            if connection.execute("PRAGMA page_count").fetchone() == (0,):
+                connection.execute("PRAGMA auto_vacuum=FULL")  # can be set before the first table alone
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
+            _check(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise NotADatabaseError(str(path))
+
+
+def _delete(path: Path) -> None:
+    try:
+        for side in _SIDE_FILES:
+            path.with_name(path.name + side).unlink(missing_ok=True)
+    except OSError as error:
+        raise DatabaseError(str(error.strerror)) from error
+
+
+@contextmanager
+def _errors_as_ours(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise to_database_error(error, path) from error

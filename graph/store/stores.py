@@ -1,0 +1,108 @@
+"""Opens all stores of one server together and closes them in order; reads what spans several of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from graph.core.snapshot import uncovered_ranges
+from graph.record import ArchivedMessage, Record
+from graph.settings import Settings
+from graph.store.archive import Archive
+from graph.store.call import CallStore
+from graph.store.database import Database, open_database
+from graph.store.lease import LeaseStore
+from graph.store.record import RecordStore
+from graph.store.session import SessionStore
+from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
+from graph.store.sqlite.file import in_use
+from graph.store.turn import TurnStore
+
+_LOG = logging.getLogger(__name__)
+
+
+class Context(NamedTuple):
+    """What a session's context is made of.
+
+    Attributes:
+        records: The active records that cover its beginning without a hole, oldest first.
+        raw: Every live message behind the last reset that none of these covers, in order.
+        left_out: The active records that begin behind a raw message: what they cover is raw.
+    """
+
+    records: list[Record]
+    raw: list[ArchivedMessage]
+    left_out: list[Record]
+
+
+@dataclass(frozen=True)
+class Stores:
+    """The stores of one server: the archive and the record table are the only truth, checkpoints follow from them."""
+
+    database: Database
+    leases: LeaseStore
+    sessions: SessionStore
+    turns: TurnStore
+    archive: Archive
+    records: RecordStore
+    calls: CallStore
+    checkpointer: Checkpointer
+
+    def context(self, session_id: str, *, from_turn: int = 1) -> Context:
+        """Reads what a session's context is made of: a hole in the coverage costs tokens, never memory.
+
+        Args:
+            session_id: The session.
+            from_turn: The first turn whose raw messages are read.
+        """
+        records = self.records.active(session_id)
+        begin = self.sessions.context_begin(session_id)
+        raw = self.archive.live_within(session_id, uncovered_ranges(records, begin), from_turn=from_turn)
+        if not raw or not records or raw[0].position > records[-1].to_position:
+            return Context(records, raw, [])
+        hole = raw[0].position
+        _LOG.warning("the records of session=%s leave position %d out; what follows is read raw", session_id, hole)
+        kept = [record for record in records if record.to_position < hole]
+        raw = self.archive.live(session_id, from_position=hole, from_turn=from_turn)
+        return Context(kept, raw, records[len(kept) :])
+
+    def oldest_raw_position(self, session_id: str) -> int | None:
+        """Returns the archive position of the oldest raw message, None if there is none."""
+        begin = self.sessions.context_begin(session_id)
+        places = uncovered_ranges(self.records.active(session_id), begin)
+        oldest = self.archive.live_within(session_id, places, limit=1)
+        return oldest[0].position if oldest else None
+
+
+@contextmanager
+def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
+    """Opens (and if need be makes or migrates) the database and the checkpoints.
+
+    Raises:
+        DatabaseError: The file can't be used; the subclass says why.
+    """
+    timeout = settings.busy_timeout_seconds
+    with ExitStack() as stack:
+        stack.enter_context(in_use(settings.database_path))
+        database = open_database(settings.database_path, busy_timeout_seconds=timeout, clock=clock)
+        stack.callback(database.close)
+        checkpointer = open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=timeout)
+        stack.callback(checkpointer.close)
+        leases = LeaseStore(
+            database, clock=clock, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
+        )
+        stack.callback(leases.close)
+        yield Stores(
+            database,
+            leases,
+            SessionStore(database, clock=clock),
+            TurnStore(database, clock=clock),
+            Archive(database, clock=clock),
+            RecordStore(database, clock=clock),
+            CallStore(database),
+            checkpointer,
+        )

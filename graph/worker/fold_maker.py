@@ -1,0 +1,134 @@
+"""Makes one planned fold from its claim to its end, in the thread that asks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+from graph.core.fold_record import begin_record, end_record, source_of
+from graph.core.fold_spec import FoldSpec
+from graph.core.review import Source, SummaryDraft, feedback_on
+from graph.error import InternalError, StoreError, TurnfoldError
+from graph.model.summariser import ExtractiveSummariser, Summariser
+from graph.record import Record
+from graph.store.active import DISCARDED_CODE
+from graph.store.record import RecordStore
+from graph.worker.fold_queue import Lane
+
+_LOG = logging.getLogger(__name__)
+_TRIES: Final = 2
+_EXPIRY_MARGIN_SECONDS: Final = 10
+Making = Literal["made", "left", "failed"]
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """A fold that is due, who will make it, and the hash of all that its text depends on.
+
+    Attributes:
+        is_fallback: Whether sentences are picked because the summary model gave nothing.
+        may_retry: Whether a draft whose call fails in passing is asked for again at once. A fold that somebody can't do
+            without is; the others have their next chance after the next answer, at no more than one call a draft.
+    """
+
+    session_id: str
+    owner: str
+    spec: FoldSpec
+    summariser: Summariser
+    key: str
+    is_fallback: bool = False
+    may_retry: bool = False
+
+    @property
+    def lane(self) -> Lane:
+        """Which folds it is made one after the other with: those of its session that turns wait for, or the others."""
+        return self.session_id, self.spec.is_waited
+
+
+class FoldMaker:
+    """Claims, writes and keeps folds.
+
+    Args:
+        records: Where they're kept.
+        clock: The time now, UTC.
+        deadline_seconds: How long one draft may take.
+    """
+
+    def __init__(self, records: RecordStore, *, clock: Callable[[], datetime], deadline_seconds: float) -> None:
+        self._records = records
+        self._clock = clock
+        self._deadline_seconds = deadline_seconds
+
+    def make(self, plan: FoldPlan, stop: threading.Event) -> Making:
+        """Claims a fold, writes the summary, judges it, and keeps what came of it.
+
+        The row is claimed here and not when the fold is queued: its time runs from when its maker begins.
+
+        Returns:
+            "made", "failed", or "left": another is at it or has it ready, or it was thrown away meanwhile.
+        """
+        record = begin_record(
+            plan.session_id,
+            plan.spec,
+            model=plan.summariser.name,
+            source_key=plan.key,
+            created_at=self._clock(),
+        )
+        making_seconds = 0 if plan.is_fallback else self._deadline_seconds * _TRIES
+        expires_at = self._clock() + timedelta(seconds=making_seconds + _EXPIRY_MARGIN_SECONDS)
+        try:
+            if not self._records.start(record, owner=plan.owner, expires_at=expires_at):
+                return "left"
+            done = self._made(plan, record, stop)
+            is_kept = self._records.end(done)
+        except StoreError as error:
+            _LOG.warning("fold of session=%s could not be kept: %s", plan.session_id, error.code)  # its row expires
+            return "failed"
+        _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
+        if not is_kept:
+            return "left"
+        return "made" if done.status == "COMPLETED" else "failed"
+
+    def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
+        began = time.monotonic()
+        source = source_of(plan.spec, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
+        drafts: list[SummaryDraft] = []
+        try:
+            error_code = self._draft(plan, record, source, drafts, stop)
+            seconds = time.monotonic() - began
+            return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
+        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and kept as a failure that is tried again
+            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
+            return record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
+
+    def _draft(
+        self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
+    ) -> str:
+        """Writes one draft, and a second if the first asks for it; returns the code of what went wrong, or ""."""
+        feedback = ""
+        for _ in range(_TRIES):
+            try:
+                if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
+                    return DISCARDED_CODE  # nobody wants it any more, so nothing more is paid for it
+                draft = plan.summariser.summarise(
+                    source.messages,
+                    source.target_chars,
+                    feedback=feedback,
+                    style=plan.spec.style,
+                    answer_tokens=plan.spec.answer_tokens,
+                    may_retry=plan.may_retry,
+                    stop=stop,
+                    deadline_seconds=self._deadline_seconds,
+                )
+            except TurnfoldError as error:
+                return error.code
+            drafts.append(draft)
+            feedback = feedback_on(draft, source)
+            if not feedback:
+                break
+        return ""

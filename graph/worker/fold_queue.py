@@ -1,0 +1,146 @@
+"""Runs folds in threads, so that those of one session never hold up another's."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final
+
+_LOG = logging.getLogger(__name__)
+_MAX_THREADS: Final = 16
+
+# Of one session's folds those that a turn may wait for have a lane of their own (True): a slow merge (False) doesn't
+# delay them, and neither delays the look for those that are due (None).
+Lane = tuple[str, bool | None]
+Work = Callable[[threading.Event], bool]
+
+
+@dataclass(eq=False)
+class _Job:
+    key: str
+    work: Work
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class FoldQueue:
+    """Queues of work, one a lane; of each lane one job runs at a time, and the lanes take turns at the threads.
+
+    Args:
+        max_threads: How many jobs run at once.
+    """
+
+    def __init__(self, *, max_threads: int = _MAX_THREADS) -> None:
+        self._lock = threading.Lock()
+        self._lanes: dict[Lane, deque[_Job]] = {}  # the first job of each lane runs, or is the next to
+        self._is_closing = False
+        self._pool = ThreadPoolExecutor(max_workers=max_threads, thread_name_prefix="fold")
+
+    def put(self, lane: Lane, key: str, work: Work, *, is_urgent: bool = False) -> None:
+        """Queues work, unless the same is queued or running; urgent work goes before what hasn't begun.
+
+        Args:
+            lane: Whose it is.
+            key: By which the same work is known.
+            work: Takes an event that is set when it should end early; returns False if what is queued behind it should
+                be dropped.
+            is_urgent: Whether somebody waits for it.
+        """
+        with self._lock:
+            self._put(lane, key, work, is_urgent=is_urgent)
+
+    def put_all(self, items: Iterable[tuple[Lane, str, Work]]) -> None:
+        """Queues work in its order and at once: what fails drops all that stands behind it, however soon it fails."""
+        with self._lock:
+            for lane, key, work in items:
+                self._put(lane, key, work)
+
+    def has(self, lane: Lane, key: str) -> bool:
+        """Whether this work is queued or running."""
+        with self._lock:
+            return any(job.key == key for job in self._lanes.get(lane, ()))
+
+    def is_idle(self, session_id: str) -> bool:
+        """Whether nothing of this session is queued or running."""
+        with self._lock:
+            return not any(lane in self._lanes for lane in _lanes_of(session_id))
+
+    def withdraw(self, lane: Lane, key: str) -> None:
+        """Drops this work if it hasn't begun."""
+        with self._lock:
+            jobs = self._lanes.get(lane, deque())
+            for job in [job for job in list(jobs)[1:] if job.key == key]:
+                jobs.remove(job)
+
+    def end(self, lane: Lane, key: str) -> None:
+        """Ends this work if it runs, drops it if it hasn't begun."""
+        with self._lock:
+            jobs = self._lanes.get(lane, deque())
+            for job in [job for job in jobs if job.key == key]:
+                job.stop.set()
+                if job is not jobs[0]:
+                    jobs.remove(job)
+
+    def forget(self, session_id: str) -> None:
+        """Drops what is queued of a session and ends what runs."""
+        with self._lock:
+            self._end(_lanes_of(session_id))
+
+    def close(self) -> None:
+        """Drops what is queued, ends what runs, and waits for the threads."""
+        with self._lock:
+            self._is_closing = True
+            self._end(list(self._lanes))
+        self._pool.shutdown(wait=True)
+
+    def _put(self, lane: Lane, key: str, work: Work, *, is_urgent: bool = False) -> None:
+        if self._is_closing:
+            return
+        jobs = self._lanes.get(lane)
+        if jobs is None:
+            self._lanes[lane] = deque([_Job(key, work)])
+            self._pool.submit(self._run, lane)
+            return
+        job = next((job for job in jobs if job.key == key), None)
+        if job is None:
+            job = _Job(key, work)
+            jobs.append(job)
+        if is_urgent and job is not jobs[0]:
+            jobs.remove(job)
+            jobs.insert(1, job)
+
+    def _end(self, lanes: Iterable[Lane]) -> None:
+        for lane in lanes:
+            jobs = self._lanes.get(lane)
+            if jobs:
+                jobs[0].stop.set()
+                _drop_behind_first(jobs)
+
+    def _run(self, lane: Lane) -> None:
+        job = self._lanes[lane][0]
+        goes_on = False
+        try:
+            goes_on = job.stop.is_set() or job.work(job.stop)
+        except Exception:  # noqa: BLE001 - the edge of a worker: the lane must go on
+            _LOG.exception("fold of session=%s ended by a defect", lane[0])
+        with self._lock:
+            jobs = self._lanes[lane]
+            if not goes_on:
+                _drop_behind_first(jobs)
+            jobs.popleft()
+            if jobs and not self._is_closing:
+                self._pool.submit(self._run, lane)
+            else:
+                del self._lanes[lane]
+
+
+def _lanes_of(session_id: str) -> tuple[Lane, ...]:
+    return (session_id, True), (session_id, False), (session_id, None)
+
+
+def _drop_behind_first(jobs: deque[_Job]) -> None:
+    while len(jobs) > 1:
+        jobs.pop()

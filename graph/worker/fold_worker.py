@@ -1,0 +1,281 @@
+"""Makes the summary of a block, in the background, once for all that want it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from langchain_core.messages import AnyMessage
+
+from graph.core.fold_spec import FoldSpec, source_key
+from graph.core.snapshot import SessionSnapshot
+from graph.error import ModelError, NotFoundError
+from graph.model.summariser import ExtractiveSummariser, Summariser
+from graph.record import Record
+from graph.store.stores import Stores
+from graph.strategy.base import Strategy, first_turn
+from graph.worker.fold_maker import FoldMaker, FoldPlan
+from graph.worker.fold_queue import FoldQueue
+
+_LOG = logging.getLogger(__name__)
+_POLL_SECONDS: Final = 0.05
+_MAX_FAILURES: Final = 3
+_KEPT_SESSIONS: Final = 1_000
+
+
+def generate_summary(messages: Sequence[AnyMessage], target_length: int, summariser: Summariser | None = None) -> str:
+    """Summarises messages to about `target_length` characters, once, as it comes; adoption is judged elsewhere.
+
+    Args:
+        messages: Messages of complete turns, tool calls and results included.
+        target_length: `int(original_chars * compression_rate)`.
+        summariser: Who writes it; without one the extractive summariser picks sentences, no model needed.
+
+    Raises:
+        ModelError: The summary model failed.
+    """
+    writer = summariser or ExtractiveSummariser()
+    draft = writer.summarise(messages, target_length, stop=threading.Event(), deadline_seconds=60)
+    return draft.text.strip()
+
+
+class FoldWorker:
+    """Plans, makes and finds the summaries of blocks. It takes no lease: adoption is the turn's business."""
+
+    def __init__(
+        self,
+        *,
+        stores: Stores,
+        summariser: Callable[[str], Summariser],
+        clock: Callable[[], datetime],
+        deadline_seconds: float,
+        input_tokens: Callable[[str], int],
+    ) -> None:
+        self._stores = stores
+        self._summariser = summariser
+        self._clock = clock
+        self._deadline_seconds = deadline_seconds
+        self._maker = FoldMaker(stores.records, clock=clock, deadline_seconds=deadline_seconds)
+        self._queue = FoldQueue()
+        # Sessions in which a turn waited in vain, until a summary of theirs is made again.
+        self._overdue = _NewestOnly(_KEPT_SESSIONS)
+        self._input_tokens = input_tokens
+
+    def snapshot(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> SessionSnapshot:
+        """Reads how a session stands: its active records and, from that turn on, the messages that none covers."""
+        active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
+        restored_tokens = self._stores.sessions.restored_tokens(session_id)
+        correction = self._stores.calls.correction(session_id)
+        return SessionSnapshot(complete_turns, active, raw, rate, correction, restored_tokens)
+
+    def plan(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> FoldPlan:
+        """Says who makes a fold, and by which key it's found again.
+
+        Args:
+            session_id: The session.
+            spec: The fold.
+            owner: The session's owner.
+            model: The session's chat model; the summary model follows from it.
+
+        Raises:
+            ModelError: Which model it is can't be told, as the endpoint doesn't answer.
+        """
+        summariser = self._summariser(model)
+        key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
+        return FoldPlan(session_id, owner, spec, summariser, key)
+
+    def prepared(self, plan: FoldPlan) -> Record | None:
+        """Returns the finished summary of exactly this plan, if there is one."""
+        return self._stores.records.prepared(plan.session_id, plan.key)
+
+    def ready(self, plan: FoldPlan) -> Record | None:
+        """Returns the finished summary of this plan, if there is one; after three failures sentences are picked now."""
+        record = self.prepared(plan)
+        if record is None and self._failures(plan) >= _MAX_FAILURES:
+            record = self._pick(plan)
+        return record
+
+    def should_wait(self, plan: FoldPlan) -> bool:
+        """Whether a turn should wait for this fold: not for one that failed and will be tried after the answer."""
+        return self.may_wait(plan.session_id) and (self._is_under_way(plan) or not self._failures(plan))
+
+    def may_wait(self, session_id: str) -> bool:
+        """Whether a turn may wait for a fold of this session.
+
+        Once one has waited in vain none does, until the session's summariser delivers again: one that hangs costs one
+        turn's wait, not each turn's.
+        """
+        return session_id not in self._overdue
+
+    def wait(self, plan: FoldPlan, seconds: float, stop: threading.Event) -> Record | None:
+        """Makes sure that the summary is being made and waits for it.
+
+        Returns:
+            The finished record; None if it failed, took longer than `seconds`, or `stop` was set. It is still
+            made to its end, for the next chance.
+        """
+        self.start(plan, is_urgent=True)
+        until = time.monotonic() + seconds
+        while (record := self.prepared(plan)) is None:
+            if not self._is_under_way(plan) or time.monotonic() >= until or stop.wait(_POLL_SECONDS):
+                break
+        if record is None and not stop.is_set():
+            # Said before one more look: a summary that comes after it takes it back.
+            self._overdue.add(plan.session_id)
+            record = self.prepared(plan)
+            if record is not None:
+                self._overdue.remove(plan.session_id)
+        return record
+
+    def make_now(
+        self,
+        session_id: str,
+        spec: FoldSpec,
+        *,
+        owner: str,
+        model: str,
+        stop: threading.Event,
+        wait_seconds: float | None = None,
+    ) -> Record | None:
+        """Makes a fold that can't be done without: by the summary model, or by picking sentences if that fails.
+
+        Args:
+            session_id: The session.
+            spec: The fold.
+            owner: The session's owner.
+            model: The session's chat model.
+            stop: When set, the wait ends at once, and the making with it.
+            wait_seconds: How long the summary model may take; None for its deadline, 0 if it isn't to be asked.
+
+        Returns:
+            The finished record; None if `stop` was set, or nothing smaller than the source came of it.
+        """
+        plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
+        seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
+        record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
+        if record is None and stop.is_set():
+            self._queue.end(plan.lane, plan.key)
+        elif record is None:
+            self._queue.withdraw(plan.lane, plan.key)
+            record = self._pick(plan)
+        return record
+
+    def start(self, plan: FoldPlan, *, is_urgent: bool = False) -> None:
+        """Begins the making in the background, unless it's under way or done; urgent ones go first."""
+        self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=is_urgent)
+
+    def is_idle(self, session_id: str) -> bool:
+        """Whether nothing of this session is being made here, or waits to be."""
+        return self._queue.is_idle(session_id)
+
+    def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
+        """Begins all folds of a session that are due, in the background; for when its answer is out.
+
+        They are made oldest first, and the first that fails ends it: so a summariser that fails is asked for one block
+        a turn. A block that has failed three times isn't tried again; the next turn has sentences picked for it.
+        """
+        session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
+        if last is None:
+            return
+        complete_turns = last.number - 1 if last.status == "running" else last.number
+        snapshot = self.snapshot(
+            session_id,
+            complete_turns=complete_turns,
+            rate=session.compression_rate,
+            from_turn=first_turn(strategy, last.number),
+        )
+        try:
+            snapshot = replace(snapshot, input_tokens=self._input_tokens(session.model))
+            plans = [
+                self.plan(session_id, spec, owner=owner, model=session.model) for spec in strategy.due_folds(snapshot)
+            ]
+        except ModelError as error:
+            _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn sees to them
+            return
+        due = [plan for plan in plans if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES]
+        self._queue.put_all((plan.lane, plan.key, partial(self._make, plan)) for plan in due)
+
+    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, turn: int, attempt: int) -> None:
+        """Has `prepare_due` done behind this attempt in a thread of the folds: its answer waits for nothing more."""
+        prepare = partial(self._prepare, session_id, owner, strategy)
+        self._queue.put((session_id, None), f"{turn}.{attempt}", prepare)
+
+    def forget(self, session_id: str) -> None:
+        """Ends what is being made of a session that is deleted; what hadn't begun is dropped."""
+        self._queue.forget(session_id)
+        self._overdue.remove(session_id)
+
+    def close(self) -> None:
+        """Ends what is being made and waits for the workers; what hadn't begun is dropped."""
+        self._queue.close()
+
+    def _prepare(self, session_id: str, owner: str, strategy: Strategy, stop: threading.Event) -> bool:
+        if not stop.is_set():
+            with contextlib.suppress(NotFoundError):  # the session was deleted meanwhile
+                self.prepare_due(session_id, owner=owner, strategy=strategy)
+        return True
+
+    def _failures(self, plan: FoldPlan) -> int:
+        """Returns how often the fold has failed in a row, whatever server, rate or model it was tried with."""
+        return self._stores.records.failures_in_a_row(plan.session_id, plan.spec.from_position)[0]
+
+    def _is_under_way(self, plan: FoldPlan) -> bool:
+        """Whether the fold is queued or in the making here, or in the making by another server."""
+        return self._queue.has(plan.lane, plan.key) or self._stores.records.in_progress(
+            plan.session_id, plan.key, self._clock()
+        )
+
+    def _make(self, plan: FoldPlan, stop: threading.Event) -> bool:
+        """Runs in a worker; returns False if the fold failed: then what is queued behind it is dropped.
+
+        It would most likely fail too, and be paid for; each has its chance again after the next answer.
+        """
+        making = self._maker.make(plan, stop)
+        if making == "made":
+            self._overdue.remove(plan.session_id)
+        return making != "failed"
+
+    def _pick(self, plan: FoldPlan) -> Record | None:
+        """Makes the fold by picking sentences, at once and in this thread, behind nobody's model call.
+
+        Returns:
+            The finished record; None if nothing smaller than the source came of it.
+        """
+        picker = ExtractiveSummariser()
+        key = source_key(plan.spec, model=picker.name, prompt_version=picker.prompt_version)
+        plan = replace(plan, summariser=picker, key=key, is_fallback=True)
+        record = self.prepared(plan)
+        if record is None:
+            self._maker.make(plan, threading.Event())
+            record = self.prepared(plan)
+        return record
+
+
+class _NewestOnly:
+    """A set of names that keeps the newest ones only; for any thread."""
+
+    def __init__(self, limit: int) -> None:
+        self._lock = threading.Lock()
+        self._limit = limit
+        self._names: dict[str, None] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, name: str) -> None:
+        with self._lock:
+            self._names.pop(name, None)
+            self._names[name] = None
+            if len(self._names) > self._limit:
+                del self._names[next(iter(self._names))]
+
+    def remove(self, name: str) -> None:
+        with self._lock:
+            self._names.pop(name, None)

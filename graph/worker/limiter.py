@@ -1,0 +1,59 @@
+"""How many turns may run at once and begin within a minute."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from graph.error import ServerBusyError, TurnRateError
+
+_MINUTE_SECONDS: Final = 60.0
+
+
+class TurnLimiter:
+    """Counts the turns of this server; refuses with a reason, instead of letting them queue unseen.
+
+    Args:
+        concurrent_turns: How many may run at once, over all sessions.
+        turns_per_minute: How many may begin within any sixty seconds.
+        now_seconds: A clock that never goes back.
+    """
+
+    def __init__(
+        self, *, concurrent_turns: int, turns_per_minute: int, now_seconds: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._concurrent_turns = concurrent_turns
+        self._turns_per_minute = turns_per_minute
+        self._now_seconds = now_seconds
+        self._lock = threading.Lock()
+        self._running_count = 0
+        self._begun: deque[float] = deque()
+
+    def begin(self) -> None:
+        """Takes a place for a turn; `end` gives it back.
+
+        Raises:
+            ServerBusyError: As many turns as allowed are running; `detail` is how many.
+            TurnRateError: As many turns as allowed began within the last minute; `detail` is how long to wait.
+        """
+        with self._lock:
+            now = self._now_seconds()
+            while self._begun and now - self._begun[0] >= _MINUTE_SECONDS:
+                self._begun.popleft()
+            if self._running_count >= self._concurrent_turns:
+                most = f"≤ {self._concurrent_turns}"
+                raise ServerBusyError(most)
+            if len(self._begun) >= self._turns_per_minute:
+                wait = f"{math.ceil(_MINUTE_SECONDS - (now - self._begun[0]))} s"
+                raise TurnRateError(wait)
+            self._begun.append(now)
+            self._running_count += 1
+
+    def end(self) -> None:
+        """Gives the place of a turn back, however it ended."""
+        with self._lock:
+            self._running_count -= 1

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import graph
+from component.word import LANGUAGES, Language, Words
+from component.wording import explain, explain_error, language_of_locale, words_of
+from graph import error as errors
+
+
+def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator[str]:
+    yield parent.code
+    for child in parent.__subclasses__():
+        yield from codes(child)
+
+
+def sentences(words: Words) -> Iterator[tuple[str, str]]:
+    for field in fields(words):
+        value = getattr(words, field.name)
+        if isinstance(value, str):
+            yield field.name, value
+        elif isinstance(value, Mapping):
+            yield from ((f"{field.name}.{key}", text) for key, text in value.items())
+
+
+def placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def codes_without_an_error() -> set[str]:
+    """The codes that rows are given though nothing was raised, as the product's source has them."""
+    named = re.compile(r"""(?:error_code=|_CODE = |INTERRUPTED: Final = )"(\w+)\"""")
+    sources = Path(graph.__path__[0]).rglob("*.py")
+    found = {code for source in sources for code in named.findall(source.read_text(encoding="utf-8"))}
+    assert {"interrupted", "expired", "summary_language"} <= found
+    return found - {"discarded"}  # what is thrown away was no failure, and is never told
+
+
+def test_nothing_is_left_in_english_on_the_korean_page() -> None:
+    korean, english = words_of("ko"), Words()
+    same = {field.name for field in fields(Words) if getattr(korean, field.name) == getattr(english, field.name)}
+    told, told_in_english = dict(sentences(korean)), dict(sentences(english))
+    assert same | {name for name in told if told[name] == told_in_english[name]} == {"card_version"}  # "v2"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_code_has_its_sentence(language: Language) -> None:
+    assert set(codes()) | codes_without_an_error() == set(words_of(language).errors)
+
+
+def test_both_languages_say_the_same_things_with_the_same_blanks() -> None:
+    korean, english = dict(sentences(words_of("ko"))), dict(sentences(words_of("en")))
+    assert korean.keys() == english.keys()
+    assert {name: placeholders(text) for name, text in korean.items()} == {
+        name: placeholders(text) for name, text in english.items()
+    }
+    assert len(words_of("ko").suggestions) == len(words_of("en").suggestions)
+    assert len(words_of("ko").shortcuts) == len(words_of("en").shortcuts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_sentence_is_empty(language: Language) -> None:
+    assert all(text.strip() for _, text in sentences(words_of(language)))
+
+
+def test_labels_of_the_design_stand_exactly() -> None:
+    words = words_of("ko")
+    assert words.settings == "⚙️ 고급 설정"
+    assert words.rate == "요약 압축률"
+    assert words.rate_help == "낮을수록 짧게 요약, 높을수록 상세하게 요약"
+    assert words.history == "📝 대화 요약 히스토리"
+    assert words.statistics == "📊 요약 통계"
+
+
+def test_unknown_code_gets_the_general_sentence() -> None:
+    assert explain(words_of("en"), "no-such-code") == words_of("en").errors["internal"]
+
+
+def test_input_error_is_told_by_its_reason() -> None:
+    assert explain_error(words_of("ko"), errors.InputError("empty")) == "내용이 없습니다."
+    assert explain_error(words_of("en"), errors.InputError("too_long", "9 > 5")).endswith("(9 > 5)")
+    assert explain_error(words_of("en"), errors.InputError("something-new")) == "This input can't be taken."
+
+
+def test_browser_that_says_nothing_gets_korean() -> None:
+    assert language_of_locale(None) == "ko"
+    assert language_of_locale("KO-kr") == "ko"
+    assert language_of_locale("fr") == "en"

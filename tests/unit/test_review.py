@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from graph.core import review as adopt
+from graph.core.review import (
+    Review,
+    Source,
+    SummaryDraft,
+    cut_at_sentence,
+    label_of,
+    quote,
+    until_last_sentence,
+    visible_chars,
+)
+from graph.core.token import estimate_tokens
+
+KOREAN = "서버를 옮기는 날은 10월 14일로 정했습니다. "
+ENGLISH = "The server moves on 14 October at nine. "
+
+
+def source_of(text: str, target: int, language: str | None = "ko") -> Source:
+    messages: list[AnyMessage] = [HumanMessage(text), AIMessage("네.")]
+    return Source(messages, len(text) + 2, estimate_tokens(text), target, label_of((1, 2, 3)), language)
+
+
+def draft_of(text: str, *, is_cut: bool = False) -> SummaryDraft:
+    return SummaryDraft(text, 0, 0, is_usage=False, is_cut=is_cut)
+
+
+def feedback_on(text: str, source: Source) -> str:
+    return adopt.feedback_on(draft_of(text), source)
+
+
+def review_drafts(texts: list[str], source: Source) -> Review:
+    return adopt.review_drafts([draft_of(text) for text in texts], source)
+
+
+def korean(chars: int) -> str:
+    return (KOREAN * (chars // len(KOREAN) + 1))[:chars]
+
+
+LARGE = source_of(korean(1000), 300)
+SMALL = source_of("안녕하세요, 반갑습니다", 3)
+
+
+def test_a_fitting_draft_is_adopted_as_it_is() -> None:
+    draft = korean(299)
+    assert feedback_on(draft, LARGE) == ""
+    review = review_drafts([draft], LARGE)
+    assert (review.text, review.outcome, review.is_verbatim) == (draft.strip(), "compressed", False)
+
+
+@pytest.mark.parametrize("chars", [100, 170, 380, 900])
+def test_a_draft_far_from_the_target_is_asked_for_again_with_the_difference(chars: int) -> None:
+    feedback = feedback_on(korean(chars), LARGE)
+    assert f"{abs(round(100 * len(korean(chars).strip()) / 300) - 100)} %" in feedback
+
+
+@pytest.mark.parametrize("chars", [182, 240, 300, 374])
+def test_a_draft_near_the_target_is_not_asked_for_again(chars: int) -> None:
+    assert feedback_on(korean(chars), LARGE) == ""
+
+
+def test_a_draft_still_too_long_is_cut_at_a_sentence_end() -> None:
+    review = review_drafts([korean(900), korean(800)], LARGE)
+    assert review.outcome == "shortened"
+    assert review.text.endswith("정했습니다.")
+    assert 150 <= len(review.text) <= 375
+
+
+def test_of_two_drafts_the_one_nearer_to_the_target_is_taken() -> None:
+    assert review_drafts([korean(120), korean(280)], LARGE).text == korean(280).strip()
+    assert review_drafts([korean(280), korean(20)], LARGE).text == korean(280).strip()
+
+
+def test_a_short_draft_is_taken_when_the_retry_was_no_better() -> None:
+    assert review_drafts([korean(120), ""], LARGE).outcome == "compressed"
+
+
+@pytest.mark.parametrize("drafts", [[""], ["  \n", ""]])
+def test_nothing_is_adopted_of_empty_drafts(drafts: list[str]) -> None:
+    review = review_drafts(drafts, LARGE)
+    assert (review.text, review.outcome, review.error_code) == ("", "empty", "summary_empty")
+
+
+def test_a_draft_in_another_language_is_retried_then_not_adopted() -> None:
+    draft = ENGLISH * 7
+    assert "language" in feedback_on(draft, LARGE)
+    assert review_drafts([draft, draft], LARGE).error_code == "summary_language"
+
+
+def test_small_blocks_are_never_retried_nor_cut() -> None:
+    assert feedback_on("x" * 500, SMALL) == ""
+    assert feedback_on("", SMALL) == ""
+
+
+def test_a_small_block_that_does_not_shrink_stands_word_for_word() -> None:
+    review = review_drafts(["사용자가 인사하고 AI가 반갑다고 답함."], SMALL)
+    assert (review.is_verbatim, review.outcome) == (True, "inflated")
+    assert "> 사용자: 안녕하세요, 반갑습니다" in review.text
+
+
+def test_a_small_block_that_shrinks_with_its_label_is_a_summary() -> None:
+    source = source_of(korean(200), 60)
+    review = review_drafts(["이전일은 10월 14일."], source)
+    assert (review.is_verbatim, review.outcome) == (False, "compressed")
+
+
+def test_the_label_counts_as_part_of_the_summary() -> None:
+    text = korean(90)
+    source = Source([HumanMessage(text)], len(text), estimate_tokens(text), 30, label_of((1, 2, 3)), "ko")
+    assert review_drafts([text[:-3]], source).is_verbatim
+    assert not review_drafts([text[:-40]], source).is_verbatim
+
+
+def test_quoting_keeps_every_word_and_marks_who_spoke() -> None:
+    text = quote([HumanMessage("한 줄\n두 줄"), AIMessage(""), ToolMessage("14:32", tool_call_id="c"), AIMessage("끝")])
+    assert text == "(원문)\n> 사용자: 한 줄\n> 두 줄\n> 도구: 14:32\n> AI: 끝"
+
+
+@given(st.text(alphabet="가나다. \nab!?", min_size=1, max_size=400), st.integers(10, 200))
+def test_a_cut_text_is_a_prefix_within_its_bound(text: str, bound: int) -> None:
+    cut = cut_at_sentence(text, bound)
+    assert len(cut) <= bound
+    assert text.startswith(cut.removesuffix("…")) or cut == text
+
+
+@given(st.lists(st.text(alphabet="가나다. abc10", max_size=600), min_size=1, max_size=2), st.integers(1, 500))
+def test_whatever_is_adopted_is_smaller_than_its_source_or_the_source_itself(drafts: list[str], target: int) -> None:
+    source = source_of(korean(max(20, target * 3)), target)
+    review = review_drafts(drafts, source)
+    if review.text and not review.is_verbatim:
+        assert len(source.label + review.text) < source.chars
+        assert estimate_tokens(source.label + review.text) < source.tokens
+    elif not review.text:
+        assert review.error_code
+
+
+def bound_source(target: int, max_tokens: int) -> Source:
+    text = korean(5000)
+    return Source(
+        [HumanMessage(text)],
+        5000,
+        estimate_tokens(text),
+        target,
+        label_of((1, 24)),
+        "ko",
+        is_bound=True,
+        max_tokens=max_tokens,
+    )
+
+
+def test_a_bound_is_content_with_less_and_cuts_what_is_over_it() -> None:
+    source = bound_source(700, 500)
+    assert feedback_on(korean(100), source) == ""
+    review = review_drafts([korean(860)], source)
+    assert review.outcome == "shortened"
+    assert estimate_tokens(source.label + review.text) <= 500
+
+
+@pytest.mark.parametrize(
+    ("text", "chars"),
+    [
+        ("", 0),
+        ("\u200b\u200b\u200b", 0),
+        ("\u2060\ufeff\u00ad\u202e\x00\x07", 0),
+        ("\u3164\u115f\u2800\ufe0f\u034f", 0),
+        (" \n\t ", 0),
+        ("가\u200b나 \n\n  다", 4),
+        ("नमस्ते", 6),
+        ("한글 abc", 6),
+    ],
+)
+def test_only_what_a_reader_sees_counts(text: str, chars: int) -> None:
+    assert visible_chars(text) == chars
+
+
+HOLLOW = [".", "요약", "죄송하지만 그 내용은 요약을 도와드릴 수 없습니다.", "\u200b\u200b\u200b", "가" + "\u200b" * 300]
+
+
+@pytest.mark.parametrize("text", HOLLOW)
+def test_what_holds_nothing_is_asked_for_again_and_never_adopted(text: str) -> None:
+    assert feedback_on(text, LARGE)
+    review = review_drafts([text, text], LARGE)
+    assert review.text == ""
+    assert review.error_code in {"summary_short", "summary_empty"}
+
+
+@pytest.mark.parametrize("text", HOLLOW)
+def test_what_holds_nothing_is_no_bounded_summary_either(text: str) -> None:
+    source = bound_source(700, 500)
+    assert feedback_on(text, source)
+    assert review_drafts([text, text], source).text == ""
+    assert review_drafts([text, korean(100)], source).text == korean(100).strip()
+
+
+def test_a_fifth_of_what_was_asked_for_is_a_summary_when_the_retry_was_no_better() -> None:
+    assert review_drafts([korean(62), "요약"], LARGE).text == korean(62).strip()
+    assert review_drafts([korean(58), "요약"], LARGE).error_code == "summary_short"
+
+
+def test_a_small_block_stands_word_for_word_rather_than_as_a_full_stop() -> None:
+    source = source_of(korean(200), 60)
+    assert review_drafts(["."], source).is_verbatim
+    assert review_drafts(["\u200b"], source).outcome == "empty"
+
+
+def test_picked_sentences_may_be_as_few_as_the_source_has_different_ones() -> None:
+    text = "같은 말입니다. " * 100
+    source = Source([HumanMessage(text)], len(text), estimate_tokens(text), 270, label_of((1, 3)), None, is_quoted=True)
+    assert review_drafts(["같은 말입니다."], source).text == "같은 말입니다."
+
+
+def test_a_draft_is_compared_with_what_was_asked_for_when_that_is_less_than_the_target() -> None:
+    source = source_of(korean(33_000), 9_900)
+    assert feedback_on(korean(5_900), source) == ""
+    assert review_drafts([korean(5_900)], source).outcome == "compressed"
+    assert "too long" in feedback_on(korean(9_900), source)
+    assert len(review_drafts([korean(9_900)], source).text) <= 7_500
+
+
+def test_a_draft_that_broke_off_is_asked_for_again_and_then_taken_as_far_as_it_goes() -> None:
+    cut = draft_of(korean(299).strip(), is_cut=True)
+    assert "length limit" in adopt.feedback_on(cut, LARGE)
+    assert adopt.review_drafts([cut, cut], LARGE).outcome == "shortened"
+    whole = draft_of(korean(200).strip())
+    review = adopt.review_drafts([cut, whole], LARGE)
+    assert (review.text, review.outcome) == (whole.text, "compressed")
+
+
+def test_a_bounded_draft_that_broke_off_is_taken_as_it_is_and_marked() -> None:
+    source = bound_source(700, 500)
+    cut = draft_of(korean(400).strip(), is_cut=True)
+    assert adopt.feedback_on(cut, source) == ""
+    assert adopt.review_drafts([cut], source).outcome == "shortened"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("하나입니다. 둘입니다. 셋이", "하나입니다. 둘입니다."),
+        ("하나입니다. 둘입니다.", "하나입니다. 둘입니다."),
+        ("- 파일: a.py\n- 파일: b", "- 파일: a.py"),
+        ("끝이 없는 한 문장의 앞", "끝이 없는 한 문장의…"),
+        ("한마디", "한마디…"),
+    ],
+)
+def test_a_text_that_broke_off_ends_with_its_last_whole_sentence(text: str, kept: str) -> None:
+    assert until_last_sentence(text) == kept
