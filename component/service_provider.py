@@ -47,8 +47,7 @@ def _close(opened: tuple[ChatService, ExitStack]) -> None:
 
 @st.cache_resource(show_spinner=False, on_release=_close)
 def _own_service() -> tuple[ChatService, ExitStack]:
-    # Imported late: it brings LangGraph, and a page with a provided service needs none of it.
-    from graph.service import open_service  # noqa: PLC0415
+    from graph.service import open_service  # noqa: PLC0415  # brings LangGraph; a page with a provided service needs none
 
     stack = ExitStack()
     return stack.enter_context(open_service(load_settings())), stack

@@ -249,9 +249,8 @@ class Plot:
         self._start(self._question())
         self.chat.wait_until(lambda: len(self.model.inputs) == calls)
         if text:
-            self.chat.wait_until(
-                lambda: (live := self.chat.service.turns.live(SESSION)) is not None and live.text == text
-            )
+            live = self.chat.service.turns.live
+            self.chat.wait_until(lambda: (now := live(SESSION)) is not None and now.text == text)
 
     def _hang_in_tool(self, rounds: int) -> None:
         self.model.script(*[Said("", tool="get_current_time")] * rounds, Said("기다려 보겠습니다.", tool="wait"))

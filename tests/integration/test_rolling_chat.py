@@ -130,8 +130,7 @@ def test_a_summary_slower_than_several_turns_is_still_adopted(start: Start, serv
         return answer_body(body)
 
     server.script(slow, kind="summary")
-    for number in range(1, 7):
-        chat.say(question(number))
+    _ = [chat.say(question(number)) for number in range(1, 7)]
     begun_with = int(row(chat, "to_position")[0][0])  # type: ignore[call-overload]  # SQLite's own integer
     answers_are_out.set()
     chat.wait_for_folds()
