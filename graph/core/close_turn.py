@@ -8,18 +8,11 @@ from typing import Final, Literal
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.turn import is_complete, text_of, unanswered_calls
+from prompt.system.framing import CLOSED_ANSWER, UNFINISHED_CALL
 
 MARK: Final = "turnfold"
 ClosedStatus = Literal["failed", "stopped"]
 INTERRUPTED: Final = "interrupted"
-
-_SENTENCES: Final = {
-    ("failed", "ko"): "(답변을 만들지 못했습니다.)",
-    ("failed", "en"): "(No answer could be made.)",
-    ("stopped", "ko"): "(사용자가 답변을 중지했습니다.)",
-    ("stopped", "en"): "(The user stopped the answer.)",
-}
-_UNFINISHED_CALL: Final = {"ko": "(실행이 끝나지 않았습니다.)", "en": "(The call did not finish.)"}
 
 
 def closing_messages(
@@ -43,13 +36,13 @@ def closing_messages(
         message_id: The id of the marked answer; the tool messages' ids are made from it.
     """
     closing: list[AnyMessage] = [
-        ToolMessage(_UNFINISHED_CALL[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
+        ToolMessage(UNFINISHED_CALL[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
         for index, call_id in enumerate(unanswered_calls(open_turn))
     ]
     text = "" if _is_archived(partial_text, open_turn) else partial_text
     closing.append(
         AIMessage(
-            text or _SENTENCES[status, language],
+            text or CLOSED_ANSWER[status, language],
             id=message_id,
             additional_kwargs={MARK: {"closed": status, "code": code, "is_partial": bool(text)}},
         )

@@ -16,9 +16,8 @@ from langchain_core.messages.utils import convert_to_openai_messages
 from graph.core.review import label_of
 from graph.core.token import estimate_tokens, message_tokens
 from graph.record import HistoryEntry
+from prompt.system.framing import CONTINUED, SUMMARY_HEADING
 
-SUMMARY_HEADING: Final = "[이전 대화 요약]"
-CONTINUED: Final = "(위 요약에서 이어집니다.)"
 SHORTENED: Final = "shortened"
 CUT: Final = "cut"
 KEPT_CHARS: Final = "turnfold_kept_chars"

@@ -15,7 +15,9 @@ from graph.core.language import is_written_in
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import RecordOutcome
+from prompt.summary import feedback
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
+from prompt.system.framing import VERBATIM_NOTE
 
 SMALL_TARGET_CHARS: Final = 80
 MIN_SHARE: Final = 0.6
@@ -117,22 +119,22 @@ def feedback_on(draft: SummaryDraft, source: Source) -> str:
         return ""
     text = draft.text.strip()
     if not visible_chars(text):
-        return "The last answer was empty. 직전 답은 비어 있었습니다."
+        return feedback.EMPTY
     if not is_written_in(text, source.language):
-        return "The last answer was not in the language of the user's own words. 직전 답은 다른 언어였습니다."
+        return feedback.OTHER_LANGUAGE
     if draft.is_cut and not source.is_bound:
-        return "The last answer broke off at its length limit. 직전 답은 길이 한도에서 끊겼습니다."
+        return feedback.BROKEN_OFF
     return _length_feedback(text, source)
 
 
 def _length_feedback(text: str, source: Source) -> str:
-    chars, english, korean = len(text), "too long", "길었습니다"
-    if chars <= source.asked_chars * MAX_SHARE:
-        chars, english, korean = visible_chars(text), "too short", "짧았습니다"
+    chars, is_long = len(text), len(text) > source.asked_chars * MAX_SHARE
+    if not is_long:
+        chars = visible_chars(text)
         if chars >= (source.least_chars if source.is_bound else source.asked_chars * MIN_SHARE):
             return ""
     percent = round(abs(chars / source.asked_chars - 1) * 100)
-    return f"The last answer was {percent} % {english} ({len(text)} characters). 직전 답은 {percent} % {korean}."
+    return feedback.wrong_length(percent, len(text), is_long=is_long)
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
@@ -208,4 +210,4 @@ def quote(messages: Sequence[AnyMessage]) -> str:
         if text:
             speaker = next(name for kind, name in _SPEAKERS if isinstance(message, kind))
             paragraphs.append("\n> ".join(f"{speaker}: {text}".splitlines()))
-    return "(원문)\n> " + "\n> ".join(paragraphs)
+    return f"{VERBATIM_NOTE}\n> " + "\n> ".join(paragraphs)

@@ -22,6 +22,8 @@ from graph.event import ToolFinished, ToolStarted
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.model_call import tools_of
 from graph.state import ChatState
+from prompt.system.framing import note_cut
+from prompt.tool import result as words
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
@@ -68,8 +70,9 @@ def _run_all(
         pool.shutdown(wait=False, cancel_futures=True)
     results = []
     for future, call in futures.items():
-        text, is_error = future.result() if future in done else ("Error: the tool took too long. 시간 초과.", True)
-        text = _cut(plain_text(text), deps.settings.tool_result_chars)
+        text, is_error = future.result() if future in done else (words.TOO_LONG, True)
+        text, most_chars = plain_text(text), deps.settings.tool_result_chars
+        text = text if len(text) <= most_chars else note_cut(text, most_chars, why="are shown")
         seconds = done.get(future, time.monotonic()) - began
         runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds))
         results.append(
@@ -107,27 +110,20 @@ def _await(
 def _run_one(call: ToolCall, tools: Mapping[str, BaseTool], is_unreadable: bool) -> tuple[str, bool]:  # noqa: FBT001 - passed by pool.submit
     """Runs one call and returns (text for the model, whether it's an error)."""
     if is_unreadable:
-        return "Error: the arguments were not valid JSON; nothing was run. Call again with valid JSON.", True
+        return words.UNREADABLE, True
     tool = tools.get(call["name"])
     if tool is None:
-        return f"Error: there is no tool {call['name']!r}. There are: {', '.join(sorted(tools))}.", True
+        return words.no_tool(call["name"], tools), True
     try:
         result = tool.invoke(call)
     except TurnStoppedSignal:
-        return "Error: stopped.", True
+        return words.STOPPED, True
     except BaseException as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result, an exit or a cancellation too
         _LOG.warning("tool %s failed: %s", call["name"], type(error).__name__)
-        return f"Error: {type(error).__name__}: {error}", True
+        return words.failed(error), True
     if isinstance(result, ToolMessage):
         return result.text, result.status == "error"
     return str(result), False
-
-
-def _cut(text: str, max_chars: int) -> str:
-    """Cuts a long result and says so, so that the model knows that there is more."""
-    if len(text) <= max_chars:
-        return text
-    return f"{text[:max_chars]}\n\n[cut: {max_chars} of {len(text)} characters are shown / 일부만 표시됨]"
 
 
 def _as_json(arguments: dict[str, Any]) -> str:

@@ -12,10 +12,10 @@ from typing import Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from graph.core.casual import is_casual
-from graph.core.model_input import SUMMARY_HEADING
 from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
 from graph.offline.intent import without_note
 from graph.offline.phrase import is_own_phrase
+from prompt.system.framing import SUMMARY_HEADING
 
 _RECORD: Final = re.compile(r"^\[(\d+(?:-\d+)?)턴\] ?", re.MULTILINE)
 _QUOTED_SPEAKER: Final = re.compile(r"^(?:사용자|AI|도구): ")

@@ -10,12 +10,12 @@ from typing import Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph.core.extract import cut_at_word
-from graph.core.model_input import SUMMARY_HEADING
 from graph.core.sentence import split_sentences
 from graph.core.zone import find_zone, name_of
 from graph.offline.intent import Intent, find_intent, without_note
 from graph.offline.passage import Passage, find_relevant, read_passages
 from graph.offline.phrase import PHRASES, Language, label_source
+from prompt.system.framing import SUMMARY_HEADING
 
 CLOCK_TOOL: Final = "get_current_time"
 

@@ -16,8 +16,8 @@ from graph.core.turn import text_of
 from graph.record import ArchivedMessage, HistoryEntry
 from graph.strategy.base import Limits
 from graph.strategy.rolling import render_summary
+from prompt.system.framing import COMPACTION_HEADING
 
-HEADING: Final = "[Previous conversation summary]"
 SUMMARY_TOKENS: Final = 2_048
 SUMMARY_CHARS: Final = 6_000
 _SPARE_MESSAGES: Final = 2
@@ -53,7 +53,7 @@ class CompactionStrategy:
         """
         if not history:
             return assemble(system, (), messages)
-        summary = f"{HEADING}\n\n{render_summary(history)}"
+        summary = f"{COMPACTION_HEADING}\n\n{render_summary(history)}"
         if messages and not isinstance(messages[0], HumanMessage):
             messages = [HumanMessage("", id=f"summary-{history[-1]['id']}"), *messages]
         base = assemble(system, (), messages)

@@ -17,6 +17,7 @@ from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, text_of
 from graph.record import HistoryEntry
 from graph.strategy.base import Limits
+from prompt.system.framing import CONTEXT_PART, CURRENT_PART, RECENT_PART
 
 INPUT_CHARS: Final = 2_000
 SOURCE_CHARS: Final = 3_000
@@ -110,11 +111,11 @@ def build_context_prompt(summary: str, recent: Sequence[AnyMessage], current: st
     """
     parts = []
     if summary:
-        parts.append(f"[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n{summary}")
+        parts.append(CONTEXT_PART.format(summary=summary))
     lines = [labelled(f"{_speaker(m)}: ", words) for m in recent if (words := _words(m))]
     if lines:
-        parts.append("[RECENT MESSAGES]\n" + "\n".join(lines))
-    return "\n\n".join([*parts, f"[CURRENT MESSAGE]\n{current}"])
+        parts.append(RECENT_PART.format(lines="\n".join(lines)))
+    return "\n\n".join([*parts, CURRENT_PART.format(text=current)])
 
 
 def _words(message: AnyMessage) -> str:

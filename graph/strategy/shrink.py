@@ -19,6 +19,7 @@ from graph.core.turn import is_complete, split_turns, text_of
 from graph.record import ArchivedMessage, HistoryEntry, Record
 from graph.strategy.compaction import context_tokens, message_count
 from graph.strategy.merge import merge_fold, merge_for_room, raw_stretches, unbroken
+from prompt.system.framing import SHORTENED_NOTE, note_cut
 
 _LEAST_SHARE: Final = 10
 _GOOD_SHARE: Final = 4
@@ -90,7 +91,7 @@ def shorten_verbatim(history: Sequence[HistoryEntry]) -> list[HistoryEntry]:
 
 def _shortened(entry: HistoryEntry) -> HistoryEntry:
     picked = extract_summary([HumanMessage(entry["summary"])], int(len(entry["summary"]) * _VERBATIM_SHARE))
-    text = f"(이번 호출에만 줄임) {picked}"
+    text = f"{SHORTENED_NOTE} {picked}"
     tokens = estimate_tokens(label_of(entry["turns"]) + text)
     if tokens >= entry["summary_tokens"]:
         return entry
@@ -126,7 +127,7 @@ def cut_results(messages: Sequence[AnyMessage], excess_tokens: int) -> list[AnyM
         keep = max(_MIN_RESULT_CHARS, int(len(text) * share))
         if keep >= len(text):
             continue
-        shorter = f"{text[:keep]}\n\n[cut: {keep} of {len(text)} characters fit the window / 일부만 표시됨]"
+        shorter = note_cut(text, keep, why="fit the window")
         marked = {**cut[index].additional_kwargs, KEPT_CHARS: keep}
         cut[index] = cut[index].model_copy(update={"content": shorter, "additional_kwargs": marked})
         excess_tokens -= tokens - estimate_tokens(shorter)

@@ -11,13 +11,14 @@ from pydantic import BaseModel, Field
 
 from graph.core.zone import find_zone
 from graph.tool.tool_context import ToolContext
+from prompt.tool import description
+from prompt.tool.result import no_zone
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_EXAMPLES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, UTC"
 
 
 class _Arguments(BaseModel):
-    timezone: str = Field("", description=f"IANA time zone, e.g. {_EXAMPLES}. Empty for the user's own zone.")
+    timezone: str = Field("", description=description.CLOCK_ZONE)
 
 
 def build_current_time(context: ToolContext) -> BaseTool:
@@ -27,12 +28,12 @@ def build_current_time(context: ToolContext) -> BaseTool:
         name = timezone.strip() or context.time_zone or "UTC"
         zone = _open_zone(name) or _open_zone(find_zone(name))
         if zone is None:
-            return f"There is no time zone {name[:60]!r}. Use an IANA name such as {_EXAMPLES}."
+            return no_zone(name[:60], description.CLOCK_ZONES)
         return tell_time(context.clock().astimezone(zone), zone.key)
 
     return StructuredTool(
         name="get_current_time",
-        description="Tells the current date, time and weekday in a time zone. 현재 날짜, 시각, 요일을 알려 줍니다.",
+        description=description.CLOCK,
         args_schema=_Arguments,
         func=get_current_time,
     )

@@ -1,0 +1,15 @@
+"""What the tools say of themselves; part of the prefix that a provider caches."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CLOCK: Final = "Tells the current date, time and weekday in a time zone. 현재 날짜, 시각, 요일을 알려 줍니다."
+CLOCK_ZONES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, UTC"
+CLOCK_ZONE: Final = f"IANA time zone, e.g. {CLOCK_ZONES}. Empty for the user's own zone."
+SEARCH: Final = "Searches the web and returns titles, addresses and excerpts. 웹을 검색합니다."
+SEARCH_QUERY: Final = "What to search for, as in a search box."
+SEARCH_COUNT: Final = "How many results, 1 to {most}."
+REASONING: Final = "Analyses given material to answer a question about it. 주어진 자료를 분석해 질문에 답합니다."
+REASONING_MATERIAL: Final = "The text to think about, e.g. search results, whole."
+REASONING_QUESTION: Final = "What to work out from it."
