@@ -1,4 +1,4 @@
-"""The box of advanced settings; knows the widgets and their limits, not what the settings do."""
+"""The box of advanced settings."""
 
 from __future__ import annotations
 
@@ -65,9 +65,8 @@ def _draw_model(now: PageState) -> None:
             args=(now.session.session_id,),
         )
     options = {option.name: option for option in now.service.sessions.model_options()}
-    names = (
-        [*options] if st.session_state[page_state.MODEL] in options else [*options, st.session_state[page_state.MODEL]]
-    )
+    chosen = st.session_state[page_state.MODEL]
+    names = [*options] if chosen in options else [*options, chosen]
 
     def label(name: str) -> str:
         is_offline = name in options and options[name].is_offline

@@ -42,7 +42,6 @@ class Words:
     older: str = "Earlier"
     more_chats: str = "Show {count} more chats"
     chat_menu: str = "Menu of {title}"
-    answering: str = "Answering"
     untitled: str = "Untitled chat"
     rename: str = "Rename"
     rename_title: str = "Rename this chat"
@@ -183,7 +182,6 @@ class Words:
     chart_tokens: str = "Tokens (≈)"
     chart_sent: str = "Sent"
     chart_full: str = "Full history"
-    chart_fold: str = "Turn with a new summary"
     chart_empty: str = "Drawn once the first answer is out."
     chart_alt: str = (
         "Tokens sent and tokens of the full history per turn (estimates). Turn {turn}: sent {sent}, full {full}."
