@@ -107,6 +107,6 @@ def test_whatever_bytes_are_changed_in_a_checkpoint_the_chat_goes_on(chat: Chat,
             ending = chat.retry()[-1]
         assert isinstance(ending, TurnFinished), ending
         chat.wait_for_folds()
-    assert failed < 10
+    assert failed <= 3
     assert [turn.number for turn in chat.turns] == list(range(1, 32))
     assert all(faults(body["messages"]) == [] for body in server.bodies("chat"))
