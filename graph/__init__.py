@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from graph.builder import build_graph
     from graph.core.schedule import should_summarize
     from graph.core.turn import extract_current_turn, extract_last_n_turns
+    from graph.model.summariser import generate_summary
     from graph.service import ChatService, open_service
     from graph.state import ChatState
-    from graph.worker.fold_worker import generate_summary
 
 __all__ = [
     "ChatService",
@@ -30,7 +30,7 @@ _HOMES = {
     "build_graph": "graph.builder",
     "extract_current_turn": "graph.core.turn",
     "extract_last_n_turns": "graph.core.turn",
-    "generate_summary": "graph.worker.fold_worker",
+    "generate_summary": "graph.model.summariser",
     "open_service": "graph.service",
     "should_summarize": "graph.core.schedule",
 }

@@ -37,7 +37,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+InputReason = Literal[
+    "bad_rate",
+    "bad_strategy",
+    "compact_failed",
+    "compact_stopped",
+    "empty",
+    "no_effect",
+    "not_a_compaction",
+    "not_an_export",
+    "not_last",
+    "nothing_to_compact",
+    "over_window",
+    "too_long",
+]
 
 
 class TurnfoldError(Exception):
@@ -64,11 +79,11 @@ class SettingsError(TurnfoldError):
 
 
 class InputError(TurnfoldError):
-    """The user's input can't be taken as it is; nothing was stored."""
+    """The user's input can't be taken as it is; nothing was stored. `reason` says what is wrong with it."""
 
     code = "input"
 
-    def __init__(self, reason: str, detail: str = "") -> None:
+    def __init__(self, reason: InputReason, detail: str = "") -> None:
         super().__init__(detail or reason)
         self.reason = reason
 

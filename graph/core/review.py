@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage
 
 from graph.core.language import is_written_in
 from graph.core.token import estimate_tokens
@@ -17,7 +17,7 @@ from graph.core.turn import text_of
 from graph.record import RecordOutcome
 from prompt.summary import feedback
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
-from prompt.system.framing import VERBATIM_NOTE
+from prompt.system.framing import RECORD_LABEL, SPEAKER, VERBATIM_NOTE
 
 SMALL_TARGET_CHARS: Final = 80
 MIN_SHARE: Final = 0.6
@@ -31,7 +31,6 @@ _BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") |
     chr(code) for first, last in ((0x180B, 0x180F), (0xFE00, 0xFE0F)) for code in range(first, last + 1)
 }
 _SENTENCE_END: Final = re.compile(r"[.!?。…](?=\s|$)|\n")
-_SPEAKERS: Final = ((HumanMessage, "사용자"), (AIMessage, "AI"), (ToolMessage, "도구"))
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class Review:
 
 def label_of(turns: Sequence[int]) -> str:
     """Returns what stands before a record's text in the model input: `[1-3턴] `."""
-    return f"[{turns[0]}-{turns[-1]}턴] "
+    return RECORD_LABEL.format(first=turns[0], last=turns[-1])
 
 
 def feedback_on(draft: SummaryDraft, source: Source) -> str:
@@ -208,6 +207,5 @@ def quote(messages: Sequence[AnyMessage]) -> str:
     for message in messages:
         text = text_of(message).strip()
         if text:
-            speaker = next(name for kind, name in _SPEAKERS if isinstance(message, kind))
-            paragraphs.append("\n> ".join(f"{speaker}: {text}".splitlines()))
+            paragraphs.append("\n> ".join(f"{SPEAKER[message.type]}: {text}".splitlines()))
     return f"{VERBATIM_NOTE}\n> " + "\n> ".join(paragraphs)

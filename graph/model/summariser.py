@@ -77,6 +77,37 @@ class Summariser(Protocol):
         """
 
 
+def generate_summary(
+    messages: Sequence[AnyMessage],
+    target_length: int,
+    summarise: Callable[[Sequence[AnyMessage], int], SummaryDraft] | None = None,
+    *,
+    drafts: list[SummaryDraft] | None = None,
+) -> str:
+    """Returns a summary of about `target_length` characters as it was written; `review_drafts` decides over it.
+
+    Args:
+        messages: Messages of complete turns, tool calls and results included.
+        target_length: `int(original_chars * compression_rate)`.
+        summarise: Writes it (`Summariser.summarise`); without one sentences are picked, and no model is needed.
+        drafts: Where the draft is added, with what it cost.
+
+    Raises:
+        TurnStoppedSignal: The making was stopped.
+        ModelError: The summary model failed.
+    """
+    draft = (summarise or pick_sentences)(messages, target_length)
+    if drafts is not None:
+        drafts.append(draft)
+    return draft.text.strip()
+
+
+def pick_sentences(messages: Sequence[AnyMessage], target_chars: int) -> SummaryDraft:
+    """Returns the highest-scoring sentences of messages; costs no tokens."""
+    text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
+    return SummaryDraft(text, 0, 0, is_usage=False)
+
+
 class ExtractiveSummariser:
     """Picks the highest-scoring sentences; needs no model and no network, and costs no tokens."""
 
@@ -96,8 +127,7 @@ class ExtractiveSummariser:
         deadline_seconds: float,  # noqa: ARG002  # done in milliseconds
     ) -> SummaryDraft:
         """Returns the picked sentences; see `Summariser.summarise`."""
-        text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
-        return SummaryDraft(text, 0, 0, is_usage=False)
+        return pick_sentences(messages, target_chars)
 
 
 class ModelSummariser:

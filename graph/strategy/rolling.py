@@ -41,7 +41,7 @@ class RollingStrategy:
         """Returns the next version of the summary if one is due; no turn waits for it."""
         new = snapshot.complete_raw
         threshold_tokens = self._limits.within(snapshot.input_tokens).app_context_threshold
-        if not should_summarize(sum(entry.tokens for entry in new), threshold_tokens):
+        if not is_version_due(sum(entry.tokens for entry in new), threshold_tokens):
             return ()
         old = snapshot.active
         spec = fold_of(old, new, kind="rolling", rate=snapshot.rate, style="rolling", cut=_cut)
@@ -81,7 +81,7 @@ class RollingStrategy:
         return ModelInput((base.messages[0], joined, *base.messages[2:]), tuple(items))
 
 
-def should_summarize(unsummarised_tokens: int, threshold_tokens: int) -> bool:
+def is_version_due(unsummarised_tokens: int, threshold_tokens: int) -> bool:
     """Whether the next version is due: strictly over the threshold (seed 003)."""
     return unsummarised_tokens > threshold_tokens
 

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, Literal
 
 from graph.core.fold_record import begin_record, end_record, source_of
 from graph.core.fold_spec import FoldSpec
 from graph.core.review import Source, SummaryDraft, feedback_on
 from graph.error import InternalError, StoreError, TurnfoldError
-from graph.model.summariser import ExtractiveSummariser, Summariser
+from graph.model.summariser import ExtractiveSummariser, Summariser, generate_summary
 from graph.record import Record
 from graph.store.active import DISCARDED_CODE
 from graph.store.record import RecordStore
@@ -115,9 +116,8 @@ class FoldMaker:
             try:
                 if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return DISCARDED_CODE  # nobody wants it any more, so nothing more is paid for it
-                draft = plan.summariser.summarise(
-                    source.messages,
-                    source.target_chars,
+                summarise = partial(
+                    plan.summariser.summarise,
                     feedback=feedback,
                     style=plan.spec.style,
                     answer_tokens=plan.spec.answer_tokens,
@@ -125,10 +125,10 @@ class FoldMaker:
                     stop=stop,
                     deadline_seconds=self._deadline_seconds,
                 )
+                generate_summary(source.messages, source.target_chars, summarise, drafts=drafts)
             except TurnfoldError as error:
                 return error.code
-            drafts.append(draft)
-            feedback = feedback_on(draft, source)
+            feedback = feedback_on(drafts[-1], source)
             if not feedback:
                 break
         return ""

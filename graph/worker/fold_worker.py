@@ -6,13 +6,11 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Final
-
-from langchain_core.messages import AnyMessage
 
 from graph.core.fold_spec import FoldSpec, source_key
 from graph.core.snapshot import SessionSnapshot
@@ -28,22 +26,6 @@ _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 _MAX_FAILURES: Final = 3
 _KEPT_SESSIONS: Final = 1_000
-
-
-def generate_summary(messages: Sequence[AnyMessage], target_length: int, summariser: Summariser | None = None) -> str:
-    """Summarises messages to about `target_length` characters, once, as it comes; adoption is judged elsewhere.
-
-    Args:
-        messages: Messages of complete turns, tool calls and results included.
-        target_length: `int(original_chars * compression_rate)`.
-        summariser: Who writes it; without one the extractive summariser picks sentences, no model needed.
-
-    Raises:
-        ModelError: The summary model failed.
-    """
-    writer = summariser or ExtractiveSummariser()
-    draft = writer.summarise(messages, target_length, stop=threading.Event(), deadline_seconds=60)
-    return draft.text.strip()
 
 
 class FoldWorker:

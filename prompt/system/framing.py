@@ -6,9 +6,12 @@ from typing import Final, Literal
 
 SUMMARY_HEADING: Final = "[이전 대화 요약]"
 COMPACTION_HEADING: Final = "[Previous conversation summary]"
+RECORD_LABEL: Final = "[{first}-{last}턴] "
 CONTINUED: Final = "(위 요약에서 이어집니다.)"
 SHORTENED_NOTE: Final = "(이번 호출에만 줄임)"
 VERBATIM_NOTE: Final = "(원문)"
+# Who said a quoted message, by its type.
+SPEAKER: Final = {"human": "사용자", "ai": "AI", "tool": "도구"}
 
 # Seed 003's one user message.
 CONTEXT_PART: Final = "[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n{summary}"

@@ -124,7 +124,7 @@ class ScriptedService:
     def rename(self, session_id: str, title: str) -> None:
         self._act("rename")
         if not title:
-            raise InputError("title")
+            raise InputError("empty")
         self._get(session_id).title = title
 
     def delete(self, session_id: str) -> None:

@@ -5,6 +5,7 @@ import string
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -85,7 +86,12 @@ def test_unknown_code_gets_the_general_sentence() -> None:
 def test_input_error_is_told_by_its_reason() -> None:
     assert explain_error(words_of("ko"), errors.InputError("empty")) == "내용이 없습니다."
     assert explain_error(words_of("en"), errors.InputError("too_long", "9 > 5")).endswith("(9 > 5)")
-    assert explain_error(words_of("en"), errors.InputError("something-new")) == "This input can't be taken."
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_reason_of_an_input_error_has_its_sentence(language: Language) -> None:
+    said_on_the_command_line = {"not_an_export"}
+    assert set(words_of(language).input_reasons) == set(get_args(errors.InputReason)) - said_on_the_command_line
 
 
 def test_browser_that_says_nothing_gets_korean() -> None:

@@ -7,7 +7,6 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from graph import generate_summary
 from graph.model.summariser import SummaryDraft
 from prompt.summary.summary_generator import get_prompt
-from tests.fake.scripted_model import ScriptedSummariser
 
 
 def test_every_message_is_quoted_inside_the_source() -> None:
@@ -57,9 +56,10 @@ def test_without_a_summariser_sentences_are_picked_to_about_the_target() -> None
 
 
 def test_a_given_summariser_writes_the_summary_to_the_target() -> None:
-    class Asked(ScriptedSummariser):
-        def summarise(self, messages: Sequence[AnyMessage], target_chars: int, **rest: object) -> SummaryDraft:
-            assert (list(messages), rest["deadline_seconds"]) == (TALK, 60)
-            return SummaryDraft(f"  {target_chars}자로 줄임\n", 1, 1, is_usage=False)
+    def write(messages: Sequence[AnyMessage], target_chars: int) -> SummaryDraft:
+        assert list(messages) == TALK
+        return SummaryDraft(f"  {target_chars}자로 줄임\n", 1, 1, is_usage=False)
 
-    assert generate_summary(TALK, 40, Asked()) == "40자로 줄임"
+    drafts: list[SummaryDraft] = []
+    assert generate_summary(TALK, 40, write, drafts=drafts) == "40자로 줄임"
+    assert [draft.input_tokens for draft in drafts] == [1]
