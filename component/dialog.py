@@ -1,4 +1,4 @@
-"""Shows dialogs and knows whether one is open: drawing the whole page anew closes it, with what was typed in it."""
+"""Shows dialogs. Which one is open is state of the tab: no run that is overtaken or draws all anew loses it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,43 @@ from typing import Literal
 
 import streamlit as st
 
-_OPEN = "dialog_is_open"
+_OPEN, _DRAWN = "open_dialog", "drawn_dialog"
 
 
-def show(
+def request(name: str) -> None:
+    """Asks for a dialog, as a widget callback; `draw` shows it in this run or the next."""
+    st.session_state[_OPEN] = name
+
+
+def draw(
+    name: str,
     title: str,
-    draw: Callable[..., None],
+    draw_content: Callable[..., None],
     *arguments: object,
     position: Literal["center", "right"] = "center",
     width: int | Literal["small"] = "small",
 ) -> None:
-    """Shows a dialog over the page, its contents drawn by `draw(*arguments)`."""
-    st.session_state[_OPEN] = True
-    st.dialog(title, position=position, width=width, on_dismiss=forget)(draw)(*arguments)
+    """Draws a dialog over the page if it's the one that is open, its contents by `draw_content(*arguments)`."""
+    if st.session_state.get(_OPEN) == name:
+        st.session_state[_DRAWN] = name
+        st.dialog(title, position=position, width=width, on_dismiss=close)(draw_content)(*arguments)
 
 
 def is_open() -> bool:
-    """Returns whether a dialog is open in this tab: then only the user may have the page drawn anew."""
+    """Returns whether a dialog is open in this tab.
+
+    Only the user may have the whole page drawn then: the browser may build the dialog again, and what was being typed
+    in it is lost.
+    """
     return _OPEN in st.session_state
 
 
-def forget() -> None:
-    """Says that no dialog is open: the page is being drawn anew, or the dialog was dismissed."""
+def close_undrawn() -> None:
+    """Closes a dialog that nothing on the page draws any more: its session is gone, or its row."""
+    if st.session_state.pop(_DRAWN, None) is None:
+        close()
+
+
+def close() -> None:
+    """Closes the open dialog with the next drawing of the whole page, as a widget callback."""
     st.session_state.pop(_OPEN, None)

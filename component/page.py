@@ -19,7 +19,6 @@ def main() -> None:
     st.html(ASSETS / "style.css")
     st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
     with error_box(words_of(language_of_locale(st.context.locale))):
-        dialog.forget()
         now = page_state.begin()
         with error_box(now.words):
             sidebar.draw(now)
@@ -30,6 +29,7 @@ def main() -> None:
         with error_box(now.words):
             composer.draw(now)
         browser.draw(now.words)
+        dialog.close_undrawn()
 
 
 if __name__ == "__main__":

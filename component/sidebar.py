@@ -46,6 +46,8 @@ def _draw_sessions(now: PageState) -> None:
         live=True,
         persist_state="session",
     )
+    if page_state.session_id() != (now.session.session_id if now.session else None):
+        st.rerun()
     with error_box(words):
         _draw_list(now, (search or "").strip())
 
@@ -78,27 +80,33 @@ def _draw_row(now: PageState, item: SessionItem) -> None:
     title = escape_label(item.title) or words.untitled
     state = "open" if item.session_id == page_state.session_id() else "row"
     with st.container(horizontal=True, gap=None, wrap=False, key=f"{state}_session_{item.session_id}"):
-        if st.button(
+        # Both presses act by callbacks: if another fragment of the same run reruns the page, the press itself is lost.
+        st.button(
             title,
             key=f"session_{item.session_id}",
             type="tertiary",
             icon=":material/pending:" if item.is_running else None,
             width="stretch",
             wrap=False,
-        ):
-            page_state.open_session(item.session_id)
-            st.rerun()
-        choice = st.menu_button(
+            on_click=page_state.open_session,
+            args=(item.session_id,),
+        )
+        menu = f"menu_{item.session_id}"
+        st.menu_button(
             words.chat_menu.format(title=title),
             (words.rename, words.delete),
-            key=f"menu_{item.session_id}",
+            key=menu,
             type="tertiary",
             icon=":material/more_horiz:",
+            on_click=_open_chosen,
+            args=(menu,),
         )
-    if choice == words.rename:
-        dialog.show(words.rename_title, _draw_rename, now, item)
-    elif choice == words.delete:
-        dialog.show(words.delete_title, _draw_delete, now, item)
+    dialog.draw(f"{menu}_{words.rename}", words.rename_title, _draw_rename, now, item)
+    dialog.draw(f"{menu}_{words.delete}", words.delete_title, _draw_delete, now, item)
+
+
+def _open_chosen(menu: str) -> None:
+    dialog.request(f"{menu}_{st.session_state[menu]}")
 
 
 def _draw_rename(now: PageState, item: SessionItem) -> None:
@@ -115,8 +123,12 @@ def _draw_delete(now: PageState, item: SessionItem) -> None:
 
 def _draw_choice(confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
-        is_cancelled = st.button(cancel, key="dialog_cancel")
-        is_confirmed = st.button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
-    if is_cancelled or is_confirmed:
-        # A dialog closes with the next drawing of the whole page.
+        st.button(cancel, key="dialog_cancel", on_click=dialog.close)
+        st.button(confirm, key="dialog_confirm", type="primary", on_click=_confirm, args=(on_confirm, identifier))
+    if not dialog.is_open():
         st.rerun()
+
+
+def _confirm(on_confirm: Callable[[str], None], identifier: str) -> None:
+    on_confirm(identifier)
+    dialog.close()

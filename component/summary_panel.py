@@ -21,10 +21,15 @@ def draw_rail(now: PageState) -> None:
 def draw_drawer_button(now: PageState) -> None:
     """Draws the button that opens the same panel as a drawer; shown on a narrow page only."""
     count = now.service.folds.statistics(now.session.session_id).record_count if now.session else 0
-    if st.button(
-        now.words.open_panel.format(count=count), key="open_panel", type="tertiary", icon=":material/dock_to_left:"
-    ):
-        dialog.show(now.words.panel_title, _draw_drawer, now, position="right", width=372)
+    st.button(
+        now.words.open_panel.format(count=count),
+        key="open_panel",
+        type="tertiary",
+        icon=":material/dock_to_left:",
+        on_click=dialog.request,
+        args=("panel",),
+    )
+    dialog.draw("panel", now.words.panel_title, _draw_drawer, now, position="right", width=372)
 
 
 def _draw_drawer(now: PageState) -> None:

@@ -7,12 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Playwright, expect, sync_playwright
 
 from graph.service import ChatService, open_service
 from graph.settings import Settings
@@ -62,6 +62,17 @@ def started(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait(timeout=30)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds what its pages showed to the report of a test that failed: some failures come once in a hundred runs."""
+    report = yield
+    if report.when == "call" and report.failed:
+        visitors = [value for value in item.funcargs.values() if isinstance(value, Visitor)]
+        with suppress(Error):  # the page may be gone
+            report.sections += [("page", visitor.describe()) for visitor in visitors]
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -81,6 +81,19 @@ class Visitor:
     def expect_no_complaint(self) -> None:
         assert self.complaints == []
 
+    def describe(self) -> str:
+        """Says what the page looks like, for the report of a test that failed."""
+        seen = self.page.evaluate(
+            """() => ({
+                url: location.href,
+                script: document.querySelector("[data-testid='stApp']")?.dataset.testScriptState,
+                focus: document.activeElement?.outerHTML.slice(0, 200),
+                dialogs: [...document.querySelectorAll("[role='dialog'], [role='menu']")].map((box) => box.innerText),
+                text: document.body.innerText.slice(0, 3000),
+            })"""
+        )
+        return "\n".join([*(f"{name}: {value}" for name, value in seen.items()), *self.complaints])
+
     def _note_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
             self.complaints.append(f"console: {message.text}")

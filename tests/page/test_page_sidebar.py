@@ -92,6 +92,24 @@ def test_rename_and_cancel(page: AppTest, service: ScriptedService) -> None:
     assert service.stored[identifier].title == "새 이름"
 
 
+def test_a_dialog_is_open_until_it_is_closed_whatever_draws_the_page(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
+    page.run()
+    page.text_input(key="new_title").set_value("새 이름")
+    page.button(key="dialog_confirm").click().run()
+    assert service.stored[identifier].title == "새 이름"
+    assert "dialog_confirm" not in keys(page.run())
+
+
+def test_a_dialog_goes_with_its_session(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
+    service.delete(identifier)
+    assert "dialog_confirm" not in keys(page.run())
+    assert "open_dialog" not in page.session_state
+
+
 def test_delete_asks_first_and_leaves_the_open_session(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     open_page(page, identifier).menu_button(key=f"menu_{identifier}").click("삭제").run()
