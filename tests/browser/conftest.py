@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,12 @@ def offline_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@cache
+def context_of(chromium: Browser, options: str) -> BrowserContext:
+    """Returns the window for these options: the page's scripts are read and compiled once for all its tests."""
+    return chromium.new_context(**json.loads(options))
+
+
 @contextmanager
 def visiting(chromium: Browser, address: str, **options: object) -> Iterator[Visitor]:
     defaults: dict[str, object] = {
@@ -148,11 +156,15 @@ def visiting(chromium: Browser, address: str, **options: object) -> Iterator[Vis
         # A window lets a page that was pressed copy; without one Chromium asks somebody who isn't there.
         "permissions": ["clipboard-read", "clipboard-write"],
     }
-    context: BrowserContext = chromium.new_context(**{**defaults, **options})  # type: ignore[arg-type]  # the names are checked by playwright
+    context = context_of(chromium, json.dumps({**defaults, **options}, sort_keys=True))
     visitor = Visitor(context, address, "en" if options.get("locale") == "en-US" else "ko")
-    yield visitor
-    visitor.expect_no_complaint()
-    context.close()
+    try:
+        yield visitor
+        visitor.expect_no_complaint()
+        visitor.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    finally:
+        visitor.page.close()
+        context.clear_cookies()
 
 
 @pytest.fixture
