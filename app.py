@@ -1,4 +1,4 @@
-"""Starts Turnfold: the page, `/health`, the security headers and the service's life."""
+"""The server: the page, `/health`, the security headers; opens and closes the service."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from graph.settings import load_settings
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Keeps the service open for as long as the server runs."""
+    """Keeps the service open while the server runs."""
     with ExitStack() as stack:
         try:
             settings = load_settings()
             set_up_logging(settings.turnfold_log_level)
             service = stack.enter_context(open_service(settings))
         except TurnfoldError as error:
-            # The server prints what ends its start with a traceback; a wrong setting needs its sentence alone.
+            # The server prints a traceback of a failed start; for a wrong setting the message alone is enough.
             sys.tracebacklimit = 0
             message = f"Turnfold can't start: {error} {error.advice}".rstrip()
             raise SystemExit(message) from None
-        gc.freeze()  # what is imported by now stays: no collection has to walk through it while somebody waits
+        gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
         yield {}
 
 
 def health(_request: Request) -> JSONResponse:
-    """Answers whether the service can work."""
+    """Returns 200 if the database answers, else 503 with the error's code."""
     try:
         service_provider.current().health()
     except TurnfoldError as error:

@@ -1,8 +1,8 @@
-"""Measures what a long session costs beside the model: time per turn, the files' size, opening; judges by the design.
+"""Measures what a long session costs besides the model: time per turn, file sizes, opening; checks the design's bounds.
 
     python -m bench.store [--turns 1000] [--data DIR]
 
-The chat model and the summariser run in this process: what is left is the engine and the disk.
+The chat model and the summariser run in this process, so the figures are those of the engine and the disk.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _SHORT: Final = "short-session-{}"
 _PAIRS: Final = 60
 _PAIRS_PER_SESSION: Final = 10
 _OPENINGS: Final = 15
-_REST_SECONDS: Final = 0.02  # for the folds behind a turn, so that no turn pays for another's
+_REST_SECONDS: Final = 0.02  # lets the folds that follow a turn finish before the next one is timed
 
 
 class SpeakingModel(BaseChatModel):
-    """Answers each question with a few sentences at once; `seconds` sums up the time it took by itself."""
+    """Answers each question with a few sentences at once; `seconds` is the time that it took itself."""
 
     _seconds: float = PrivateAttr(default=0.0)
     _count: int = PrivateAttr(default=0)
@@ -53,17 +53,17 @@ class SpeakingModel(BaseChatModel):
 
     @property
     def seconds(self) -> float:
-        """Time spent inside this model since it was made."""
+        """Total time spent in this model."""
         return self._seconds
 
     def bind_tools(self, *_: Any, **__: Any) -> SpeakingModel:  # noqa: ANN401  # it calls none
-        """Returns the model as it is."""
+        """Returns the model unchanged."""
         return self
 
     def _generate(self, *_: Any, **__: Any) -> ChatResult:  # noqa: ANN401  # the caller always streams
         raise InternalError
 
-    async def _astream(self, *_: Any, **__: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401  # nothing of it matters
+    async def _astream(self, *_: Any, **__: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401  # the input doesn't matter
         began = time.perf_counter()
         self._count += 1
         pieces = [ChatGenerationChunk(message=AIMessageChunk(content=word)) for word in _answer(self._count).split("|")]
@@ -76,14 +76,14 @@ class SpeakingModel(BaseChatModel):
 
 
 class BenchModels(ChatModels):
-    """One speaking model for every name; summaries are extractive, as without an endpoint."""
+    """One `SpeakingModel` for every name; summaries are extractive, as without an endpoint."""
 
     def __init__(self, settings: Settings, caller: ModelCaller, model: SpeakingModel) -> None:
         super().__init__(settings, caller)
         self._model = model
 
     def chat(self, name: str) -> BaseChatModel:  # noqa: ARG002  # there's only one
-        """Returns the speaking model."""
+        """Returns the model, whatever the name."""
         return self._model
 
 
@@ -118,7 +118,7 @@ def _run(folder: Path, turns: int) -> int:
         opening, short_opening = _time_opening(service, _SESSION), _time_opening(service, _SHORT.format(0))
         sums = service.folds.statistics(_SESSION)
         text_chars, text_bytes = talk.chars, talk.text_bytes
-    archive_bytes = _size(settings.database_path)  # closed: its log is folded back into it
+    archive_bytes = _size(settings.database_path)  # the closed database has merged its write-ahead log
     ratio, bytes_per_char = late / early, archive_bytes / text_chars
     print(f"turns                      {turns:>8}")
     print(f"records in force           {sums.record_count:>8}  over {sums.folded_turn_count} turns")
@@ -140,11 +140,11 @@ def _run(folder: Path, turns: int) -> int:
 
 
 class Talk:
-    """Has turns in sessions of a service and times what they take outside the model.
+    """Runs turns in sessions of a service and measures their time outside the model.
 
     Attributes:
-        chars: What was said in all of them.
-        text_bytes: The same in UTF-8.
+        chars: Characters of all questions and answers.
+        text_bytes: The same text in UTF-8.
     """
 
     def __init__(self, service: ChatService, model: SpeakingModel) -> None:
@@ -155,7 +155,7 @@ class Talk:
         self.text_bytes = 0
 
     def turn(self, session_id: str) -> float:
-        """Has the session's next turn; returns its seconds from sending to its last event, without the model's."""
+        """Runs the session's next turn; returns the seconds from sending to its last event, without the model's."""
         number = self._counts[session_id] = self._counts.get(session_id, 0) + 1
         question = _question(number)
         model_seconds = self._model.seconds
@@ -173,9 +173,9 @@ class Talk:
 
 
 def _compare(talk: Talk) -> tuple[float, float]:
-    """Returns the medians of early turns of fresh sessions and of the long one's last, taken in turns.
+    """Returns the median times of early turns of fresh sessions and of the last turns of the long one.
 
-    So both see the same machine: whatever else it does in these seconds slows both alike.
+    The two alternate, so that other load on the machine slows both alike.
     """
     early, late = [], []
     for session in range(_PAIRS // _PAIRS_PER_SESSION):
@@ -189,7 +189,7 @@ def _compare(talk: Talk) -> tuple[float, float]:
 
 
 def _time_opening(service: ChatService, session_id: str) -> float:
-    """Returns the median time of reading what the page shows of a session when it's opened."""
+    """Returns the median time of the reads that opening a session on the page takes."""
     seconds = []
     for _ in range(_OPENINGS):
         began = time.perf_counter()
@@ -212,7 +212,7 @@ def _models(model: SpeakingModel) -> Callable[[Settings], Any]:
 
 
 def _size(path: Path) -> int:
-    """Returns the bytes of a database with its log."""
+    """Returns the bytes of a database with its write-ahead log."""
     files = (path, path.with_name(path.name + "-wal"))
     return sum(file.stat().st_size for file in files if file.exists())
 

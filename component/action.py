@@ -1,4 +1,4 @@
-"""What a click or a sent message does, as widget callbacks; draws nothing."""
+"""Widget callbacks: what a click or a sent message does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graph.error import TurnfoldError
 
 
 def send_typed() -> None:
-    """Sends what was typed; if it can't be taken, the text goes back into its field."""
+    """Sends the typed message or runs the typed command; a refused message goes back into its field."""
     text = st.session_state[page_state.ASK]
     command = service_provider.current().folds.command_of(text) if text else None
     if command is not None:
@@ -28,14 +28,9 @@ def _run_command(command: Literal["compact", "reset"]) -> None:
     if identifier is None:
         st.toast(words.command_needs_chat)
     elif command == "compact":
-        compact(identifier)
+        compacting.start(identifier)
     elif _try(lambda: service_provider.current().folds.reset(identifier)):
         st.toast(words.reset_done, icon=":material/restart_alt:")
-
-
-def compact(identifier: str) -> None:
-    """Compacts the context of a session and says what came of it."""
-    compacting.start(words_of(st.session_state[page_state.LANGUAGE]), identifier)
 
 
 def restore(identifier: str, record_id: str) -> None:
@@ -44,7 +39,7 @@ def restore(identifier: str, record_id: str) -> None:
 
 
 def send(text: str) -> bool:
-    """Sends a message to the open session, or begins one; returns whether it was taken."""
+    """Sends a message to the open session or to a new one; returns whether it was accepted."""
     service = service_provider.current()
     identifier = page_state.session_id() or service.sessions.new_id()
     message_id = f"user-{uuid4().hex}"
@@ -71,18 +66,18 @@ def retry(identifier: str) -> None:
 
 
 def regenerate(identifier: str) -> None:
-    """Asks for another answer to the last message."""
+    """Requests another answer to the last message."""
     _try(lambda: service_provider.current().turns.regenerate(identifier, options=page_state.options()))
 
 
 def rename(identifier: str) -> None:
-    """Gives a session the title that was typed."""
+    """Gives a session the typed title."""
     title = str(st.session_state[page_state.NEW_TITLE]).strip()
     _try(lambda: service_provider.current().sessions.rename(identifier, title))
 
 
 def delete(identifier: str) -> None:
-    """Removes a session and leaves it if it was open."""
+    """Deletes a session; if it was open, opens the empty page."""
     if _try(lambda: service_provider.current().sessions.delete(identifier)) and identifier == page_state.session_id():
         page_state.open_session(None)
 

@@ -1,4 +1,4 @@
-"""What only the browser itself can do: page language, the kept choice of language, copying, the focus key."""
+"""Mounts `asset/browser.js`: page language, language cookie, copy buttons, the focus key."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _KEEP = "keep_language"
 
 
 def keep_language() -> None:
-    """Marks the chosen language to be kept in the browser, as a widget callback."""
+    """Widget callback: has the browser store the chosen language in its cookie."""
     st.session_state[_KEEP] = True
     for key in (page_state.STRATEGY, page_state.MODEL):
-        # Set anew, or the browser goes on showing the chosen option in the words of the other language.
+        # Without a new assignment the browser keeps showing the chosen option in the previous language.
         st.session_state[key] = st.session_state[key]
 
 
 def draw(words: Words) -> None:
-    """Mounts the page's own script, which shows nothing."""
+    """Mounts the script, an invisible component."""
     component = st.components.v2.component("turnfold_browser", js=_SCRIPT.read_text(encoding="utf-8"))
     component(
         key="browser",

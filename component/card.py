@@ -1,4 +1,4 @@
-"""One record as a card of the panel: what it stands for, its text, what it cost."""
+"""Draws a record as a card of the panel: covered turns, summary, cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graph.record import Record
 
 
 def draw(now: PageState, record: Record, place: str) -> None:
-    """Draws the card; `place` keeps the rail's and the drawer's apart."""
+    """Draws the card; `place` ("rail" or "drawer") makes its element keys unique."""
     words = now.words
     with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.id}"):
         template = words.card_compaction if record.kind == "compaction" else words.card_title

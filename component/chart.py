@@ -1,4 +1,4 @@
-"""Draws the tokens sent against the full history."""
+"""Draws the chart of tokens sent against the full history."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from graph.view import ChartPoint
 HEIGHT_PIXELS = 280
 _POINTS_WITH_DOTS = 40
 _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
-_RULE_COLOUR = "#8a9692"  # seen on white and on near-black alike
+_RULE_COLOUR = "#8a9692"  # readable in both themes
 
 
 def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
-    """Draws one line for what was sent, one for the full history, and a rule at each turn that brought a summary."""
+    """Draws a line for the tokens sent, one for the full history, and a rule at each turn with a new summary."""
     if not points:
         st.markdown(f":small[:gray[{words.chart_empty}]]")
         return
     place = st.empty()
     place.skeleton(height=HEIGHT_PIXELS)
-    # Imported late: it takes a second, and most drawings of the page have no chart.
+    # Imported late: the import takes a second, and most runs of the script draw no chart.
     import altair as alt  # noqa: PLC0415
 
     rows = [

@@ -1,4 +1,4 @@
-"""Compacts by hand in a worker, so that the page stays usable meanwhile, shows that it happens, and Stop ends it."""
+"""Runs a manual compaction in a thread, so that the page stays usable and Stop can end it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from component import dialog, page_state, service_provider
 from component.page_state import PageState
 from component.word import Words
-from component.wording import describe_compaction
+from component.wording import describe_compaction, words_of
 from graph.error import TurnfoldError
 from graph.record import Record
 
@@ -18,41 +18,42 @@ _POLL_SECONDS = 0.3
 _AT_ONCE_SECONDS = 0.3
 
 
-def start(words: Words, identifier: str) -> None:
-    """Begins to compact the context of a session; what comes of it at once is told at once."""
+def start(identifier: str) -> None:
+    """Starts to compact the context of a session; an immediate result is reported in this run of the script."""
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compact")
     made = pool.submit(service_provider.current().folds.compact, identifier)
-    pool.shutdown(wait=False)  # it ends by itself when the compaction is done
+    pool.shutdown(wait=False)  # its thread ends with the compaction
     st.session_state[_PENDING] = made
     wait([made], timeout=_AT_ONCE_SECONDS)
-    _tell(words)
+    _tell(words_of(st.session_state[page_state.LANGUAGE]))
 
 
 def is_pending() -> bool:
-    """Whether a compaction that this tab asked for isn't done or told yet."""
+    """Whether this tab started a compaction whose result isn't reported yet."""
     return _PENDING in st.session_state
 
 
 @st.fragment(run_every=_POLL_SECONDS)
 def draw(now: PageState) -> None:
-    """Draws that a compaction is being made, until it's done; then the page is drawn with what came of it."""
+    """Shows that a compaction runs; when it has ended, reruns the page with its result."""
     if not dialog.is_open() and _tell(now.words):
         st.rerun()
     st.html(f'<p class="phase" role="status">{now.words.compacting}</p>')
 
 
 def _tell(words: Words) -> bool:
-    """Tells what came of the compaction if it's done; returns whether it is."""
+    """Reports the result of the compaction if it has ended; returns whether none is pending any more."""
     made: Future[Record] | None = st.session_state.get(_PENDING)
-    if made is not None and not made.done():
+    if made is None:
+        return True
+    if not made.done():
         return False
-    if made is not None:
-        del st.session_state[_PENDING]
-        try:
-            record = made.result()
-        except TurnfoldError as error:
-            page_state.set_notice(error)
-        else:
-            page_state.clear_notice()
-            st.toast(describe_compaction(words, record), icon=":material/compress:")
+    del st.session_state[_PENDING]
+    try:
+        record = made.result()
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+    else:
+        page_state.clear_notice()
+        st.toast(describe_compaction(words, record), icon=":material/compress:")
     return True

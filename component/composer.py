@@ -11,9 +11,9 @@ from component.page_state import PageState
 
 
 def draw(now: PageState) -> None:
-    """Draws the bar and the field under it."""
+    """Draws the bar and the message field below it."""
     with st.bottom:
-        # One container in any case: what comes and goes above the bar must not move the bar's own elements.
+        # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
         with st.container(key="told", gap="small"):
             error = page_state.notice()
             if error is not None:
@@ -21,7 +21,7 @@ def draw(now: PageState) -> None:
             if compacting.is_pending():
                 compacting.draw(now)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar"):
-            # Whatever can't be read just now, the field below must be there.
+            # The message field below must be drawn even if the gauge can't be read.
             with error_box(now.words):
                 _draw_gauge(now)
             if now.session is not None and (now.session.is_running or compacting.is_pending()):

@@ -1,4 +1,4 @@
-"""Shows an error of ours where the part that met it would have stood."""
+"""Shows a `TurnfoldError` in place of the part of the page that raised it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graph.error import TurnfoldError
 
 @contextmanager
 def error_box(words: Words) -> Iterator[None]:
-    """Draws the sentence of an error that the body raises, and lets the rest of the page go on."""
+    """Catches an error of the body and draws its sentence, so that the rest of the page is drawn."""
     try:
         yield
     except TurnfoldError as error:

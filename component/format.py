@@ -1,4 +1,4 @@
-"""Turns values into text fit for a label, pure."""
+"""Pure functions that turn values into labels and group sessions by day."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def format_turns(turns: Sequence[int], dash: str = "-") -> str:
 
 
 def format_rate(rate: float) -> str:
-    """Returns a rate as people write it: `0.3`, `0.25`."""
+    """Returns a rate without trailing zeros: `0.3`, `0.25`."""
     return f"{round(rate, 2):g}"
 
 
 def format_tokens(tokens: int, *, is_usage: bool) -> str:
-    """Returns a token count, marked with ≈ if it's our estimate."""
+    """Returns a token count, marked with ≈ if it's an estimate."""
     return f"{tokens:,}" if is_usage else f"≈{tokens:,}"
 
 
 def format_percent(part: int, whole: int) -> int:
-    """Returns the rounded percentage, at least 1 for anything that isn't nothing, 0 without a whole."""
+    """Returns the rounded percentage: at least 1 for a positive part, 0 without a whole."""
     return max(round(100 * part / whole), 1) if part > 0 and whole > 0 else 0
 
 
 def zone_of(name: str | None) -> tzinfo:
-    """Returns the zone of an IANA name; UTC if there is none by that name."""
+    """Returns the time zone of an IANA name; UTC if the name is empty or unknown."""
     try:
         return ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -49,7 +49,7 @@ def zone_of(name: str | None) -> tzinfo:
 
 
 def day_group(moment: datetime, now: datetime, zone: tzinfo) -> DayGroup:
-    """Returns the group of a time by calendar days in the user's zone; times to come count as today."""
+    """Returns the group of a time by calendar days in the user's zone; a future time counts as today."""
     days = (now.astimezone(zone).date() - moment.astimezone(zone).date()).days
     if days <= 0:
         return "today"
@@ -61,7 +61,7 @@ def day_group(moment: datetime, now: datetime, zone: tzinfo) -> DayGroup:
 def group_sessions(
     items: Iterable[SessionItem], now: datetime, zone: tzinfo
 ) -> list[tuple[DayGroup, list[SessionItem]]]:
-    """Returns the sessions by day group, newest group first, without empty groups; order within is kept."""
+    """Groups the sessions by day, newest group first, in the given order; empty groups are left out."""
     groups: dict[DayGroup, list[SessionItem]] = {name: [] for name in DAY_GROUPS}
     for item in items:
         groups[day_group(item.updated_at, now, zone)].append(item)
@@ -69,21 +69,21 @@ def group_sessions(
 
 
 def escape_label(text: str) -> str:
-    """Returns text on one line with all marks escaped, so that a Markdown label shows it as it is."""
+    """Returns the text on one line with its Markdown escaped, so that a label shows it literally."""
     line = _INLINE_MARKS.sub(r"\\\1", " ".join(text.split()))
     return _LEADING_MARK.sub(_escape_leading, line)
 
 
 def _escape_leading(found: re.Match[str]) -> str:
-    # A number is no mark itself: the dot or bracket after it makes a list.
+    # A number alone is no mark: escape the dot or bracket that would make it a list item.
     return f"{found[1]}\\" if found[1].isdigit() else f"\\{found[1]}"
 
 
 def answer_markdown(text: str) -> str:
-    """Returns a model's Markdown made safe to show, code untouched.
+    """Returns a model's Markdown made safe to show; code is unchanged.
 
-    Images become links, so nothing is ever asked for from another host; a `$` before a digit is a price, not a formula;
-    a single `~` is a range (`3~4`), as only `~~two~~` strike out.
+    Images become links, so that no other host is contacted. A `$` before a digit is escaped, as it is a price and not a
+    formula; so is a single `~`, which is a range (`3~4`).
     """
     shown = change_prose(text, lambda prose: _PRICE.sub(r"\$", prose.replace("![", "[")))
     return change_prose(shown, lambda prose: _TILDES.sub(_escape_lone_tilde, prose), spares_formulas=True)

@@ -1,4 +1,4 @@
-"""The script that Streamlit runs for each drawing of the page."""
+"""The script that Streamlit runs each time it draws the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASSETS = Path(__file__).parent / "asset"
 
 
 def main() -> None:
-    """Draws the page for the session in its address."""
+    """Draws the page for the session in the URL."""
     st.set_page_config(page_title="Turnfold", page_icon=ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272)
     st.html(ASSETS / "style.css")
     st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")

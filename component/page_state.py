@@ -29,11 +29,11 @@ _NOTICE, _SHOWN_TURNS, _SETTINGS_OF, _READ = "notice", "shown_turns", "settings_
 
 @dataclass(frozen=True)
 class PageState:
-    """Everything that one run of the page's script needs to draw.
+    """What one run of the page's script draws from.
 
     Attributes:
-        session: The open session, or None on the empty page.
-        time_zone: IANA name as the browser gives it, "" if it gives none.
+        time_zone: IANA name that the browser reports, or "".
+        session: The open session, None on the empty page.
     """
 
     service: ChatService
@@ -43,7 +43,7 @@ class PageState:
 
 
 def begin() -> PageState:
-    """Reads what this tab looks at and brings the settings' widgets in line with the session.
+    """Reads the tab's state, saves changed settings, and sets the settings' widgets from the session.
 
     Raises:
         TurnfoldError: The service can't be opened or the session can't be read.
@@ -59,12 +59,12 @@ def begin() -> PageState:
 
 
 def session_id() -> str | None:
-    """Returns the id in the page's address: the one place that says which session is open."""
+    """Returns the id of the open session, which is kept in the URL alone; None on the empty page."""
     return st.query_params.get(SESSION_PARAMETER) or None
 
 
 def open_session(identifier: str | None) -> None:
-    """Turns to another session, or to the empty page with None."""
+    """Opens a session; None opens the empty page."""
     if identifier is None:
         st.query_params.pop(SESSION_PARAMETER, None)
     else:
@@ -74,14 +74,14 @@ def open_session(identifier: str | None) -> None:
 
 
 def options() -> TurnOptions:
-    """Returns how a turn that starts now shall run: of the settings only what was changed here."""
+    """Returns the options for a turn that starts now: of the settings, only those changed in this tab."""
     return TurnOptions(**changed_settings(), time_zone=st.context.timezone or "")
 
 
 def changed_settings() -> dict[str, Any]:
-    """Returns the settings that this tab's user changed since they were last read, by the names of `TurnOptions`.
+    """Returns the settings that were changed in this tab since it last read them, by the names of `TurnOptions`.
 
-    What another tab or the server chose meanwhile must not be undone by a tab that only shows what was.
+    Sending only these keeps a stale tab from reverting what another tab changed.
     """
     read = st.session_state.get(_READ, {})
     return {name: _setting(name) for name in _SETTINGS if _setting(name) != read.get(name)}
@@ -93,33 +93,30 @@ def shown_turns() -> int:
 
 
 def show_earlier() -> None:
-    """Shows one page of earlier turns more."""
+    """Widget callback: shows one more page of earlier turns."""
     st.session_state[_SHOWN_TURNS] = shown_turns() + TURNS_PER_PAGE
 
 
 def notice() -> TurnfoldError | None:
-    """Returns the error of the last action, until another action succeeds."""
+    """Returns the error of the last action, kept until an action succeeds."""
     return cast("TurnfoldError | None", st.session_state.get(_NOTICE))
 
 
 def set_notice(error: TurnfoldError) -> None:
-    """Keeps the error of an action for the next drawing."""
+    """Keeps the error of an action for the next runs of the script."""
     st.session_state[_NOTICE] = error
 
 
 def clear_notice() -> None:
-    """Forgets the error of the last action."""
+    """Drops the error of the last action."""
     st.session_state.pop(_NOTICE, None)
 
 
 def _language(service: ChatService) -> Language:
-    wishes = (
-        st.session_state.get(LANGUAGE),
-        st.context.cookies.get(LANGUAGE_COOKIE),
-        service.settings.turnfold_language,
-    )
-    chosen = next((wish for wish in wishes if wish in LANGUAGES), None)
-    return chosen or language_of_locale(st.context.locale)
+    chosen, kept = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
+    candidates = (chosen, kept, service.settings.turnfold_language)
+    locale_language = language_of_locale(st.context.locale)
+    return next((language for language in candidates if language in LANGUAGES), locale_language)
 
 
 def _session(service: ChatService) -> SessionView | None:
@@ -135,8 +132,8 @@ def _session(service: ChatService) -> SessionView | None:
 
 
 def _keep_changes(service: ChatService, session: SessionView) -> SessionView:
-    """Keeps with the session what was changed here, and returns the session as it is then."""
-    # By the widgets' values: a run that another overtakes may never get to a callback, and the next sees no change.
+    """Saves the settings that were changed in this tab, and returns the session with them."""
+    # Not in a widget callback: a run that is interrupted may skip it, and the next run sees no change.
     if st.session_state.get(_SETTINGS_OF) != session.session_id:
         return session
     changed = {name: value for name, value in changed_settings().items() if value != getattr(session, name)}
@@ -152,19 +149,19 @@ def _keep_changes(service: ChatService, session: SessionView) -> SessionView:
 
 
 def _follow_settings(service: ChatService, session: SessionView | None) -> None:
-    """Sets the widgets to what holds; without a session, what was chosen for the first message stays."""
+    """Sets the widgets to the session's settings; without a session, choices for the first message stay."""
     state = st.session_state
-    owner = session.session_id if session else ""
-    is_same_draft = session is None and state.get(_SETTINGS_OF) == owner
+    identifier = session.session_id if session else ""
+    is_same_draft = session is None and state.get(_SETTINGS_OF) == identifier
     chosen = changed_settings() if is_same_draft else {}
-    holding: dict[str, Any] = {
+    current: dict[str, Any] = {
         RATE: session.compression_rate if session else service.settings.compression_rate,
         STRATEGY: session.strategy if session else service.sessions.default_strategy(),
         MODEL: session.model if session else service.sessions.default_model(),
     }
-    state[_SETTINGS_OF], state[_READ] = owner, holding
-    for name, value in {**holding, **chosen}.items():
-        # Set only where it differs: a value that is set takes the place of what a finger is just moving.
+    state[_SETTINGS_OF], state[_READ] = identifier, current
+    for name, value in {**current, **chosen}.items():
+        # An assignment would override a slider that the user is just moving.
         if _setting(name) != value:
             state[name] = value
 

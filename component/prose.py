@@ -1,4 +1,4 @@
-"""Tells prose from code, formulas and addresses in Markdown, pure; says nothing of what becomes of either."""
+"""Splits Markdown into prose, code, formulas and addresses, so that prose alone can be changed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class _Piece(NamedTuple):
 
 
 def change_prose(text: str, change: Callable[[str], str], *, spares_formulas: bool = False) -> str:
-    """Returns the Markdown with its prose changed and its code as it is.
+    """Returns the Markdown with its prose changed and its code unchanged.
 
     Args:
-        text: The Markdown, perhaps not yet whole: an open fence holds everything behind it.
-        change: Gets each piece of prose.
-        spares_formulas: Formulas and bare addresses are no prose either.
+        text: The Markdown; it may still be streaming: an open fence makes everything after it code.
+        change: Applied to each piece of prose.
+        spares_formulas: Leaves formulas and bare addresses unchanged too.
     """
     marks = _CODE_FORMULA_ADDRESS if spares_formulas else _CODE
     changed = []
@@ -42,7 +42,7 @@ def change_prose(text: str, change: Callable[[str], str], *, spares_formulas: bo
 
 
 def _blocks(text: str, fence_marks: str) -> Iterator[_Piece]:
-    """Splits into blocks that no code span reaches out of: paragraphs, items, rows; and into code."""
+    """Splits into code and into blocks that no code span crosses: paragraphs, list items, table rows."""
     paragraph: list[str] = []
     fence, is_in_list, is_behind_gap = "", False, True
     for line in _LINE.findall(text):
@@ -77,7 +77,7 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _spans(text: str, marks: re.Pattern[str]) -> Iterator[_Piece]:
-    """Splits a block into prose and what stands between two equal runs of a mark, or is an address."""
+    """Splits a block into prose, spans between two equal runs of a mark, and addresses."""
     ends = defaultdict[str, deque[int]](deque)
     for run in _RUN.finditer(text):
         ends[run[0]].append(run.end())
@@ -85,7 +85,7 @@ def _spans(text: str, marks: re.Pattern[str]) -> Iterator[_Piece]:
     while (found := marks.search(text, at)) is not None:
         mark, at = found[0], found.end()
         if mark == "\\":
-            at += 1  # what it escapes is no mark
+            at += 1  # the escaped character is no mark
             continue
         if mark[0] in "`$":
             while ends[mark] and ends[mark][0] <= at:

@@ -1,4 +1,4 @@
-"""Puts the security headers on every HTTP response; knows what Streamlit's page needs, not ours."""
+"""Middleware that adds security headers to every HTTP response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 class SecurityHeaders:
-    """Middleware that lets the page ask nothing of any other host, and no other page embed it."""
+    """Keeps the page from contacting other hosts and from being embedded in other pages."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -30,7 +30,7 @@ class SecurityHeaders:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; websockets pass as they are."""
+        """Handles one connection; websockets pass unchanged."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -44,9 +44,10 @@ class SecurityHeaders:
 
 
 def content_security_policy() -> str:
-    """Returns the policy: everything from this host alone, plus what Streamlit's own page is made of.
+    """Returns a policy that allows this host alone, and what Streamlit's own page needs.
 
-    Its one inline script is allowed by hash, its styles are made at run time, and a component's script is a blob.
+    That is its inline script (by hash), inline styles, which it creates at run time, and blobs, which hold the scripts
+    of components.
     """
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     digests = [hashlib.sha256(script.encode()).digest() for script in _INLINE_SCRIPT.findall(page)]

@@ -1,4 +1,4 @@
-"""Hands the one opened service to the page."""
+"""Holds the service that the server opened, for the page's scripts."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ if TYPE_CHECKING:
     from graph.service import ChatService
 
 
-class _Door:
+class _Provided:
     service: ChatService | None = None
     is_closed = False
 
 
 def provide(service: ChatService | None) -> None:
-    """Gives the page the service to use; None takes it away again."""
-    _Door.service, _Door.is_closed = service, False
+    """Sets the service that `current` returns; None removes it."""
+    _Provided.service = service
+    _Provided.is_closed = False
 
 
 def close() -> None:
-    """Takes the service away from a server that ends: a page that is drawn meanwhile opens no second one."""
-    _Door.service, _Door.is_closed = None, True
+    """Removes the service of a server that ends; from then on no page opens one of its own."""
+    _Provided.service = None
+    _Provided.is_closed = True
 
 
 def current() -> ChatService:
-    """Returns the service that was provided; a page that runs without `app.py` opens one of its own.
+    """Returns the provided service; a page that runs without `app.py` opens its own.
 
     Raises:
         ClosingError: The server is ending.
-        TurnfoldError: The page had to open a service and couldn't.
+        TurnfoldError: The page's own service can't be opened.
     """
-    if _Door.is_closed:
+    if _Provided.is_closed:
         raise ClosingError
-    return _Door.service or _own_service()[0]
+    return _Provided.service or _own_service()[0]
 
 
 def _close(opened: tuple[ChatService, ExitStack]) -> None:
@@ -47,7 +49,7 @@ def _close(opened: tuple[ChatService, ExitStack]) -> None:
 
 @st.cache_resource(show_spinner=False, on_release=_close)
 def _own_service() -> tuple[ChatService, ExitStack]:
-    from graph.service import open_service  # noqa: PLC0415  # brings LangGraph; a page with a provided service needs none
+    from graph.service import open_service  # noqa: PLC0415  # imports LangGraph, which a page with a provided service doesn't need
 
     stack = ExitStack()
     return stack.enter_context(open_service(load_settings())), stack

@@ -1,16 +1,16 @@
-"""The box of advanced settings."""
+"""The sidebar's box of advanced settings."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from component import action, browser, page_state
+from component import browser, compacting, page_state
 from component.page_state import PageState
 from component.word import LANGUAGE_NAMES, LANGUAGES
 
 
 def draw(now: PageState) -> None:
-    """Draws the box, closed."""
+    """Draws the box, collapsed."""
     with st.expander(now.words.settings, key="settings"):
         _draw_rate(now)
         _draw_model(now)
@@ -29,14 +29,7 @@ def draw(now: PageState) -> None:
 def _draw_rate(now: PageState) -> None:
     words = now.words
     with st.container(key="rate", gap=None):
-        st.slider(
-            words.rate,
-            min_value=0.1,
-            max_value=0.5,
-            step=0.05,
-            key=page_state.RATE,
-            help=words.rate_help,
-        )
+        st.slider(words.rate, min_value=0.1, max_value=0.5, step=0.05, key=page_state.RATE, help=words.rate_help)
         with st.container(horizontal=True, wrap=False, gap=None, key="rate_scale"):
             st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
             st.markdown(f":small[:gray[{words.rate_balanced}]]", text_alignment="center")
@@ -61,7 +54,7 @@ def _draw_model(now: PageState) -> None:
             icon=":material/compress:",
             width="stretch",
             disabled=now.session.is_running,
-            on_click=action.compact,
+            on_click=compacting.start,
             args=(now.session.session_id,),
         )
     options = {option.name: option for option in now.service.sessions.model_options()}

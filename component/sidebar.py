@@ -1,4 +1,4 @@
-"""The left column: new chat, the sessions and their menus, the settings' box."""
+"""Draws the left column: new chat, the sessions with their menus, the box of settings."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ def _draw_sessions(now: PageState) -> None:
 
 def _draw_list(now: PageState, search: str) -> None:
     words = now.words
-    shown = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
-    items = now.service.sessions.list(search=search, last=shown)
+    items = now.service.sessions.list(search=search, last=_shown_count())
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return
@@ -71,8 +70,12 @@ def _draw_list(now: PageState, search: str) -> None:
         st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=_show_more)
 
 
+def _shown_count() -> int:
+    return int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
+
+
 def _show_more() -> None:
-    st.session_state[_SHOWN] = int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE)) + SESSIONS_PER_PAGE
+    st.session_state[_SHOWN] = _shown_count() + SESSIONS_PER_PAGE
 
 
 def _draw_row(now: PageState, item: SessionItem) -> None:

@@ -1,4 +1,4 @@
-"""Shows the tool calls of a turn."""
+"""Draws the tool calls of a turn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_CHARS = 2_000
 
 @st.fragment
 def draw_steps(words: Words, turn: TurnView) -> None:
-    """Draws a finished turn's steps under one line; what is in them is sent only once it's opened."""
+    """Draws an ended turn's steps in a collapsed box; they are sent to the browser when it is opened."""
     box = st.expander(
         words.tools_used.format(count=len(turn.steps)),
         key=f"steps_{turn.number}_{turn.attempt}",
@@ -31,10 +31,10 @@ def draw_steps(words: Words, turn: TurnView) -> None:
 
 
 def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
-    """Draws one line a step, with its input and result to open."""
+    """Draws one expandable line per step, with its input and result."""
     for step in steps:
         seconds = "" if step.seconds is None else f" · {words.tool_seconds.format(seconds=f'{step.seconds:.1f}')}"
-        # The model may have made the name up, marks and all.
+        # The model may have invented the name, Markdown included.
         name = step.name.replace("`", "'")
         label = f"`{name}` {escape_label(_brief(step.arguments))}{seconds}"
         with st.expander(label, type="step", icon=_ICONS[step.status]):

@@ -1,6 +1,8 @@
-"""The right column, and the drawer in its place on a narrow page: the records in force and their sums."""
+"""Draws the active records and their statistics, in the right column or, on a narrow page, in a drawer."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -8,18 +10,19 @@ from component import card, chart, dialog, page_state
 from component.error_box import error_box
 from component.format import format_rate
 from component.page_state import PageState
+from graph.record import Record
 
 CARDS_AT_ONCE = 3
 
 
 def draw_rail(now: PageState) -> None:
-    """Draws the panel as the rail that a wide page has in view all the time."""
+    """Draws the panel as the right column, which is always visible on a wide page."""
     with st.container(key="panel"):
         _draw(now, "rail")
 
 
 def draw_drawer_button(now: PageState) -> None:
-    """Draws the button that opens the same panel as a drawer; shown on a narrow page only."""
+    """Draws the button that opens the panel as a drawer; the style sheet hides it on a wide page."""
     count = now.service.folds.statistics(now.session.session_id).record_count if now.session else 0
     st.button(
         now.words.open_panel.format(count=count),
@@ -54,52 +57,49 @@ def _draw_history(now: PageState, place: str) -> None:
         st.subheader(words.history, anchor=False, width="content")
         rate = format_rate(st.session_state[page_state.RATE])
         st.markdown(f":small[:gray[{words.current_rate.format(rate=rate)}]]", width="content")
-    if now.session is None:
-        st.markdown(f":small[:gray[{words.no_records}]]")
-        return
-    identifier = now.session.session_id
-    records = now.service.folds.records(identifier, last=CARDS_AT_ONCE)
+    identifier = now.session.session_id if now.session else ""
+    records = now.service.folds.records(identifier, last=CARDS_AT_ONCE) if identifier else ()
     if not records:
         st.markdown(f":small[:gray[{words.no_records}]]")
         return
     older_count = now.service.folds.statistics(identifier).record_count - len(records)
     if older_count > 0:
-        _draw_older(now, identifier, place, older_count)
+        _draw_collapsed(
+            now,
+            place,
+            words.older_records.format(count=older_count),
+            key=f"older_{place}",
+            icon=":material/history:",
+            read=lambda: now.service.folds.records(identifier)[:-CARDS_AT_ONCE],
+        )
     for record in records:
         card.draw(now, record, place)
     if any(record.kind == "compaction" for record in records):
-        _draw_compactions(now, identifier, place)
+        _draw_earlier_compactions(now, identifier, place)
 
 
-def _draw_older(now: PageState, identifier: str, place: str, count: int) -> None:
-    box = st.expander(
-        now.words.older_records.format(count=count),
-        key=f"older_{place}",
-        icon=":material/history:",
-        type="compact",
-        on_change="rerun",
-    )
-    if box.open:
-        with box:
-            for record in now.service.folds.records(identifier)[:-CARDS_AT_ONCE]:
-                card.draw(now, record, place)
-
-
-def _draw_compactions(now: PageState, identifier: str, place: str) -> None:
-    """Lists the compactions that the newest one took the place of; restoring one undoes those after it."""
+def _draw_earlier_compactions(now: PageState, identifier: str, place: str) -> None:
+    """Draws the compactions that the newest one replaced; restoring one undoes every later one."""
     earlier = now.service.folds.compactions(identifier)[1:]
-    if not earlier:
-        return
-    box = st.expander(
-        now.words.earlier_compactions.format(count=len(earlier)),
-        key=f"compactions_{place}",
-        icon=":material/compress:",
-        type="compact",
-        on_change="rerun",
-    )
+    if earlier:
+        _draw_collapsed(
+            now,
+            place,
+            now.words.earlier_compactions.format(count=len(earlier)),
+            key=f"compactions_{place}",
+            icon=":material/compress:",
+            read=lambda: earlier,
+        )
+
+
+def _draw_collapsed(
+    now: PageState, place: str, label: str, *, key: str, icon: str, read: Callable[[], Sequence[Record]]
+) -> None:
+    """Draws a collapsed box of cards; the records are read when it is opened."""
+    box = st.expander(label, key=key, icon=icon, type="compact", on_change="rerun")
     if box.open:
         with box:
-            for record in earlier:
+            for record in read():
                 card.draw(now, record, place)
 
 

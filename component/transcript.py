@@ -1,4 +1,4 @@
-"""The middle column: the turns of the session, or the empty page."""
+"""Draws the middle column: the turns of the session, or the empty page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw(now: PageState) -> None:
         return
     identifier = now.session.session_id
     transcript = now.service.turns.transcript(identifier, last=page_state.shown_turns())
-    # A record folds three turns, so these reach back as far as the turns that are shown.
+    # A block is three turns, so these records reach back to the oldest turn shown.
     records = now.service.folds.records(identifier, last=len(transcript.turns) // 3 + 1)
     folds = {record.turns[-1]: record for record in records if record.turns}
     with st.container(key="chat", gap="medium"):
@@ -44,7 +44,7 @@ def draw(now: PageState) -> None:
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
-    """Says what the user should know of the memory just now; most of the time nothing."""
+    """Draws the warnings about failing folds, a full context and unsent messages."""
     if session.fold_failures >= FAILURES_TO_TELL:
         text = words.fold_warning.format(count=session.fold_failures)
         reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
@@ -111,7 +111,7 @@ def _draw_question(words: Words, turn: TurnView) -> None:
 def _draw_outcome(words: Words, turn: TurnView) -> None:
     if turn.status == "failed":
         reason = explain(words, turn.error_code, turn.error_detail)
-        title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # part of an answer is not none
+        title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # the title says there is no answer
         st.error(f"{title}{reason} {words.failed_kept}", icon=":material/error:")
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
@@ -157,13 +157,8 @@ def _draw_fold(words: Words, record: Record) -> None:
         label = template.format(
             turns=format_turns(record.turns, "–"), original=record.original_chars, summary=record.summary_chars
         )
-    # The lines at both sides are drawn by the style sheet: three elements less to send for each fold.
-    popover = st.popover(
-        label,
-        key=f"fold_{record.id}",
-        type="tertiary",
-        icon=":material/unfold_less:",
-        on_change="rerun",
-    )
+    # The style sheet draws the lines at both sides, which saves three elements per fold.
+    key, icon = f"fold_{record.id}", ":material/unfold_less:"
+    popover = st.popover(label, key=key, type="tertiary", icon=icon, on_change="rerun")
     if popover.open:
         popover.text(record.summary)

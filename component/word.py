@@ -1,4 +1,4 @@
-"""Everything that the page says, one field a sentence, in English; `word_ko` says it in Korean."""
+"""Every text of the page, one field each, with English defaults; `word_ko` has the Korean texts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Words:
-    """All words of one language, English by default; names in braces are filled in by whoever shows the sentence.
+    """The page's texts in one language. Names in braces are placeholders that the caller fills in.
 
     Attributes:
-        errors: A sentence for each `code` of `graph.error`, and for those that a turn or a fold ends with by itself.
-        input_reasons: A sentence for each `reason` of an `InputError`.
-        strategies: A strategy's name as people say it; `strategy_notes` says what it does, in a line.
-        shortcuts: Pairs of what is pressed and what it does.
+        errors: Sentences by `code` of `graph.error`, and by the other error codes that turns and folds end with.
+        input_reasons: Sentences by `reason` of an `InputError`.
+        strategies: Display names by strategy; `strategy_notes` has a one-line description of each.
+        shortcuts: Pairs of keys and effect.
     """
 
     language: Language = "en"

@@ -1,4 +1,4 @@
-"""Everything that the page says in Korean."""
+"""Every text of the page in Korean."""
 
 from __future__ import annotations
 

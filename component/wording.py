@@ -1,4 +1,4 @@
-"""Which language to speak, and the sentence for each error."""
+"""Chooses the page's language, and the sentence for an error or a compaction."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ def words_of(language: Language) -> Words:
 
 
 def language_of_locale(locale: str | None) -> Language:
-    """Returns the language to begin with for a browser's locale; Korean where the browser says nothing."""
+    """Returns the initial language for a browser's locale; Korean if the browser reports none."""
     return "ko" if locale is None or locale.lower().startswith("ko") else "en"
 
 
 def explain(words: Words, code: str, detail: str = "") -> str:
-    """Returns the sentence for an error's code as Markdown, followed by its detail where there is one."""
+    """Returns the sentence for an error's code as Markdown, with the detail appended if there is one."""
     sentence = words.errors.get(code, words.errors["internal"])
     return f"{sentence} ({escape_label(detail)})" if detail else sentence
 
 
 def explain_error(words: Words, error: TurnfoldError) -> str:
-    """Returns the sentence for an error that an action raised, as Markdown."""
+    """Returns the sentence for an error as Markdown; an `InputError` is told by its reason."""
     if isinstance(error, InputError):
         sentence = words.input_reasons.get(error.reason, words.errors["input"])
         return f"{sentence} ({escape_label(error.detail)})" if error.detail not in {"", error.reason} else sentence
@@ -34,7 +34,7 @@ def explain_error(words: Words, error: TurnfoldError) -> str:
 
 
 def describe_compaction(words: Words, record: Record) -> str:
-    """Returns how many messages and tokens a compaction made of how many; the tokens are estimates."""
+    """Returns the sentence with messages and tokens (estimates) before and after a compaction."""
     before, after = record.context_tokens, record.context_tokens_after
     return words.compacted.format(
         before=record.context_messages,

@@ -1,4 +1,4 @@
-"""The engine: turns, folds and what the model is sent. Its names load when they're first used, not at import."""
+"""The engine: turns, folds and the model's input. Public names are imported on first use, to keep start-up fast."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes are of any type
-    """Loads a public name from its home (PEP 562)."""
+    """Imports a public name from its module (PEP 562)."""
     if name not in _HOMES:
         msg = f"module 'graph' has no attribute {name!r}"
         raise AttributeError(msg)

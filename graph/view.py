@@ -1,4 +1,4 @@
-"""What the page may know of a session, as frozen values."""
+"""The frozen values that the service returns to the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ContextNotice = Literal["", "nearly_full", "full"]
 
 @dataclass(frozen=True)
 class SessionItem:
-    """A session as the list shows it; newest first. `updated_at` is UTC."""
+    """A session as the list shows it. `updated_at` is UTC."""
 
     session_id: str
     title: str
@@ -26,13 +26,13 @@ class SessionItem:
 
 @dataclass(frozen=True)
 class SessionView:
-    """A session's own settings and what the page needs to say about it.
+    """A session's settings and state.
 
     Attributes:
-        fold_failures: How many times in a row the oldest due block couldn't be folded (0: none).
+        fold_failures: How many times in a row the oldest due block failed to fold.
         fold_error_code: The error code of the newest of these failures, or "".
-        unsent_messages: Messages that are neither summarised nor sent (strategy "rolling"); they're in the archive.
-        context_notice: With automatic compaction off: "nearly_full" from 80 %, "full" from 100 %; else "".
+        unsent_messages: Messages that are neither summarised nor sent (strategy "rolling" only).
+        context_notice: Set with automatic compaction off: "nearly_full" above 80 % of the limit, "full" above it.
     """
 
     session_id: str
@@ -50,7 +50,7 @@ class SessionView:
 
 @dataclass(frozen=True)
 class ToolStep:
-    """One tool call of a turn; `arguments` is JSON text; `seconds` is None while it runs."""
+    """One tool call. `arguments` is JSON text; `seconds` is None while the call runs."""
 
     call_id: str
     name: str
@@ -65,11 +65,10 @@ class TurnView:
     """A turn as the transcript shows it: its last attempt.
 
     Attributes:
-        answer_text: The answer, the partial one if it was stopped, "" if there is none.
-        error_code: Why it failed (an error's `code`), "" unless `status` is "failed".
-        steps: The tool calls in order.
-        is_last: Whether Retry and Regenerate are possible.
-        is_cut: Whether the model stopped in the middle of the answer, at its limit of length.
+        answer_text: The answer; partial if the turn was stopped, "" if there is none.
+        error_code: The `code` of the error that ended it, "" unless `status` is "failed".
+        is_last: True for the session's newest turn, which alone can be retried or regenerated.
+        is_cut: True if the model stopped mid-answer at its length limit.
     """
 
     number: int
@@ -80,7 +79,6 @@ class TurnView:
     steps: tuple[ToolStep, ...]
     error_code: str
     error_detail: str
-    started_at: datetime
     model: str
     is_last: bool
     is_cut: bool = False
@@ -88,7 +86,7 @@ class TurnView:
 
 @dataclass(frozen=True)
 class Transcript:
-    """The newest turns, oldest first; `earlier_count` more stand before them."""
+    """The newest turns, oldest first, and how many earlier turns are left out."""
 
     turns: tuple[TurnView, ...]
     earlier_count: int
@@ -96,12 +94,11 @@ class Transcript:
 
 @dataclass(frozen=True)
 class LiveTurn:
-    """A running turn as it stands now; the page polls it.
+    """Progress of a running turn, for the page to poll.
 
     Attributes:
-        text: The answer streamed so far.
-        phase_turns: With phase "folding": the turns that are being folded.
-        is_here: Whether this process runs it (else text comes from the row and lags by about a second).
+        text: The answer so far; up to a second old if another process runs the turn.
+        phase_turns: With phase "folding", the turns that are being folded.
     """
 
     number: int
@@ -111,18 +108,17 @@ class LiveTurn:
     text: str
     steps: tuple[ToolStep, ...]
     stop_requested: bool
-    is_here: bool
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """The sums under the panel, over the records in force; fold costs are over every record made since a reset.
+    """Totals over a session's active records, and token totals since the last reset.
 
     Attributes:
+        folded_turn_count: Turns that the records cover, each counted once.
         saved_percent: `round(100 * (1 - summary_chars / original_chars))`; 0 without records; may be negative.
-        folded_turn_count: Turns that a record stands for, each counted once.
-        unsent_tokens: Full history since a reset minus sent, summed over the answered calls since (estimates).
-        fold_tokens: Input plus output tokens of making every record, thrown-away ones included.
+        unsent_tokens: Full history minus what was sent, summed over the answered calls (estimates).
+        fold_tokens: Input plus output tokens of every fold, discarded and failed ones included.
     """
 
     record_count: int
@@ -136,10 +132,10 @@ class Statistics:
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """Tokens of one turn's last answered call against the full history since a reset, both estimates.
+    """Tokens that a turn's last answered call sent, and tokens of the full history since the last reset (estimates).
 
     Attributes:
-        has_fold: Whether its input was the first to hold one of the records in force.
+        has_fold: True if its input was the first that contained one of the active records.
     """
 
     turn: int
@@ -153,7 +149,7 @@ class Gauge:
     """How full the context window was at the last model call.
 
     Attributes:
-        source: "usage" if the provider reported the number, "estimate" if we counted it.
+        source: "usage" if the provider reported `sent_tokens`, "estimate" if we counted them.
     """
 
     sent_tokens: int
@@ -163,7 +159,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class ModelOption:
-    """A model that the endpoint offers; the embedded one has `is_offline`."""
+    """A model that a session can choose; `is_offline` marks the embedded one."""
 
     name: str
     is_offline: bool
@@ -171,10 +167,10 @@ class ModelOption:
 
 @dataclass(frozen=True)
 class TurnOptions:
-    """How the next turn shall run; None leaves the session's own setting (or the server's default) as it is.
+    """Settings for the next turn; None keeps the session's setting.
 
     Attributes:
-        time_zone: IANA name of the user's zone, for tools; "" means UTC.
+        time_zone: IANA name of the user's time zone, for tools; "" means UTC.
     """
 
     compression_rate: float | None = None

@@ -1,4 +1,4 @@
-"""`make bench-context`: every strategy and its peers over one scripted chat, as a table, a plot and a verdict."""
+"""`make bench-context`: runs every strategy and its peers over one scripted chat; writes table, plot and verdict."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _DOCS: Final = Path(__file__).parents[2] / "docs"
 
 
 def main() -> int:
-    """Runs the bench and writes `docs/bench-context.md` and `.png`; returns 0 if everything holds that must."""
-    # langmem 0.0.30 is written for an older LangGraph and says so at each import.
+    """Runs the bench and writes `docs/bench-context.md` and `.png`; returns 0 if every requirement is met."""
+    # langmem 0.0.30 targets an older LangGraph and warns at each import.
     warnings.simplefilter("ignore", DeprecationWarning)
     began = time.monotonic()
     runs: list[Run] = []

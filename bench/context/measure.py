@@ -1,4 +1,4 @@
-"""Counts what a contender sends, exactly (o200k), and what of it a provider's cache would hold."""
+"""Counts the tokens that a contender sends, exactly (o200k), and how many of them a provider's cache would hold."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _encoding() -> Any:  # noqa: ANN401  # the library has no types
 
 @lru_cache(maxsize=65_536)
 def count_tokens(text: str) -> int:
-    """Counts the tokens of a text, exactly."""
+    """Counts the tokens of a text."""
     return len(_encoding().encode_ordinary(text))
 
 
 def render(message: BaseMessage) -> str:
-    """Renders a message as the text whose tokens count: its words, its tool calls, its role."""
+    """Renders a message as the text whose tokens are counted: role, text, tool calls."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     called = [json.dumps({"name": c["name"], "args": c["args"]}, ensure_ascii=False) for c in calls]
     role = "tool" if isinstance(message, ToolMessage) else message.type
@@ -39,18 +39,18 @@ def render(message: BaseMessage) -> str:
 
 
 def count_messages(messages: Iterable[BaseMessage]) -> int:
-    """Counts the tokens of messages; the token counter that the peers are given."""
+    """Counts the tokens of messages; passed to the peers as their token counter."""
     return sum(count_tokens(render(message)) for message in messages)
 
 
 @dataclass
 class Meter:
-    """Sums up one contender's run.
+    """Totals of one contender's run.
 
     Attributes:
         sent_by_turn: Tokens of each turn's largest call.
-        costs_by_turn: What the run had cost by the end of each turn, see `costs`.
-        seconds: Time that the contender itself took, without the model.
+        costs_by_turn: Cumulative `costs` at the end of each turn.
+        seconds: The contender's own time, without the model.
     """
 
     sent_by_turn: list[int] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Meter:
     _before: list[str] = field(default_factory=list)
 
     def call(self, turn: int, messages: Sequence[BaseMessage], answer: BaseMessage) -> str:
-        """Counts one model call; returns the input as one text."""
+        """Counts one model call and returns its input as one text."""
         now = [render(message) for message in messages]
         sent = sum(map(count_tokens, now))
         self.sent_tokens += sent
@@ -87,12 +87,12 @@ class Meter:
 
     @property
     def unchanged_share(self) -> float:
-        """The share of the tokens sent that is an unchanged prefix of the call before."""
+        """The share of the sent tokens that are an unchanged prefix of the previous call."""
         return self.unchanged_tokens / max(1, self.sent_tokens)
 
     @property
     def costs(self) -> Costs:
-        """What the run costs, in input tokens: with a cache, with a cache and a small summary model, with none."""
+        """Costs in input tokens: with a cache, with a cache and a small summary model, without a cache."""
         fresh = self.sent_tokens - self.unchanged_tokens
         cached = fresh + CACHED_PRICE * self.unchanged_tokens + OUTPUT_PRICE * self.answer_tokens
         summaries = self.summary_in_tokens + OUTPUT_PRICE * self.summary_out_tokens
@@ -104,6 +104,6 @@ def _unchanged(before: Sequence[str], now: Sequence[str]) -> int:
     tokens = 0
     for old, new in zip(before, now, strict=False):
         if old != new:
-            return tokens + count_tokens(commonprefix([old, new]))  # noqa: RUF071  # characters are what is compared
+            return tokens + count_tokens(commonprefix([old, new]))  # noqa: RUF071  # it compares characters here, not paths
         tokens += count_tokens(new)
     return tokens

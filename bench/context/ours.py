@@ -1,4 +1,4 @@
-"""Drives our strategies, the pure parts of the product with the archive's semantics, over a script; no database."""
+"""Runs Turnfold's strategies over a script, on the product's pure parts and an archive in memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OnInput = Callable[[int, str], None]
 
 
 class OurRun:
-    """One session under one strategy. Folds are made when an answer is out and adopted when the next turn begins."""
+    """One session under one strategy. Folds are made and adopted at the start of the next turn."""
 
     def __init__(self, strategy: Strategy, *, rate: float = 0.3) -> None:
         self.meter = Meter()
@@ -43,7 +43,7 @@ class OurRun:
         self._made = 0
 
     def play(self, script: Sequence[ScriptedTurn], on_input: OnInput) -> None:
-        """Runs the whole chat; tells each turn's last input."""
+        """Runs the whole chat; calls `on_input` with each turn's last input."""
         for turn in script:
             began = time.perf_counter()
             for spec in self._strategy.due_folds(self.snapshot(turn.number - 1)):
@@ -62,12 +62,12 @@ class OurRun:
             on_input(turn.number, text)
 
     def snapshot(self, complete_turns: int) -> SessionSnapshot:
-        """Returns how the session stands."""
+        """Returns the session's snapshot."""
         covered_to = self.active[-1].to_position if self.active else 0
         return SessionSnapshot(complete_turns, tuple(self.active), self._archive[covered_to:], self._rate)
 
     def _working(self, turn: ScriptedTurn) -> list[AnyMessage]:
-        """Returns what `graph.node.working` would: the working set, or the last turns whole."""
+        """Returns the messages that the product would send: the working set, or the last whole turns."""
         if self._strategy.whole_turns is None:
             return [entry.message for entry in self.snapshot(turn.number - 1).raw]
         first = turn.number - self._strategy.whole_turns
@@ -81,7 +81,7 @@ class OurRun:
         )
 
     def _fold(self, spec: FoldSpec) -> None:
-        """Makes, judges and adopts one fold as the product does; what isn't adopted is tried again with the next."""
+        """Makes, reviews and adopts one fold as the product does; a rejected one is tried again on the next turn."""
         source = source_of(spec, is_quoted=True)
         drafts: list[SummaryDraft] = []
         feedback = ""

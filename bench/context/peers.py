@@ -1,4 +1,4 @@
-"""Drives the peers over a script: LangChain's middleware and trimming, langmem's node, the full history."""
+"""Runs the peers over a script: LangChain's middleware and trimming, langmem's node, the full history."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ OnInput = Callable[[int, str], None]
 
 
 class Contender(Protocol):
-    """What decides the input of each call."""
+    """Decides the input of each model call."""
 
     def prepare(self, history: list[AnyMessage]) -> Sequence[BaseMessage]:
-        """Returns what to send; `history` is the session so far, the open turn last."""
+        """Returns the messages to send; `history` is the session so far, the open turn last."""
 
 
 class ExtractiveChat(BaseChatModel):
-    """The stand-in summary model: picks the source's sentences, as ours does; knows nothing of planted facts."""
+    """The peers' summary model; picks sentences of the source as ours does."""
 
     meter: Meter
 
@@ -56,19 +56,19 @@ class ExtractiveChat(BaseChatModel):
 
 
 def extract(source: Sequence[AnyMessage]) -> str:
-    """Picks sentences of about 1,024 tokens together."""
+    """Picks sentences, about 1,024 tokens in all."""
     text = "".join(message.text for message in source)
     chars = int(SUMMARY_TOKENS * len(text) / max(1, estimate_tokens(text)))
     return extract_summary(source, chars)
 
 
 def sources(asked: Sequence[BaseMessage]) -> list[AnyMessage]:
-    """Returns what a summary is to be made of: all but the words that ask for it."""
+    """Returns the messages to summarise, without the instructions around them."""
     found: list[Any] = []
     for message in asked:
         text = message.text
         if _ASKING[1] in text:
-            # langmem's words around the summary so far: "...so far: {summary}\n\nExtend this summary ..."
+            # langmem's text around the previous summary: "...so far: {summary}\n\nExtend this summary ..."
             found.insert(0, SystemMessage(text.partition(":")[2].rpartition(_ASKING[1])[0].strip()))
         elif _ASKING[0] not in text:
             found.append(message)
@@ -76,7 +76,7 @@ def sources(asked: Sequence[BaseMessage]) -> list[AnyMessage]:
 
 
 class FullHistory:
-    """Everything, always."""
+    """Sends the full history each time."""
 
     def prepare(self, history: list[AnyMessage]) -> Sequence[BaseMessage]:
         """Returns the whole history."""
@@ -84,13 +84,13 @@ class FullHistory:
 
 
 class Trimmed:
-    """`trim_messages`: the newest messages within a budget."""
+    """`trim_messages`: sends the newest messages within a budget."""
 
     def __init__(self, budget_tokens: int) -> None:
         self._budget_tokens = budget_tokens
 
     def prepare(self, history: list[AnyMessage]) -> Sequence[BaseMessage]:
-        """Returns the newest messages, beginning with a question."""
+        """Returns the newest messages, starting with a question."""
         return trim_messages(
             [_SYSTEM, *history],
             max_tokens=self._budget_tokens,
@@ -102,7 +102,7 @@ class Trimmed:
 
 
 class Middleware:
-    """LangChain's `SummarizationMiddleware`: at the budget, all but the newest half becomes a summary."""
+    """LangChain's `SummarizationMiddleware`: at the budget, summarises all but the newest half."""
 
     def __init__(self, budget_tokens: int, meter: Meter) -> None:
         self._middleware = SummarizationMiddleware(
@@ -118,7 +118,7 @@ class Middleware:
         self._known = 0
 
     def prepare(self, history: list[AnyMessage]) -> Sequence[BaseMessage]:
-        """Adds what is new and lets the middleware look at it, as its agent does before each call."""
+        """Adds the new messages and runs the middleware, as its agent does before each call."""
         self._messages += history[self._known :]
         self._known = len(history)
         update = self._middleware.before_model({"messages": self._messages}, _NO_RUNTIME)
@@ -134,7 +134,7 @@ class Middleware:
 
 
 class Langmem:
-    """langmem's `SummarizationNode`: at the budget, the oldest messages join a running summary."""
+    """langmem's `SummarizationNode`: at the budget, folds the oldest messages into a running summary."""
 
     def __init__(self, budget_tokens: int, meter: Meter) -> None:
         self._node = SummarizationNode(
@@ -158,7 +158,7 @@ _NO_RUNTIME: Final[Any] = None
 
 
 def play(contender: Contender, meter: Meter, script: Sequence[ScriptedTurn], on_input: OnInput) -> None:
-    """Runs the whole chat; tells each turn's last input."""
+    """Runs the whole chat; calls `on_input` with each turn's last input."""
     history: list[AnyMessage] = []
     for turn in script:
         history.append(turn.messages[0])

@@ -1,4 +1,4 @@
-"""Draws the figures as one picture; decides nothing."""
+"""Draws the figures as one picture."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _STYLES: Final = {
 
 
 def draw(path: Path, runs: Sequence[Run]) -> None:
-    """Writes a PNG: tokens of each turn's input, and cost against planted facts kept at 1,000 turns."""
+    """Writes a PNG with tokens of each turn's input, and with cost against planted facts kept after 1,000 turns."""
     mpl.use("agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415  # must follow the choice of the backend
+    from matplotlib import pyplot as plt  # noqa: PLC0415  # imported after the backend is chosen
 
     shown = [run for run in runs if run.answer_chars == SHOWN_CHARS and run.name in _STYLES]
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), dpi=110)

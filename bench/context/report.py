@@ -1,4 +1,4 @@
-"""Writes the figures as a Markdown page; decides nothing."""
+"""Writes the figures as a Markdown page."""
 
 from __future__ import annotations
 

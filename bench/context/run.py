@@ -1,4 +1,4 @@
-"""Runs every contender over the script and keeps the figures at 50, 200 and 1,000 turns."""
+"""Runs every contender over the script and records its figures after 50, 200 and 1,000 turns."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _BUDGETS: Final = (8_000, 16_000)
 
 @dataclass(frozen=True)
 class Figures:
-    """What one contender had come to after so many turns.
+    """Figures of one contender after a number of turns.
 
     Attributes:
         kept: Share of the planted facts in the input, averaged over the last tenth of the turns.
-        kept_by_age: The same by age, the oldest quarter of the facts first.
-        own_ms: Its own time per turn.
+        kept_by_age: The same for each quarter of the facts, the oldest first.
+        own_ms: The contender's own time per turn.
     """
 
     turns: int
@@ -51,8 +51,8 @@ class Run:
     """One contender over one script.
 
     Attributes:
-        at: Its figures by number of turns.
-        records_at_50: With interval: how many records were in force when turn 50 was sent.
+        at: Figures by number of turns.
+        records_at_50: With interval: how many records were active when turn 50 was sent.
         first_turn_merges: With interval: how often turn 1 was summarised again.
     """
 
@@ -65,12 +65,12 @@ class Run:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it's a strategy of ours."""
+        """Whether the contender is one of Turnfold's strategies."""
         return self.name in OUR_NAMES
 
 
 def run_all(script: Sequence[ScriptedTurn], answer_chars: int, told: Callable[[Run], None]) -> list[Run]:
-    """Runs all contenders over one script; `told` hears of each that's done."""
+    """Runs all contenders over one script; calls `told` with each finished run."""
     runs = []
     for name in OUR_NAMES:
         runs.append(_run_ours(name, script, answer_chars))
@@ -111,7 +111,7 @@ def _peers(meter: Meter) -> dict[str, Contender]:
 
 
 class _Watch:
-    """Looks at each turn's last input for the planted facts, and keeps the figures at the checkpoints."""
+    """Searches each turn's last input for the planted facts, and records the figures at the checkpoints."""
 
     def __init__(self, run: Run, script: Sequence[ScriptedTurn]) -> None:
         self._run = run

@@ -1,4 +1,4 @@
-"""The scripted chat that every contender is sent: Korean and English, tool turns, a planted fact in each turn."""
+"""Builds the scripted chat for all contenders: Korean and English, tool turns, a planted fact in each turn."""
 
 from __future__ import annotations
 
@@ -72,17 +72,12 @@ class ScriptedTurn:
 
 
 def build_script(turn_count: int, answer_chars: int) -> list[ScriptedTurn]:
-    """Writes the chat; the same each time.
-
-    Args:
-        turn_count: How many turns.
-        answer_chars: Length of each final answer, about.
-    """
+    """Builds the same chat each time; each final answer has about `answer_chars` characters."""
     return [_turn(number, answer_chars) for number in range(1, turn_count + 1)]
 
 
 def _turn(number: int, answer_chars: int) -> ScriptedTurn:
-    dice = random.Random(_SEED + number)  # noqa: S311  # a script, no secret
+    dice = random.Random(_SEED + number)  # noqa: S311  # reproducible, not secret
     is_korean = (number - 1) // LANGUAGE_TURNS % 2 == 0
     fact = f"{dice.choice('ABCDEFGHKMNPRSTVWXYZ')}{dice.choice('BCDFGHJKLM')}-{number:04d}{dice.randrange(100, 1000)}"
     planted = f"접수 번호는 {fact}입니다." if is_korean else f"The ticket number is {fact}."
@@ -117,7 +112,7 @@ def _question(dice: random.Random, number: int, planted: str, *, is_korean: bool
 
 
 def _filled(dice: random.Random, chars: int, planted: str, is_korean: bool) -> str:  # noqa: FBT001  # private, two calls
-    """Returns sentences of about that many characters, the planted one somewhere among them."""
+    """Returns sentences of about `chars` characters with the planted one at a random place."""
     filler, topics, people = (_FILLER_KO, _TOPICS_KO, _PEOPLE_KO) if is_korean else (_FILLER_EN, _TOPICS_EN, _PEOPLE_EN)
     sentences: list[str] = []
     length = len(planted)

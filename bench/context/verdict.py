@@ -1,4 +1,4 @@
-"""What must hold of the figures, line by line."""
+"""Checks the figures against the design's requirements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMPARED_TURNS: Final = (200, 1_000)
 
 
 def check(runs: Sequence[Run]) -> list[tuple[bool, str]]:
-    """Returns every requirement with whether it's met."""
+    """Returns each requirement's sentence and whether it is met."""
     return [line for run in runs if run.name == "interval" for line in _of_interval(run, runs)]
 
 
@@ -52,7 +52,7 @@ def _is_better(peer: Run, interval: Run, turns: int, view: int) -> bool:
 
 
 def pays_from(runs: Sequence[Run], name: str, answer_chars: int, view: int) -> int | None:
-    """Returns the turn from which on a strategy has cost less than the full history for good; None if never."""
+    """Returns the turn from which a strategy stays cheaper than the full history, None if there is none."""
     mine, full = (
         next(run for run in runs if (run.name, run.answer_chars) == (wanted, answer_chars)) for wanted in (name, FULL)
     )

@@ -1,9 +1,9 @@
-// What the page needs of the browser and Streamlit has no widget for. One listener each, on the document.
+// Browser features that Streamlit has no widget for: language, copy buttons, the focus key, clicks on moving elements.
 const YEAR_SECONDS = 31536000;
 const PRESSABLE = "button, summary, a[href], [role='menuitem']";
 const STILL_PIXELS = 4;
 
-// Streamlit calls the function below again whenever its data changes, and ends only the last call: what lasts is here.
+// Streamlit calls the exported function whenever its data changes, so state that must persist is kept here.
 let words = {};
 let press = null;
 
@@ -11,7 +11,7 @@ async function copy(text) {
   if (navigator.clipboard && window.isSecureContext) {
     return navigator.clipboard.writeText(text);
   }
-  // Over plain http from another machine there is no clipboard API.
+  // Browsers offer the clipboard API in secure contexts only; over plain http from another machine there is none.
   const field = document.createElement("textarea");
   field.value = text;
   document.body.append(field);
@@ -50,9 +50,8 @@ function onKey(event) {
   field.focus();
 }
 
-// A press is a click only if it ends on the element that it began on. When the page moves or draws that element anew
-// under a resting pointer, the browser gives the click to what stands around both places, or drops it: the press still
-// means its button.
+// A browser sends a click only if press and release hit the same element. When the page moves or redraws the button in
+// between, the click goes to a common ancestor or is lost. These two listeners deliver it to the pressed button.
 function onPress(event) {
   const button = event.button === 0 ? event.target.closest?.(PRESSABLE) : null;
   const names = button?.closest("[class*='st-key-']")?.classList ?? [];
@@ -71,10 +70,10 @@ function onRelease(event) {
     event.stopImmediatePropagation();
     button.click();
   } else if (!press.button.isConnected && event.pointerType === "mouse") {
-    // No click follows; a finger's does, and finds the new element by itself.
-    const anew = press.key ? document.querySelectorAll(`.${CSS.escape(press.key)} :is(${PRESSABLE})`) : [];
+    // The browser sends no click here for a mouse; for a finger it does, and it hits the new element.
+    const redrawn = press.key ? document.querySelectorAll(`.${CSS.escape(press.key)} :is(${PRESSABLE})`) : [];
     press = null;
-    if (anew.length === 1) anew[0].click();
+    if (redrawn.length === 1) redrawn[0].click();
   }
 }
 

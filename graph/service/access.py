@@ -1,4 +1,4 @@
-"""What the parts of the service share: stores, models and workers, and the one place where an owner is checked."""
+"""What the parts of `ChatService` share; the only place that checks a session's owner."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.strategies import Strategies
-from graph.view import LiveTurn, TurnOptions
+from graph.view import LiveTurn, Phase, TurnOptions
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.turn_runner import TurnRunner
 
-# A turn that has said its last word still prunes and frees its session.
+# A worker prunes checkpoints and releases the lease after its turn has ended for the user.
 AFTERMATH_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True)
 class SessionAccess:
-    """Gives the parts of a service what they work with, for the sessions of one owner.
+    """Stores, models and workers of one service, for the sessions of one owner.
 
     Attributes:
-        compacting: Ends the compactions by hand that this server makes now, by session.
+        compacting: The stop event of each manual compaction that runs in this server, by session.
     """
 
     settings: Settings
@@ -44,46 +44,37 @@ class SessionAccess:
 
     @property
     def owner(self) -> str:
-        """Whose sessions these are."""
+        """The owner of every session that this service can see."""
         return self.settings.turnfold_owner
 
     def own(self, session_id: str) -> SessionRow:
-        """Returns the session; whatever takes a session's id asks here first, so that each owner sees his own alone.
+        """Returns the session. Every method that takes a session's id calls this first.
 
         Raises:
-            NotFoundError: There is none by that id, or it's another owner's, which looks the same.
+            NotFoundError: There is no such session, or it belongs to another owner.
         """
         return self.stores.sessions.get(session_id, self.owner)
 
     def is_busy(self, session_id: str) -> bool:
-        """Whether a turn of the session runs anywhere, or this server compacts it by hand."""
+        """Whether a turn of the session runs in any process, or a manual compaction in this one."""
         return session_id in self.compacting or self.live_turn(session_id) is not None
 
     def live_turn(self, session_id: str) -> LiveTurn | None:
-        """Returns how the session's running turn looks now, wherever it runs; None when nothing runs."""
+        """Returns the progress of the session's running turn, in whichever process it runs; None if none runs."""
         if (log := self.runner.running(session_id)) is not None:
             return log.view()
         last = self.stores.turns.last(session_id)
         if last is None or last.status != "running" or not self.stores.leases.holder_is_alive(session_id):
             return None
-        text = last.partial_text
-        return LiveTurn(
-            last.number,
-            last.attempt,
-            "answering" if text else "waiting",
-            (),
-            text,
-            (),
-            last.stop_requested,
-            is_here=False,
-        )
+        phase: Phase = "answering" if last.partial_text else "waiting"
+        return LiveTurn(last.number, last.attempt, phase, (), last.partial_text, (), last.stop_requested)
 
     @contextmanager
     def between_turns(self, session_id: str) -> Iterator[Lease]:
-        """Holds the lease of a session at rest; the next turn rebuilds its state if the tables have changed.
+        """Holds the lease of an idle session. The next turn rebuilds graph state if the tables changed meanwhile.
 
         Raises:
-            BusyError: A turn is in progress.
+            BusyError: A turn or a manual compaction is in progress.
         """
         if self.is_busy(session_id):
             raise BusyError
@@ -95,10 +86,10 @@ class SessionAccess:
             self.stores.leases.release(lease)
 
     def chosen(self, options: TurnOptions) -> dict[str, Any]:
-        """Returns the settings that the options give a value.
+        """Returns the settings that the options set.
 
         Raises:
-            InputError: A value can't be taken.
+            InputError: A value is invalid.
         """
         changes: dict[str, Any] = {}
         if options.compression_rate is not None:
@@ -112,19 +103,17 @@ class SessionAccess:
         return changes
 
     def changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:
-        """Returns what the options change of a session's settings.
+        """Returns the settings of the session that the options change.
+
+        A session that never chose a strategy or a model keeps following the server's default: choosing that default
+        changes nothing.
 
         Raises:
-            InputError: A value can't be taken.
+            InputError: A value is invalid.
         """
-        given = self.chosen(options)
-        return {name: value for name, value in given.items() if self._is_choice(session, name, value)}
-
-    def _is_choice(self, session: SessionRow, name: str, value: object) -> bool:
-        """Whether a setting's value changes something; a session that chose nothing goes on following the server's."""
-        held = getattr(session, name)
-        if name == "strategy":
-            held = held or self.strategies.default.name
-        elif name == "model":
-            held = held or self.models.default_name
-        return bool(value != held)
+        changes = {name: value for name, value in self.chosen(options).items() if value != getattr(session, name)}
+        if "strategy" in changes and not session.strategy and changes["strategy"] == self.strategies.default.name:
+            del changes["strategy"]
+        if "model" in changes and not session.model and changes["model"] == self.models.default_name:
+            del changes["model"]
+        return changes

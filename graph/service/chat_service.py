@@ -1,4 +1,4 @@
-"""The one door for page, HTTP routes and tests: all that can be asked of Turnfold."""
+"""Turnfold's public interface, used by the page, the HTTP routes and the tests; opens and closes the whole engine."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from graph.worker.turn_runner import TurnRunner
 
 
 class ChatService:
-    """Turnfold for one owner; get one by `open_service`. All methods of its parts may be called from any thread.
+    """Turnfold for one owner. Get one from `open_service`; every method may be called from any thread.
 
     Attributes:
-        settings: Those it was opened with.
+        settings: The settings that it was opened with.
         turns: Send, retry, regenerate, stop, follow.
-        sessions: List, open, configure, rename, delete.
+        sessions: List, get, configure, rename, delete.
         folds: Records and figures; compact, restore, reset.
     """
 
@@ -42,7 +42,7 @@ class ChatService:
         self.folds = Folds(access)
 
     def health(self) -> None:
-        """Returns if the database answers.
+        """Checks that the database answers.
 
         Raises:
             DatabaseError: It doesn't.
@@ -59,7 +59,7 @@ def open_service(
     tools: Callable[[ToolContext], list[BaseTool]] = build_tools,
     stores: Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]] = open_stores,
 ) -> Iterator[ChatService]:
-    """Opens everything that a server needs and closes it in order; running turns end as stopped.
+    """Opens the stores, models and workers of a server, and closes them in order; running turns end as stopped.
 
     Usage:
         >>> with open_service(load_settings()) as service:
@@ -70,13 +70,13 @@ def open_service(
 
     Args:
         settings: See `graph.settings`.
-        clock: The time now, UTC; the computer's own if None.
+        clock: Returns the time in UTC; the system clock if None.
         models: Opens the models that answer and summarise.
-        tools: Makes the tools of one turn.
+        tools: Builds the tools of one turn.
         stores: Opens the stores, given the clock.
 
     Raises:
-        DatabaseError: The database can't be used; the subclass says why.
+        DatabaseError: The database can't be opened; the subclass says why.
     """
     now = clock or (lambda: datetime.now(UTC))
     with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The folds of a session and what they cost: records, figures, and what a user does to its context by hand."""
+"""Reads a session's folds and their figures; runs the user's commands compact, restore and reset."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import threading
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.error import InputError, NotFoundError
 from graph.record import Record
@@ -21,7 +20,10 @@ _COMMANDS: Final[dict[str, Command]] = {"/compact": "compact", "/reset": "reset"
 
 
 class Folds:
-    """Reads the records and their figures; compacts, restores and begins the context anew, between turns."""
+    """Reads records and figures, and changes the context by hand between turns.
+
+    Every method that takes a session's id raises `NotFoundError` if this owner has no such session.
+    """
 
     def __init__(self, access: SessionAccess) -> None:
         self._access = access
@@ -30,21 +32,13 @@ class Folds:
         self._fold_worker = access.fold_worker
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
-        """Returns the records in force, oldest first; with `last` only that many of the newest.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
+        """Returns the active records, oldest first; with `last`, only that many of the newest."""
         self._access.own(session_id)
         store = self._stores.records
         return tuple(store.active(session_id) if last is None else store.newest(session_id, last))
 
     def statistics(self, session_id: str) -> Statistics:
-        """Returns the sums of the panel.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
+        """Returns the totals that the panel shows."""
         self._access.own(session_id)
         sums = self._stores.records.sums(session_id)
         saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
@@ -59,26 +53,19 @@ class Folds:
         )
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
-        """Returns for each turn since a reset what its last call sent and what the full history would have been.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
+        """Returns one point per answered turn since the last reset, in order."""
         self._access.own(session_id)
         points = self._stores.calls.series(session_id)
         active = [record.id for record in self._stores.records.active(session_id)]
-        held = self._stores.records.adoption_turns(session_id, active)
-        # A turn that was not answered has no point: the next one's was the first to hold the record.
-        folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in held}
+        adopted = self._stores.records.adoption_turns(session_id, active)
+        # An unanswered turn has no point; the next answered turn is then the first whose input has the record.
+        folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in adopted}
         return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)
 
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
         """Returns how much of the context window the last model call took.
 
-        Before the first call, and without a session, it's the system prompt alone.
-
-        Raises:
-            NotFoundError: There is no such session.
+        Before the first call, and without a session, that is the estimate for the system prompt.
         """
         if session_id is not None:
             self._access.own(session_id)
@@ -88,30 +75,29 @@ class Folds:
             return Gauge(estimate_tokens(chat.get_prompt()), window, "estimate")
         if call.usage_input_tokens is not None:
             return Gauge(call.usage_input_tokens, window, "usage")
-        corrected = round(call.sent_tokens * self._stores.calls.correction(call.session_id))
-        return Gauge(corrected, window, "estimate")
+        estimate = round(call.sent_tokens * self._stores.calls.correction(call.session_id))
+        return Gauge(estimate, window, "estimate")
 
     def command_of(self, text: str) -> Command | None:
-        """Returns the command that a user typed instead of a message, None if it's a message."""
+        """Returns the command that the text is, None if it's a message."""
         return _COMMANDS.get(text.strip().lower())
 
     def compact(self, session_id: str) -> Record:
-        """Replaces all but the newest messages by one structured summary now, and waits for it.
-
-        Returns:
-            The record, with messages and tokens before and after.
+        """Replaces all but the newest messages by one structured summary, and waits until it is active.
 
         Raises:
-            InputError: `no_effect` (the strategy sends no summaries), `nothing_to_compact` (too few messages), or
-                `compact_failed` (nothing shorter came of it), or `compact_stopped`.
-            NotFoundError: There is no such session.
+            InputError: `no_effect` (the strategy sends no summaries), `nothing_to_compact` (too few messages),
+                `compact_failed` (the result wasn't shorter) or `compact_stopped`.
             BusyError: A turn is in progress.
         """
         session = self._access.own(session_id)
         if not self._access.strategies.of(session.strategy).sends_records:
             raise InputError("no_effect")
         with self._access.between_turns(session_id) as lease:
-            spec = compaction_fold(self._snapshot(session_id), self._access.settings.preserve_recent_messages)
+            session = self._access.own(session_id)  # a turn may have ended since
+            turn_count, rate = session.turn_count, session.compression_rate
+            snapshot = self._fold_worker.snapshot(session_id, complete_turns=turn_count, rate=rate)
+            spec = compaction_fold(snapshot, self._access.settings.preserve_recent_messages)
             if spec is None:
                 raise InputError("nothing_to_compact")
             stop = self._access.compacting[session_id] = threading.Event()
@@ -121,80 +107,68 @@ class Folds:
                 del self._access.compacting[session_id]
             if record is None or not self._stores.records.adopt(lease, record.id):
                 raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
-        return next(view for view in self.records(session_id) if view.id == record.id)
+        return record
 
     def restore(self, session_id: str, record_id: str) -> None:
-        """Undoes a compaction and those made after it: what they replaced is sent again, from the next turn on.
+        """Undoes a compaction and every later one: what they replaced is sent again from the next turn on.
 
-        Records of what was said since then go too, so that no message is left in neither a record nor the raw turns.
-        No compaction is made by itself until the context has grown by a tenth.
+        Records of later messages are invalidated too, so that coverage has no hole. Automatic compaction then pauses
+        until the context has grown by a tenth.
 
         Raises:
             InputError: `not_a_compaction`.
-            NotFoundError: There is no such session, or no active record is or stands on this one.
+            NotFoundError: The record isn't active, and no active compaction was made from it.
             BusyError: A turn is in progress.
         """
         self._access.own(session_id)
         if self._stores.records.get(session_id, record_id).kind != COMPACTION:
             raise InputError("not_a_compaction")
         with self._access.between_turns(session_id) as lease:
-            active = self._snapshot(session_id).active
-            newest = next((record for record in active if self._stands_on(record, record_id)), None)
-            if newest is None:
+            active = self._stores.context(session_id).records
+            chains = [self._chain(record) for record in active]
+            chain = next((chain for chain in chains if any(step.id == record_id for step in chain)), None)
+            if chain is None:
                 raise NotFoundError(record_id)
-            line = self._line(newest)
-            chain = line[: [record.id for record in line].index(record_id) + 1]
-            before = [record for record in active if record.to_position < newest.from_position]
-            tokens = self._tokens_without(session_id, before, chain[-1])
-            self._stores.records.revert(lease, [record.id for record in chain], restored_tokens=tokens)
+            ids = [step.id for step in chain]
+            undone = chain[: ids.index(record_id) + 1]
+            kept = [record for record in active if record.to_position < chain[0].from_position]
+            tokens = self._context_tokens(session_id, [*kept, *self._sources(undone[-1])])
+            self._stores.records.revert(lease, [step.id for step in undone], restored_tokens=tokens)
 
     def reset(self, session_id: str) -> None:
-        """Begins the context anew: nothing said so far is sent any more; the transcript stays.
+        """Empties the context: nothing said so far is sent again; the transcript stays.
 
         Raises:
-            NotFoundError: There is no such session.
             BusyError: A turn is in progress.
         """
         self._access.own(session_id)
         with self._access.between_turns(session_id) as lease:
-            snapshot = self._snapshot(session_id)
-            if snapshot.raw:
-                self._stores.sessions.begin_context(lease, snapshot.raw[-1].position)
-            elif snapshot.active:
-                self._stores.sessions.begin_context(lease, snapshot.active[-1].to_position)
+            active, raw, _ = self._stores.context(session_id)
+            if raw:
+                self._stores.sessions.begin_context(lease, raw[-1].position)
+            elif active:
+                self._stores.sessions.begin_context(lease, active[-1].to_position)
 
     def compactions(self, session_id: str) -> tuple[Record, ...]:
-        """Returns the compactions that what is sent now stands on, newest first; each can be restored.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
+        """Returns every compaction that `restore` can undo, newest first."""
         self._access.own(session_id)
-        lines = [self._line(record) for record in reversed(self._stores.records.active(session_id))]
-        return tuple(record for line in lines for record in line)
+        active = self._stores.records.active(session_id)
+        return tuple(step for record in reversed(active) for step in self._chain(record))
 
-    def _tokens_without(self, session_id: str, before: Sequence[Record], undone: Record) -> int:
-        """Estimates the context that comes back when this record is undone; `before` stay active."""
-        sources = [self._stores.records.get(session_id, source) for source in undone.sources]
-        active = [*before, *sources]
-        begin = active[-1].to_position if active else self._stores.sessions.context_begin(session_id)
+    def _chain(self, record: Record) -> list[Record]:
+        """Returns a compaction and the earlier ones that it replaced, newest first; [] for other records."""
+        chain = []
+        step = record if record.kind == COMPACTION else None
+        while step is not None:
+            chain.append(step)
+            step = next((source for source in self._sources(step) if source.kind == COMPACTION), None)
+        return chain
+
+    def _sources(self, record: Record) -> list[Record]:
+        return [self._stores.records.get(record.thread_id, source) for source in record.sources]
+
+    def _context_tokens(self, session_id: str, records: Sequence[Record]) -> int:
+        """Estimates the context of these records and every message after them."""
+        begin = records[-1].to_position if records else self._stores.sessions.context_begin(session_id)
         raw = self._stores.archive.live(session_id, from_position=begin + 1)
-        return sum(record.summary_tokens for record in active) + sum(entry.tokens for entry in raw)
-
-    def _line(self, record: Record) -> list[Record]:
-        """Returns a compaction and the ones before it that it took the place of, newest first; [] for other records."""
-        line = []
-        while record.kind == COMPACTION:
-            line.append(record)
-            sources = [self._stores.records.get(record.thread_id, source) for source in record.sources]
-            record = next((source for source in sources if source.kind == COMPACTION), record)
-            if record is line[-1]:
-                break
-        return line
-
-    def _stands_on(self, record: Record, record_id: str) -> bool:
-        return any(older.id == record_id for older in self._line(record))
-
-    def _snapshot(self, session_id: str) -> SessionSnapshot:
-        session = self._access.own(session_id)
-        return self._fold_worker.snapshot(session_id, complete_turns=session.turn_count, rate=session.compression_rate)
+        return sum(record.summary_tokens for record in records) + sum(entry.tokens for entry in raw)

@@ -1,4 +1,4 @@
-"""The sessions of one owner: their list, settings, names; what else can be chosen for them."""
+"""Lists, configures, renames and deletes the sessions of one owner; lists the models and strategies to choose from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, plain_text, title_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.store.session import SessionRow
@@ -19,7 +18,10 @@ _NEARLY_FULL: Final = 0.8
 
 
 class Sessions:
-    """Lists, opens, configures, renames and deletes sessions."""
+    """The sessions of one owner.
+
+    Every method that takes a session's id raises `NotFoundError` if this owner has no such session.
+    """
 
     def __init__(self, access: SessionAccess, stop: Callable[[str], None]) -> None:
         self._access = access
@@ -32,11 +34,16 @@ class Sessions:
         self._stop = stop
 
     def new_id(self) -> str:
-        """Returns an id for a new session; nothing is stored until its first message."""
+        """Returns an unused id; the session is created by its first message."""
         return secrets.token_urlsafe(12)
 
     def list(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
-        """Returns the sessions, newest first; with `search` those whose title contains it, with `last` only so many."""
+        """Returns the sessions, newest first.
+
+        Args:
+            search: Text that the title must contain.
+            last: At most this many of the newest; all if None.
+        """
         return tuple(
             SessionItem(
                 row.session_id,
@@ -49,17 +56,16 @@ class Sessions:
         )
 
     def count(self, *, search: str = "") -> int:
-        """Returns how many sessions there are; with `search` of those whose title contains it."""
+        """Returns how many sessions `list` returns without a limit."""
         return self._stores.sessions.count(self._owner, search=search)
 
     def get(self, session_id: str) -> SessionView:
-        """Returns a session's settings and state.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
+        """Returns a session's settings and state."""
         row = self._access.own(session_id)
-        failures, code = self._fold_failures(row)
+        position = self._stores.oldest_raw_position(session_id)
+        failures, code = 0, ""
+        if position is not None:
+            failures, code = self._stores.records.failures_in_a_row(session_id, position)
         return SessionView(
             session_id=row.session_id,
             title=row.title,
@@ -75,7 +81,7 @@ class Sessions:
         )
 
     def _unsent_messages(self, row: SessionRow) -> int:
-        """Counts the messages of complete turns that "rolling" neither has in its summary nor sends."""
+        """Counts the messages of complete turns that "rolling" neither summarised nor sends."""
         is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
         if not is_rolling or self._settings.rolling_sends_unsummarised:
             return 0
@@ -84,20 +90,15 @@ class Sessions:
         return unsent_count(prior, self._settings.app_context_recent_messages)
 
     def _context_notice(self, row: SessionRow) -> ContextNotice:
-        """Returns how full the context is if nothing compacts it by itself (seed 004's warnings)."""
+        """Returns seed 004's warning: how full the context is while automatic compaction is off."""
         if self._strategies.of(row.strategy).name != CompactionStrategy.name or self._settings.enable_auto_compaction:
             return ""
-        active, raw, _ = self._stores.context(row.session_id)
-        tokens = context_tokens(SessionSnapshot(row.turn_count, active, raw, row.compression_rate))
-        tokens = round(tokens * self._stores.calls.correction(row.session_id))
+        turn_count, rate = row.turn_count, row.compression_rate
+        snapshot = self._fold_worker.snapshot(row.session_id, complete_turns=turn_count, rate=rate)
+        tokens = round(context_tokens(snapshot) * snapshot.correction)
         if tokens > self._settings.max_context_tokens:
             return "full"
         return "nearly_full" if tokens > self._settings.max_context_tokens * _NEARLY_FULL else ""
-
-    def _fold_failures(self, row: SessionRow) -> tuple[int, str]:
-        """Returns how often the oldest due block failed in a row, and why it did last."""
-        position = self._stores.oldest_raw_position(row.session_id)
-        return (0, "") if position is None else self._stores.records.failures_in_a_row(row.session_id, position)
 
     def configure(
         self,
@@ -109,11 +110,10 @@ class Sessions:
     ) -> SessionView:
         """Changes a session's settings, from the next fold and the next turn on.
 
-        Folds that are due begin anew by them; if no model can be reached for that, the settings are kept all the same.
+        Folds that are due are started again with them; the settings are kept even if no model can be reached.
 
         Raises:
-            InputError: A value can't be taken.
-            NotFoundError: There is no such session.
+            InputError: A value is invalid.
         """
         options = TurnOptions(compression_rate=compression_rate, strategy=strategy, model=model)
         session = self._access.own(session_id)
@@ -121,27 +121,25 @@ class Sessions:
         if changes:
             self._stores.sessions.update(session_id, self._owner, **changes)
         session = replace(session, **changes)
-        # What was prepared at another rate no longer fits: begin anew now, so that the next turn needn't wait.
+        # Folds prepared with the old settings can't be used; start the new ones now so that the next turn doesn't wait.
         self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.get(session_id)
 
     def rename(self, session_id: str, title: str) -> None:
-        """Gives a session another title.
+        """Changes a session's title.
 
         Raises:
-            InputError: The title is blank.
-            NotFoundError: There is no such session.
+            InputError: The title is blank or too long.
         """
         check_text(title, max_chars=self._settings.message_chars)
         title = plain_text(title)
         self._stores.sessions.rename(session_id, self._owner, title_of(title))
 
     def delete(self, session_id: str) -> None:
-        """Deletes a session with all that belongs to it, after ending its running turn.
+        """Stops the session's running turn and deletes everything that is stored of the session.
 
         Raises:
-            NotFoundError: There is no such session.
-            BusyError: Its turn could not be ended in time.
+            BusyError: The turn didn't end in time.
         """
         self._stop(session_id)
         lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
@@ -153,30 +151,16 @@ class Sessions:
         finally:
             self._stores.leases.release(lease)
 
-    def rebuild(self, session_id: str) -> None:
-        """Makes a session's graph state anew from the archive and the record table.
-
-        Raises:
-            NotFoundError: There is no such session.
-            BusyError: A turn is in progress.
-        """
-        session = self._access.own(session_id)
-        lease = self._stores.leases.acquire(session_id)
-        try:
-            self._access.recovery.rebuild(session)
-        finally:
-            self._stores.leases.release(lease)
-
     def model_options(self) -> tuple[ModelOption, ...]:
-        """Returns the models that can be chosen; the configured ones alone if the endpoint doesn't list any."""
+        """Returns the models to choose from: the default one first, then those that the endpoint lists."""
         return self._models.options()
 
     def default_model(self) -> str:
-        """Returns the model of sessions that chose none; "" if only the endpoint knows and it doesn't answer."""
+        """Returns the model of sessions that chose none; "" if the endpoint decides it and doesn't answer."""
         return self._models.default_name
 
     def strategies(self) -> tuple[str, ...]:
-        """Returns the names of the strategies."""
+        """Returns the names of the strategies to choose from."""
         return tuple(self._strategies.by_name)
 
     def default_strategy(self) -> str:

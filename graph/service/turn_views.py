@@ -1,4 +1,4 @@
-"""Reads the turns of a session as the page shows them; a turn whose worker is gone looks as it will be closed."""
+"""Reads the transcript of a session. A turn whose worker died is shown as the next message will close it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graph.view import StepStatus, ToolStep, Transcript, TurnView
 
 
 def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Transcript:
-    """Returns the newest `last` turns with all that was said in their last attempts.
+    """Returns the newest `last` turns, each in its last attempt.
 
     Raises:
         NotFoundError: There is no such session.
@@ -27,7 +27,7 @@ def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Tra
     rows = access.stores.turns.list(session_id, last=last)
     if not rows:
         return Transcript((), 0)
-    last_row, is_abandoned = _as_it_stands(access, rows[-1])
+    last_row, is_abandoned = _refreshed(access, rows[-1])
     said: dict[int, list[AnyMessage]] = {}
     for entry in access.stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
         said.setdefault(entry.turn, []).append(entry.message)
@@ -41,17 +41,17 @@ def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Tra
     return Transcript(turns, rows[0].number - 1)
 
 
-def _as_it_stands(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
-    """Returns the newest turn's row, and whether its worker is gone without ending it."""
+def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
+    """Returns the newest turn's row, and whether its worker died without ending it."""
     if row.status != "running" or access.live_turn(row.session_id) is not None:
         return row, False
-    # Read once more: it may have ended between the two questions.
+    # The turn may have ended between reading its row and looking for its worker.
     row = access.stores.turns.get(row.session_id, row.number)
     return row, row.status == "running"
 
 
 def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
-    """Renders a turn from its row and what was said in its last attempt, in order."""
+    """Builds the view of a turn from its row and the messages of its last attempt, in order."""
     user_text = next((text_of(message) for message in said if isinstance(message, HumanMessage)), "")
     return TurnView(
         number=row.number,
@@ -62,7 +62,6 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
         steps=tuple(_steps(said)),
         error_code=row.error_code,
         error_detail=row.error_detail,
-        started_at=row.started_at,
         model=row.model,
         is_last=is_last,
         is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
@@ -70,7 +69,7 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
 
 
 def _answers(said: Iterable[AnyMessage]) -> list[str]:
-    """Returns what the assistant said, without the fixed sentences that stand in for a missing answer."""
+    """Returns the assistant's texts, without the fixed sentences that replace a missing answer."""
     return [
         text_of(message).strip()
         for message in said
@@ -95,7 +94,7 @@ def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
 
 
 def _as_closed(row: TurnRow, said: list[AnyMessage], language: Literal["ko", "en"]) -> tuple[TurnRow, list[AnyMessage]]:
-    """Returns an abandoned turn as the next message will settle it; reading changes nothing."""
+    """Returns an abandoned turn as the next message will close it; nothing is written."""
     status, code = ending_of(said, stop_requested=row.stop_requested)
     if not is_complete(said) and status != "finished":
         closing = closing_messages(

@@ -1,4 +1,4 @@
-"""The turns of a session: sends a message, tries again, stops, follows; starts each turn in a worker."""
+"""Sends, retries, stops and follows turns; each turn runs in a worker thread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _SMALLEST_WINDOW_TOKENS = 1_000
 
 
 class Turns:
-    """Sends, retries, stops and follows turns."""
+    """The turns of one owner's sessions.
+
+    Every method but `send` raises `NotFoundError` if this owner has no such session.
+    """
 
     def __init__(self, access: SessionAccess) -> None:
         self._access = access
@@ -48,14 +51,15 @@ class Turns:
         options: TurnOptions | None = None,
         wait_seconds: float = 0.0,
     ) -> int:
-        """Commits a message of the user and starts its turn in a worker.
+        """Commits the user's message and starts its turn in a worker.
 
-        Sending the same `message_id` again changes nothing and returns the number it had.
+        Sending the same `message_id` again changes nothing and returns the same number. A refused message stores
+        nothing.
 
         Args:
-            session_id: The session; it's made if it isn't there.
-            text: What the user wrote; what no database takes in it becomes U+FFFD.
-            message_id: The caller's id for the message; made here if None.
+            session_id: The session; created if it doesn't exist.
+            text: The message; NUL and lone surrogates become U+FFFD.
+            message_id: The caller's id for the message; generated if None.
             options: Changes to the session's settings, from this turn on.
             wait_seconds: How long to wait for a turn in progress before refusing.
 
@@ -63,9 +67,10 @@ class Turns:
             The turn's number.
 
         Raises:
-            InputError: The text can't be taken; nothing was stored.
-            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a cap of the server is reached.
-            StoreError: It couldn't be committed.
+            InputError: The text or an option is invalid.
+            NotFoundError: The session belongs to another owner.
+            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
+            StoreError: The message couldn't be committed.
         """
         options = options or TurnOptions()
         message = self._accept(session_id, text, message_id, options)
@@ -77,17 +82,13 @@ class Turns:
                 self._launch(lease, turn, session, options, message)
                 return turn.number
         except BusyError:
-            # Sent twice at once, the message itself may be what the session is busy with.
+            # If the message was sent twice at once, the session may be busy with this very message.
             if (number := self._number_of(session_id, message)) is not None:
                 return number
             raise
 
     def _accept(self, session_id: str, text: str, message_id: str | None, options: TurnOptions) -> HumanMessage:
-        """Returns the message if text and options can be taken; nothing is stored yet.
-
-        Raises:
-            InputError: They can't.
-        """
+        """Validates text and options, and returns the message to store."""
         check_text(text, max_chars=self._settings.message_chars)
         text = plain_text(text)
         self._access.chosen(options)
@@ -109,32 +110,34 @@ class Turns:
             settings=changes,
         )
         if not is_new:
-            raise BusyError  # sent twice at once, and the other one was first
+            raise BusyError  # the same message was sent twice at once, and the other call committed it
         return turn, session
 
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
-        """Runs a failed or stopped last turn again, under its number.
+        """Runs a failed or stopped last turn again and returns its number.
 
         Raises:
-            InputError: The last turn isn't one that failed or was stopped.
+            InputError: `not_last`: the last turn neither failed nor was stopped; or an option is invalid.
             BusyError: A turn is in progress.
         """
         return self._again(session_id, {"failed", "stopped"}, options or TurnOptions())
 
     def regenerate(self, session_id: str, *, options: TurnOptions | None = None) -> int:
-        """Answers the last turn once more; the new attempt counts, the old one stays in the archive.
+        """Answers the last turn again and returns its number; the old answer stays in the archive only.
 
         Raises:
-            InputError: There is no finished last turn.
+            InputError: `not_last`: the last turn isn't finished; or an option is invalid.
             BusyError: A turn is in progress.
         """
         return self._again(session_id, {"finished"}, options or TurnOptions())
 
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
-        """Yields the events of the session's newest turn in this process, from its first on, until its last.
+        """Yields all events of the newest turn that this process ran for the session; see `graph.event`.
+
+        The iteration ends early after `timeout_seconds` without a new event.
 
         Raises:
-            NotFoundError: There is no such session, or no turn of it ran in this process.
+            NotFoundError: This process ran no turn of the session.
         """
         self._access.own(session_id)
         log = self._runner.log(session_id)
@@ -143,11 +146,7 @@ class Turns:
         return log.follow(timeout_seconds=timeout_seconds)
 
     def stop(self, session_id: str) -> None:
-        """Asks the running turn or compaction to end, keeping what was said; does nothing if none runs.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
+        """Asks the running turn or compaction to end; the partial answer is kept. Does nothing if none runs."""
         self._access.own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
@@ -158,28 +157,16 @@ class Turns:
             self._stores.turns.request_stop(session_id, last.number)
 
     def live(self, session_id: str) -> LiveTurn | None:
-        """Returns how the running turn looks now, wherever it runs; None when nothing runs.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
+        """Returns the progress of the running turn, in whichever process it runs; None if none runs."""
         self._access.own(session_id)
         return self._access.live_turn(session_id)
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
-        """Returns the newest `last` turns with all that was said in their last attempts.
-
-        Raises:
-            NotFoundError: There is no such session.
-        """
+        """Returns the newest `last` turns, each in its last attempt."""
         return read_transcript(self._access, session_id, last=last)
 
     def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
-        """Refuses a message that no fold could make fit, before anything is stored.
-
-        Raises:
-            InputError: `over_window`.
-        """
+        """Refuses a message that alone fills the context window, as no fold could make it fit."""
         tokens = estimate_tokens(text)
         if tokens < _SMALLEST_WINDOW_TOKENS:
             return
@@ -191,13 +178,13 @@ class Turns:
             raise InputError("over_window", f"≈{tokens} > {window}")
 
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
-        """Returns the turn of a message that is in the archive already, None if it isn't."""
+        """Returns the turn of a message that is already archived, else None."""
         with contextlib.suppress(NotFoundError):
             return self._stores.archive.get(session_id, str(message.id)).turn
         return None
 
     def _again(self, session_id: str, statuses: set[str], options: TurnOptions) -> int:
-        """Starts a new attempt of the last turn if it ended in one of these ways."""
+        """Starts a new attempt of the last turn if its status is one of these."""
         self._access.chosen(options)
         self._access.own(session_id)
         with self._place(session_id, 0.0) as lease:
@@ -215,17 +202,16 @@ class Turns:
 
     @contextmanager
     def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Lease]:
-        """Reserves a slot and acquires the lease; on error both are released, after a launch the worker does it.
+        """Reserves a slot of the server and acquires the lease. On error both are released; else the worker does it.
 
         Args:
             session_id: The session.
             wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
-            opening: The first message of a session that isn't there yet: it's made, and goes again if that is refused.
+            opening: A message that may be the session's first: the session is created if need be, titled after it,
+                and deleted on error if it is still empty.
 
         Raises:
-            ServerBusyError: All places are taken.
-            TurnRateError: Too many turns began within the last minute.
-            BusyError: A turn is in progress.
+            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
         """
         if wait_seconds == 0 and self._access.is_busy(session_id):
             raise BusyError
@@ -261,7 +247,7 @@ class Turns:
         self._runner.submit(log, Job(context, turn, message, session.compression_rate))
 
     def _last_answer(self, session_id: str) -> str:
-        """Returns what the assistant said last, "" at the beginning."""
+        """Returns the text of the assistant's last message, "" if there is none."""
         last = self._stores.turns.last(session_id)
         if last is None:
             return ""

@@ -39,7 +39,7 @@ class TurnLog:
         self._events: list[Event] = []
         self._said = ""
         self._saying: list[str] = []
-        self._view = LiveTurn(turn, attempt, "waiting", (), "", (), stop_requested=False, is_here=True)
+        self._view = LiveTurn(turn, attempt, "waiting", (), "", (), stop_requested=False)
 
     @property
     def is_over(self) -> bool:

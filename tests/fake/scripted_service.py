@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -259,7 +258,7 @@ class ScriptedService:
 
     def _turn(self, number: int, attempt: int, text: str, session: ScriptedSession) -> TurnView:
         if self.status == "running":
-            session.live = LiveTurn(number, attempt, "waiting", (), "", (), stop_requested=False, is_here=True)
+            session.live = LiveTurn(number, attempt, "waiting", (), "", (), stop_requested=False)
         return TurnView(
             number=number,
             attempt=attempt,
@@ -269,7 +268,6 @@ class ScriptedService:
             steps=self.steps if self.status != "running" else (),
             error_code=self.error_code if self.status == "failed" else "",
             error_detail="",
-            started_at=self.now + timedelta(minutes=number),
             model=session.model,
             is_last=True,
         )

@@ -144,15 +144,6 @@ def test_the_next_input_is_the_same_without_the_checkpoints(
     assert rebuilt == whole
 
 
-def test_a_rebuild_by_hand_changes_nothing_that_is_sent(chat: Chat, server: FakeOpenAI) -> None:
-    chat.ask(1, 5)
-    chat.service.sessions.rebuild(chat.session_id)
-    chat.ask(6, 6)
-    before, after = server.bodies("chat")[-2:]
-    assert after["messages"][: len(before["messages"])] == before["messages"]
-    assert shape(after) == [(1, 3), 4, 5, 6]
-
-
 def test_a_state_that_lags_behind_the_archive_is_rebuilt(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 2)
     checkpoints = chat.service.settings.checkpoint_path

@@ -12,8 +12,6 @@ def test_an_answer_cut_at_the_models_limit_is_kept_and_says_so(chat: Chat, serve
     assert (chat.last_turn.answer_text, chat.last_turn.is_cut) == ("반쯤 한 답", True)
     chat.say("계속")
     assert [turn.is_cut for turn in chat.turns] == [True, False]
-    chat.service.sessions.rebuild(chat.session_id)
-    assert [turn.is_cut for turn in chat.turns] == [True, False]
 
 
 def test_a_new_attempt_that_is_whole_is_not_cut(chat: Chat, server: FakeOpenAI) -> None:

@@ -96,7 +96,7 @@ def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
     with open_service(settings) as service:
         chat = Chat(service, "old")
         assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
-        assert chat.turns[0].started_at == NOW.replace(tzinfo=UTC)
+        assert service.sessions.list()[0].updated_at == NOW.replace(tzinfo=UTC)
         assert [record.summary for record in service.folds.records("old")] == ["옛 버전이 쓴 요약입니다."]
         assert [point.sent_tokens for point in service.folds.chart("old")] == [90] * TURNS
         chat.ask(6, 8)

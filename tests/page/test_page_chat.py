@@ -123,9 +123,7 @@ def test_running_turn_shows_its_text_and_can_be_stopped(page: AppTest, service: 
     service.status = "running"
     say(page.run(), "길게 설명해 줘")
     assert "답변을 기다리는 중…" in raw_html(page)
-    service.stored["session-1"].live = LiveTurn(
-        1, 1, "answering", (), "첫 문장입니다.", (), stop_requested=False, is_here=True
-    )
+    service.stored["session-1"].live = LiveTurn(1, 1, "answering", (), "첫 문장입니다.", (), stop_requested=False)
     page.run()
     assert "첫 문장입니다." in told(page)
     page.button(key="stop").click().run()
