@@ -18,6 +18,9 @@ from graph.core.token import estimate_tokens, message_tokens
 from graph.record import HistoryEntry
 from prompt.system.framing import CONTINUED, SUMMARY_HEADING
 
+History = Sequence[HistoryEntry]
+Messages = Sequence[AnyMessage]
+
 SHORTENED: Final = "shortened"
 CUT: Final = "cut"
 KEPT_CHARS: Final = "turnfold_kept_chars"
@@ -93,7 +96,7 @@ def unlabelled(text: str) -> str:
     return _INDENT + block if _DIVIDER.match(block) else block
 
 
-def render_system(system: SystemPart, history: Sequence[HistoryEntry]) -> str:
+def render_system(system: SystemPart, history: History) -> str:
     """Renders the system prompt: the product's words, then every record in force under its heading, oldest first."""
     if not history:
         return system.text
@@ -121,7 +124,7 @@ def _prompt_tokens(prompt: str) -> int:
     return estimate_tokens(prompt)
 
 
-def raw_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+def raw_messages(messages: Messages) -> list[AnyMessage]:
     """Returns the working set as it's sent: folded turns have left it, so nothing has to be counted here.
 
     Coverage can end inside a turn (a compaction's); then a user's message stands in for the beginning that was
@@ -133,15 +136,11 @@ def raw_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return raw
 
 
-def assemble(
-    system: SystemPart,
-    history: Sequence[HistoryEntry],
-    messages: Sequence[AnyMessage],
-) -> ModelInput:
+def assemble(system: SystemPart, history: History, messages: Messages) -> ModelInput:
     """Builds `[system prompt with records] + [raw turns] + [open turn]`.
 
     Args:
-        system: What goes with it.
+        system: The product's own part of the input.
         history: Active records, oldest first.
         messages: The working set.
     """

@@ -11,7 +11,7 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, plain_text, title_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.store.session import SessionRow
-from graph.strategy.compaction import CompactionStrategy, context_tokens
+from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
 from graph.view import ContextNotice, ModelOption, SessionItem, SessionView, TurnOptions
 
@@ -88,8 +88,8 @@ class Sessions:
         if self._strategies.of(row.strategy).name != CompactionStrategy.name or self._settings.enable_auto_compaction:
             return ""
         active, raw, _ = self._stores.context(row.session_id)
-        tokens = context_tokens(SessionSnapshot(row.turn_count, active, raw, row.compression_rate))
-        tokens = round(tokens * self._stores.calls.correction(row.session_id))
+        snapshot = SessionSnapshot(row.turn_count, active, raw, row.compression_rate)
+        tokens = round(snapshot.context_tokens * self._stores.calls.correction(row.session_id))
         if tokens > self._settings.max_context_tokens:
             return "full"
         return "nearly_full" if tokens > self._settings.max_context_tokens * _NEARLY_FULL else ""
