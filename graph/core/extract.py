@@ -148,7 +148,10 @@ def _collect(messages: Sequence[AnyMessage], is_dull: Callable[[str], bool]) -> 
                 continue
             seen.add(key)
             sentence = _Sentence(len(seen), text, frozenset(content_terms(text)), _speaker_weight(message, text))
-            (dull if not sentence.terms or is_dull(text) else useful).append(sentence)
+            if not sentence.terms or is_dull(text):
+                dull.append(sentence)
+            else:
+                useful.append(sentence)
     return useful, dull
 
 

@@ -97,13 +97,13 @@ def fold_of(
     style: PromptStyle = "plain",
     cut: Callable[[AnyMessage], AnyMessage] = lambda message: message,
 ) -> FoldSpec:
-    """Returns the fold of records and the messages behind them into one record, with the target that the rate gives.
+    """Returns the fold of records and the messages that follow them into one record, with the rate's target.
 
     Callers that need another length or an upper bound replace these fields.
 
     Args:
         old: Records that it replaces, oldest first; the summariser reads them as one first message.
-        new: Live messages behind them, in order. `old` or `new` may be empty, not both.
+        new: Live messages that follow them, in order. `old` or `new` may be empty, not both.
         kind: The kind of the new record.
         rate: The current compression rate.
         style: Which prompt asks for it.

@@ -51,7 +51,7 @@ def decode_manifest(texts: Sequence[str]) -> Manifest:
     """Reads the last one of these written lists of consecutive calls, oldest first.
 
     Args:
-        texts: The list to read, behind the `LONGEST_CHAIN - 1` before it, or more.
+        texts: The list to read comes last; `LONGEST_CHAIN` lists in all are always enough.
 
     Raises:
         ValueError: A list is malformed, or the one that it is a difference to is missing.
@@ -102,11 +102,12 @@ def _apply(steps: Sequence[Any], base: Manifest) -> Manifest:
     blocks: list[Block] = []
     place = 0
     for step in steps:
-        if isinstance(step, int):
-            blocks += base[place : place + step] if step > 0 else ()
-            place += abs(step)
-        else:
-            blocks.append(_filled(*step))
+        if not isinstance(step, int):
+            blocks.append(_filled(step))
+            continue
+        if step > 0:
+            blocks += base[place : place + step]
+        place += abs(step)
     if place != len(base):
         msg = f"a difference to {place} blocks, not to {len(base)}"
         raise ValueError(msg)
@@ -124,10 +125,12 @@ def _shortened(kind: str, name: str, version: int, tokens: int) -> list[str | in
     return [name, tokens] if kind == _USUAL_KIND else [kind, name, tokens]
 
 
-def _filled(*block: Any) -> Block:  # noqa: ANN401  # of the types that `_read` has checked
+def _filled(block: list[Any]) -> Block:
     """Returns a block with its omitted values."""
-    *names, tokens = block
-    if len(names) == 1:
-        return _USUAL_KIND, names[0], _USUAL_VERSION, tokens
-    kind, name, version = (*names, _USUAL_VERSION)[:3]
+    match block:
+        case [name, tokens]:
+            return _USUAL_KIND, name, _USUAL_VERSION, tokens
+        case [kind, name, tokens]:
+            return kind, name, _USUAL_VERSION, tokens
+    kind, name, version, tokens = block
     return kind, name, version, tokens

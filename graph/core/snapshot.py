@@ -33,7 +33,7 @@ class SessionSnapshot:
 
     @property
     def covered_turn(self) -> int:
-        """The last turn that is covered whole or left behind by a reset; 0 if there is none."""
+        """The last turn that is covered whole or was removed by a reset; 0 if there is none."""
         return self.raw[0].turn - 1 if self.raw else self.complete_turns
 
     @property
@@ -58,7 +58,7 @@ def uncovered_ranges(records: Sequence[Record], begin: int) -> list[tuple[int, i
 
     Args:
         records: The active records, by position.
-        begin: The last position that a reset left behind, 0 for none.
+        begin: The last position that a reset removed from the context, 0 for none.
     """
     ranges: list[tuple[int, int | None]] = []
     first = begin + 1

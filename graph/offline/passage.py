@@ -79,7 +79,7 @@ def find_relevant(passages: Sequence[Passage], question: str, limit: int) -> lis
     terms = [content_terms(passage.text) for passage in passages]
     counts = Counter(term for found in terms for term in found)
     weights = {term: log(1 + len(passages) / counts[term]) for term in asked if counts[term]}
-    whole = sum(weights.values()) + _MISSING_WEIGHT * (len(asked) - len(weights)) or 1.0
+    whole = (sum(weights.values()) + _MISSING_WEIGHT * (len(asked) - len(weights))) or 1.0
     kinds = [(answer, bonus) for asking, answer, bonus in _ASKED_KINDS if asking.search(question)]
     scores = [
         sum(weights[term] for term in found & weights.keys()) / whole

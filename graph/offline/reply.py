@@ -98,13 +98,12 @@ def _converse(intent: Intent, question: str, passages: Sequence[Passage], langua
     parts = [say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS))] if stated else []
     found = (passage for part in asked or [question] for passage in find_relevant(passages, part, _QUOTATIONS))
     relevant = list(dict.fromkeys(found))
-    if intent == "statement":
-        parts += [_list(say["related"], relevant, language)] if relevant else []
-    elif relevant:
-        parts.append(_list(say["found"], relevant, language))
-    else:
-        parts.append(say["not_found"] if intent == "question" else say["cannot_write"])
-        parts += [_list(say["known"], passages[-_QUOTATIONS:], language)] if passages else []
+    if relevant:
+        parts.append(_list(say["related" if intent == "statement" else "found"], relevant, language))
+    elif intent != "statement":
+        parts.append(say["not_found" if intent == "question" else "cannot_write"])
+        if passages:
+            parts.append(_list(say["known"], passages[-_QUOTATIONS:], language))
     return "\n\n".join(parts) or say["acknowledged"]
 
 

@@ -62,7 +62,7 @@ class RollingStrategy:
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
         """Builds the system prompt and ONE user message of summary, newest messages and the current one.
 
-        The first or second message of a session goes alone. Tool calls of the open turn follow unchanged.
+        The first or second message of a session is sent alone. Tool calls of the open turn follow unchanged.
         """
         opened = extract_current_turn(messages)
         recent = messages[: len(messages) - len(opened)]

@@ -69,7 +69,7 @@ def guard_fold(
 def _raw_fold(
     snapshot: SessionSnapshot, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
 ) -> FoldSpec:
-    """Returns the fold of these records and the raw messages behind them into one of half their tokens at most."""
+    """Returns the fold of records and the raw messages that follow them into half their tokens at most."""
     spec = fold_of(old, covered, kind="compaction", rate=snapshot.rate, style="rolling")
     max_tokens = max(1, min(max_tokens, spec.source_tokens // 2))
     return replace(

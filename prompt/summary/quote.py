@@ -22,7 +22,7 @@ _SPEAKERS: Final = (
 
 
 def quote_messages(messages: Iterable[AnyMessage]) -> str:
-    """Renders messages as quoted paragraphs behind their speakers; a closing tag in them can't end the quote."""
+    """Renders messages as quoted paragraphs, each with its speaker; a closing tag in them can't end the quote."""
     return "\n".join(_quote(message) for message in messages)
 
 

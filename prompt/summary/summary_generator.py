@@ -39,7 +39,7 @@ def get_prompt(
 
     Args:
         messages: The messages to condense, tool calls and results included.
-        target_length: Length to aim at in characters, at most 6,000.
+        target_length: Length to aim at in characters; more than 6,000 counts as 6,000.
         feedback: What was wrong with the previous answer, "" for the first attempt.
         language: The script of the user's own words, None if unknown: "ko", "latin", "ja", "zh".
     """
