@@ -1,4 +1,4 @@
-"""Which messages are only greetings, thanks, acknowledgements or farewells."""
+"""Recognises messages that are only greetings, thanks, acknowledgements or farewells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOCIAL: Final = (
     r"thanks?(?:\s(?:you|a\slot|so\smuch|again))*(?:\sso\smuch|\svery\smuch)?|thx|ty|cheers|much\sappreciated|"
     r"bye+|good\s?bye|see\s(?:you|ya)(?:\s(?:later|soon|tomorrow))?|take\scare|lol|haha+"
 )
-# What can also be the answer to a question, or the yes to an offer.
+# These can also answer a question or accept an offer.
 _REPLY: Final = (
     r"네+|넵|넹|예|응+|어|웅|그래요?|그렇군요?|알겠(?:어요?|습니다)|알았(?:어요?|습니다)|오케이|오키|ㅇㅋ|ㅇㅇ|굿|좋(?:아요?|습니다|네요?)|"
     r"ok(?:ay)?|k|yes|yep|yeah|yup|sure|got\sit|i\ssee|understood|alright|right|cool|great|nice|perfect|awesome|good|"
@@ -23,10 +23,11 @@ _REPLY: Final = (
 _NOT_CASUAL: Final = re.compile(r"[?？0-9`=<>{}\[\]/\\@#$%^&*_|]|https?:|www\.")
 _DECORATION: Final = re.compile(r"[\s.,!~…·:;'\"^()♡♥❤️\U0001F300-\U0001FAFF\u2600-\u27BF-]+")
 _EMOJI: Final = re.compile("[♡♥❤\U0001f300-\U0001faff\u2600-\u27bf]")
-_SOCIAL_PHRASE: Final = re.compile(rf"(?:{_SOCIAL})", re.IGNORECASE)
-_PHRASE: Final = re.compile(rf"(?:{_SOCIAL}|{_REPLY})", re.IGNORECASE)
+# Each phrase ends where a word ends.
+_ONLY_SOCIAL: Final = re.compile(rf"(?:(?:{_SOCIAL})(?: |$))+", re.IGNORECASE)
+_ONLY_PHRASES: Final = re.compile(rf"(?:(?:{_SOCIAL}|{_REPLY})(?: |$))+", re.IGNORECASE)
 
-# Wide on purpose: an acknowledgement taken for an answer costs nothing, a yes taken for small talk does nothing.
+# Broad on purpose: to take small talk for an answer is harmless, but a yes taken for small talk would be ignored.
 _ASKS: Final = re.compile(
     r"[?？]"
     r"|(?:(?<!니)까|까요|나요|가요|는지요|래요|어때요?|줘)(?=[\s.!~…'\"’”)\]]|$)"
@@ -42,41 +43,25 @@ _TAIL_CHARS: Final = 1_000
 
 
 def is_casual(text: str, previous_answer: str = "") -> bool:
-    """Whether the message needs neither tools nor care: a greeting, thanks, an acknowledgement or a farewell.
+    """Whether the message is nothing but a greeting, thanks, an acknowledgement or a farewell.
 
     Args:
         text: The user's message.
-        previous_answer: What the assistant said last. A "yes" or "good" after a question, an offer or a request for a
-            reply is an answer, not small talk; thanks, greetings and farewells stay small talk.
+        previous_answer: The assistant's last answer. After a question or an offer, "yes" or "good" is an answer and
+            not small talk; thanks, greetings and farewells stay small talk.
     """
     stripped = text.strip()
     if not stripped or len(stripped) > _MAX_CHARS or _NOT_CASUAL.search(stripped):
         return False
     words = _DECORATION.sub(" ", stripped).strip()
-    if not (_is_all_phrases(words, _PHRASE) if words else _EMOJI.search(stripped)):
+    if not (_ONLY_PHRASES.fullmatch(words) if words else _EMOJI.search(stripped)):
         return False
-    return bool(words and _is_all_phrases(words, _SOCIAL_PHRASE)) or not _asks_or_offers(previous_answer)
+    return bool(_ONLY_SOCIAL.fullmatch(words)) or not _asks_or_offers(previous_answer)
 
 
 def _asks_or_offers(answer: str) -> bool:
-    """Whether the last paragraphs of an answer want something of the user, or say what could be done next."""
+    """Whether the last paragraphs of an answer ask the user something or offer a next step."""
     answer = answer.strip()
-    # Whole paragraphs: a question can stand above the list that it's about.
+    # Whole paragraphs, because a question can precede the list that it is about.
     begin = answer.rfind("\n\n", 0, max(0, len(answer) - _TAIL_CHARS))
     return bool(_ASKS.search(answer, begin + 1))
-
-
-def _is_all_phrases(text: str, phrase: re.Pattern[str]) -> bool:
-    """Whether the text is nothing but such phrases, each ending at a word's end; longest match first."""
-    position = 0
-    while position < len(text):
-        ends = [end for end in _word_ends(text, position) if phrase.fullmatch(text, position, end)]
-        if not ends:
-            return False
-        position = max(ends) + 1
-    return bool(text)
-
-
-def _word_ends(text: str, position: int) -> list[int]:
-    """Returns where a phrase that begins here may end (a regex alternation alone gives only one of its matches)."""
-    return [index for index in range(position + 1, len(text) + 1) if index == len(text) or text[index] == " "]

@@ -1,4 +1,4 @@
-"""How a turn that can't go on is ended, so that every turn has its answer."""
+"""Closes a turn that can't go on, so that every turn has an answer."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def closing_messages(
     """Returns the messages that complete an open turn: a `ToolMessage` for each open call, then a marked answer.
 
     Args:
-        open_turn: The messages of the turn so far; the user's first.
-        status: How it ended.
+        open_turn: The messages of the turn so far, the user's first.
+        status: How the turn ended.
         code: The error's code, "" if it was stopped.
-        partial_text: What had been streamed of the answer; if blank, a fixed sentence stands in for it. It is kept now
-            and then only: words that the turn has archived since, before a tool call, aren't said twice.
+        partial_text: The last saved part of the streamed answer. It is replaced by a fixed sentence if it is blank, or
+            if the turn has archived these words since, before a tool call.
         language: The language of the fixed sentences.
-        message_id: The id of the marked answer; the tool messages' ids are made from it.
+        message_id: The id of the marked answer and the prefix of the tool messages' ids.
     """
     closing: list[AnyMessage] = [
         ToolMessage(UNFINISHED_CALL[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
@@ -51,7 +51,7 @@ def closing_messages(
 
 
 def _is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:
-    """Whether the text is blank, or the beginning of what the turn's newest archived answer says."""
+    """Whether the text is blank or the beginning of the turn's newest archived answer."""
     newest = next((text_of(message) for message in reversed(open_turn) if isinstance(message, AIMessage)), "")
     return newest.strip().startswith(partial_text.strip())
 
@@ -63,7 +63,7 @@ def closed_mark(message: AnyMessage) -> dict[str, object] | None:
 
 
 def ending_of(said: Sequence[AnyMessage], *, stop_requested: bool) -> tuple[Literal["finished"] | ClosedStatus, str]:
-    """Returns how a turn ended whose worker left no word of it, and the error's code.
+    """Returns how a turn ended whose worker wrote no result, and the error's code.
 
     Args:
         said: The messages of the turn's last attempt, as archived.

@@ -1,4 +1,4 @@
-"""A summary made of the source's own sentences, the ones that carry most; pure, and the same each time."""
+"""Summarises a source deterministically by its own highest-scoring sentences."""
 
 from __future__ import annotations
 
@@ -27,6 +27,14 @@ _DECISION: Final = re.compile(
     r"|\b(?:decid|agree|choos|chose|must|need|deadline|due|prefer|cancel|chang|final|budget|goal|plan|will)",
     re.IGNORECASE,
 )
+_FACTS: Final = (
+    (_NUMBER, 0.8),
+    (DATE, 0.6),
+    (_IDENTIFIER, 0.6),
+    (_NAME, 0.6),
+    (INTRODUCTION, 0.6),
+    (_DECISION, 0.7),
+)
 _USER_WEIGHT: Final = 1.5
 _TOOL_WEIGHT: Final = 0.9
 _ASKING_WEIGHT: Final = 0.6
@@ -39,7 +47,7 @@ _TYPICAL_CHARS: Final = 60
 
 @dataclass(frozen=True)
 class _Sentence:
-    """A sentence of the source with where it stands and what it's about."""
+    """A sentence of the source, its place there (from 1), and the terms that it is about."""
 
     position: int
     text: str
@@ -50,16 +58,16 @@ class _Sentence:
 def extract_summary(
     messages: Sequence[AnyMessage], target_chars: int, *, is_dull: Callable[[str], bool] = is_casual
 ) -> str:
-    """Returns sentences of these messages, in their order, of about `target_chars` characters together.
+    """Returns the highest-scoring sentences in source order, about `target_chars` characters together.
 
-    The result has 50 to 110 % of the target where the source has that much to say; it is empty only if the source has
-    no words. Sentences with numbers, dates, identifiers, names and decisions go first, and the user's own. Repetitions
-    and dull sentences go last. A sentence too long for the target is cut and ends in "…".
+    The result has 50 to 110 % of the target if the source is long enough; it is empty only if the source has no words.
+    Sentences with numbers, dates, identifiers, names or decisions score higher, and so do the user's own; repetitions
+    and dull sentences come last. A sentence too long for the target is cut and ends in "…".
 
     Args:
-        messages: What to condense; tool results count too.
+        messages: What to condense, tool results included.
         target_chars: Length to aim at; less than 1 counts as 1.
-        is_dull: Whether a sentence is worth nothing to whoever reads on; greetings and thanks by default.
+        is_dull: Whether a sentence is useless in a summary; by default greetings and thanks are.
     """
     pick = _Pick(max(1, target_chars))
     useful, dull = _collect(messages, is_dull)
@@ -85,24 +93,24 @@ class _Pick:
 
     @property
     def share(self) -> float:
-        """How much of the target is filled."""
+        """The filled share of the target."""
         return self._chars / self._target_chars
 
     def take(self, sentences: Iterable[_Sentence]) -> None:
-        """Takes each sentence that still fits, in this order."""
+        """Takes each sentence that still fits, in the given order."""
         for sentence in sentences:
             if sentence.position not in self.chosen:
                 self._add(sentence.position, sentence.text)
 
     def take_cut(self, sentences: Iterable[_Sentence]) -> None:
-        """Fills what is left with the beginning of the first sentence that isn't in yet."""
+        """Fills the remaining length with the beginning of the first sentence not yet taken."""
         missing = next((sentence for sentence in sentences if sentence.position not in self.chosen), None)
         if missing is not None:
-            rest_chars = self._target_chars - self._chars - (1 if self.chosen else 0)
-            self._add(missing.position, cut_at_word(missing.text, rest_chars))
+            left_chars = self._target_chars - self._chars - (1 if self.chosen else 0)
+            self._add(missing.position, cut_at_word(missing.text, left_chars))
 
     def text(self) -> str:
-        """Returns the picked sentences in the order of the source; one that just stops is ended."""
+        """Returns the picked sentences in source order; all but the last get a full stop where they have no end."""
         ordered = [self.chosen[position] for position in sorted(self.chosen)]
         return " ".join([*(_ended(sentence) for sentence in ordered[:-1]), *ordered[-1:]])
 
@@ -118,7 +126,7 @@ def _ended(sentence: str) -> str:
 
 
 def cut_at_word(text: str, limit_chars: int) -> str:
-    """Returns the text within that many characters, cut between words (or inside a long one) and ending in "…"."""
+    """Cuts a text to that many characters, between words or inside a long one, with "…" at the end."""
     if len(text) <= limit_chars:
         return text
     if limit_chars <= 1:
@@ -129,7 +137,7 @@ def cut_at_word(text: str, limit_chars: int) -> str:
 
 
 def _collect(messages: Sequence[AnyMessage], is_dull: Callable[[str], bool]) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Returns the different sentences that say something, and those that don't, in order."""
+    """Returns the useful and the dull sentences in order, without duplicates."""
     useful: list[_Sentence] = []
     dull: list[_Sentence] = []
     seen: set[str] = set()
@@ -140,7 +148,10 @@ def _collect(messages: Sequence[AnyMessage], is_dull: Callable[[str], bool]) -> 
                 continue
             seen.add(key)
             sentence = _Sentence(len(seen), text, frozenset(content_terms(text)), _speaker_weight(message, text))
-            (dull if not sentence.terms or is_dull(text) else useful).append(sentence)
+            if not sentence.terms or is_dull(text):
+                dull.append(sentence)
+            else:
+                useful.append(sentence)
     return useful, dull
 
 
@@ -153,7 +164,7 @@ def _speaker_weight(message: AnyMessage, text: str) -> float:
 
 
 def _rank(sentences: Sequence[_Sentence]) -> list[_Sentence]:
-    """Returns the sentences, the ones that carry most first; of equals the earlier one."""
+    """Returns the sentences by score, highest first; of equals the earlier one first."""
     counts = Counter(term for sentence in sentences for term in sentence.terms)
     last = max((sentence.position for sentence in sentences), default=1)
     scores = {s.position: _score(s, counts) * (1 + _LATE_WEIGHT * s.position / last) for s in sentences}
@@ -161,27 +172,16 @@ def _rank(sentences: Sequence[_Sentence]) -> list[_Sentence]:
 
 
 def _score(sentence: _Sentence, counts: Counter[str]) -> float:
-    """Scores a sentence by how much the source is about its terms, and by the kinds of facts in it."""
+    """Scores a sentence by how frequent its terms are in the source and by the kinds of facts in it."""
     text = sentence.text
     about = sum(log(1 + counts[term]) for term in sentence.terms) / sqrt(len(sentence.terms) + 4)
-    facts = sum(
-        weight
-        for pattern, weight in (
-            (_NUMBER, 0.8),
-            (DATE, 0.6),
-            (_IDENTIFIER, 0.6),
-            (_NAME, 0.6),
-            (INTRODUCTION, 0.6),
-            (_DECISION, 0.7),
-        )
-        if pattern.search(text)
-    )
-    # A long sentence costs the room of several: its score is per room, softened so that fragments don't win.
+    facts = sum(weight for pattern, weight in _FACTS if pattern.search(text))
+    # Per length, as a long sentence takes the place of several; softened so that fragments don't win.
     return sentence.speaker_weight * (about + facts) / sqrt(max(_TYPICAL_CHARS, len(text)) / _TYPICAL_CHARS)
 
 
 def _without_repetition(ranked: Iterable[_Sentence]) -> list[_Sentence]:
-    """Leaves out sentences whose terms are nearly all in better ones, as an answer that repeats the question has."""
+    """Leaves out sentences whose terms nearly all occur in better ones, e.g. an answer that repeats the question."""
     known: set[str] = set()
     fresh: list[_Sentence] = []
     for sentence in ranked:

@@ -1,4 +1,4 @@
-"""The record of a fold as plain values: how it begins, what its drafts are judged against, and how it ends."""
+"""The record of a fold from its start to its end, as plain values, and what its drafts are compared with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from graph.core.fold_spec import FoldSpec
 from graph.core.language import user_language
-from graph.core.review import Source, SummaryDraft, label_of, review_drafts
+from graph.core.review import Review, Source, SummaryDraft, label_of, review_drafts
 from graph.core.token import estimate_tokens
 from graph.record import Record
 
@@ -48,11 +48,11 @@ def begin_record(session_id: str, spec: FoldSpec, *, model: str, source_key: str
 
 
 def source_of(spec: FoldSpec, *, is_quoted: bool) -> Source:
-    """Returns what the drafts of a fold are judged against.
+    """Returns what the drafts of a fold are compared with.
 
     Args:
         spec: The fold.
-        is_quoted: Whether the drafts are picked sentences: the source's own words, in whichever languages these are.
+        is_quoted: Whether the drafts are picked sentences. These may be in any language of the source.
     """
     return Source(
         spec.messages,
@@ -76,15 +76,15 @@ def end_record(
     seconds: float,
     is_fallback: bool = False,
 ) -> Record:
-    """Returns the record as it ends: COMPLETED with a text that stands for its source, or FAILED with the reason.
+    """Returns the record as it ends: COMPLETED with the adopted text, or FAILED with an error code.
 
     Args:
-        record: As it began.
-        source: What the drafts are judged against.
-        drafts: All that were written, in order.
-        error_code: Why there is none, "" if there is one.
-        seconds: How long the making took.
-        is_fallback: Whether sentences were picked because the summary model gave nothing.
+        record: The record as it began.
+        source: What the drafts are compared with.
+        drafts: All drafts that were written, in order.
+        error_code: Why none was written; ignored if one was.
+        seconds: How long it took.
+        is_fallback: Whether sentences were picked because the summary model failed.
     """
     cost = {
         "input_tokens": sum(draft.input_tokens for draft in drafts),
@@ -92,9 +92,7 @@ def end_record(
         "is_usage": bool(drafts) and all(draft.is_usage for draft in drafts),
         "seconds": seconds,
     }
-    if not drafts:
-        return record.with_changes(status="FAILED", outcome="failed", error_code=error_code, **cost)
-    review = review_drafts(drafts, source)
+    review = review_drafts(drafts, source) if drafts else Review("", "failed", error_code=error_code)
     if not review.text:
         return record.with_changes(status="FAILED", outcome=review.outcome, error_code=review.error_code, **cost)
     return record.with_changes(

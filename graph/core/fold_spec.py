@@ -1,4 +1,4 @@
-"""What a fold covers, what its summariser reads and how long the result may be; `fold_of` makes every one."""
+"""What a fold covers, what its summariser reads and how long the result may be; `fold_of` makes every spec."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from graph.record import ArchivedMessage, Record, RecordKind
 
 PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 
-# A summary is denser in tokens than its source: asked for fewer characters, it keeps to its tokens.
+# A summary has more tokens per character than its source: fewer characters keep it within its tokens.
 _DENSITY_MARGIN = 0.95
 
 
 @dataclass(frozen=True)
 class FoldSpec:
-    """A fold that is due: what it covers, what the summariser reads, and how long the result shall be.
+    """A fold that is due.
 
     Attributes:
-        turns: All turn numbers that it covers, its sources' included.
+        turns: All covered turn numbers, those of its sources included.
         messages: What the summariser reads: messages, or older summaries as messages.
         source_ids: Ids of the messages read, for the key; they change when a turn gets another attempt.
-        original_chars: Characters of everything it stands for in the archive.
+        original_chars: Characters of everything that it covers in the archive.
         source_chars: Characters of what the summariser reads; the result must be smaller.
-        sources: Ids of the records whose place it takes.
+        sources: Ids of the records that it replaces.
         style: Which prompt asks for it.
-        is_bound: Whether the target is an upper bound only, so that a shorter draft is as good.
-        max_tokens: Hard bound on the result, our estimate; None for none.
-        until_message_id: The last message that it covers; "" for the last one of `source_ids`.
-        covered_message_count: How many live messages it covers, its sources' included.
+        is_bound: Whether the target is only an upper bound, so that a shorter draft is as good.
+        max_tokens: Upper bound on the result, our estimate; None for no bound.
+        until_message_id: The last covered message; "" for the last one of `source_ids`.
+        covered_message_count: How many live messages it covers, those of its sources included.
         covered_token_count: Our estimate for these messages.
-        version: Of a summary that grows by versions, else 1.
-        context_messages: Of a compaction: messages in the context before it; 0 otherwise.
-        context_messages_after: Of a compaction: messages in the context after it.
-        context_tokens: Of a compaction: our estimate for the context before it.
-        answer_tokens: How many tokens the summary model may write; None leaves it to the model.
-        is_exact: Whether only a result for just these messages fits; else any finished one of its kind does that still
-            covers a beginning without a gap, so that a slow summary isn't thrown away because the chat went on.
-        is_waited: Whether a turn may wait for it (once, and for a bounded time).
+        version: Version of a rolling summary; 1 for other kinds.
+        context_messages: Messages in the context before a compaction; 0 for other kinds.
+        context_messages_after: Messages in the context after it.
+        context_tokens: Our estimate for the context before it.
+        answer_tokens: The summary model's output limit; None for its own.
+        is_exact: Whether a result must be for exactly these messages. Otherwise any finished one of its kind fits that
+            leaves no gap, so that a slow summary isn't discarded because the chat went on.
+        is_waited: Whether a turn may wait for it (once, for a bounded time).
     """
 
     kind: RecordKind
@@ -77,11 +77,11 @@ class FoldSpec:
     is_waited: bool = True
 
     def bounded(self, max_tokens: int, *, most_chars: int | None = None) -> FoldSpec:
-        """Returns the fold with a hard bound in tokens, its target in characters below that.
+        """Returns the fold with an upper bound in tokens and a target in characters that keeps to it.
 
         Args:
             max_tokens: The bound on the result, our estimate.
-            most_chars: The most to aim at; None for whatever the tokens allow.
+            most_chars: Upper bound on the target; None for what the tokens allow.
         """
         chars = int(max_tokens * _DENSITY_MARGIN * self.source_chars / max(1, self.source_tokens))
         target_chars = max(1, chars if most_chars is None else min(most_chars, chars))
@@ -97,17 +97,17 @@ def fold_of(
     style: PromptStyle = "plain",
     cut: Callable[[AnyMessage], AnyMessage] = lambda message: message,
 ) -> FoldSpec:
-    """Returns the fold of these records and the messages behind them into one record, at the rate's target.
+    """Returns the fold of records and the messages that follow them into one record, with the rate's target.
 
-    Whoever asks for another length, or for an upper bound, replaces these fields.
+    Callers that need another length or an upper bound replace these fields.
 
     Args:
-        old: Records that give way to it, oldest first; together they're the first message that is read.
-        new: Live messages behind them, in order; of the two, one at least isn't empty.
-        kind: Of the record that comes of it.
-        rate: The compression rate in force now.
+        old: Records that it replaces, oldest first; the summariser reads them as one first message.
+        new: Live messages that follow them, in order. `old` or `new` may be empty, not both.
+        kind: The kind of the new record.
+        rate: The current compression rate.
         style: Which prompt asks for it.
-        cut: Shortens what is read of a message.
+        cut: Shortens a message for the summariser.
     """
     messages = (*previous_summary(old), *(cut(entry.message) for entry in new))
     chars = sum(len(text_of(message)) for message in messages)
@@ -134,7 +134,7 @@ def fold_of(
 
 
 def previous_summary(active: Sequence[Record]) -> list[SystemMessage]:
-    """Returns what stands so far as one message before the new ones; none if nothing does."""
+    """Returns the active summaries as one message for the summariser; none if there are none."""
     if not active:
         return []
     if len(active) == 1:
@@ -143,10 +143,9 @@ def previous_summary(active: Sequence[Record]) -> list[SystemMessage]:
 
 
 def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:
-    """Hashes all that a summary depends on, so that a prepared one is taken only if nothing has changed since.
+    """Hashes everything that a summary depends on, so that a prepared one is used only if nothing has changed.
 
-    Of a fold that isn't exact just its beginning counts and the records that it takes the place of: the chat may go
-    on meanwhile.
+    For a fold that isn't exact only its first position and the replaced records count, as the chat may go on meanwhile.
     """
     source = [[str(spec.from_position)]]
     if spec.is_exact:

@@ -1,4 +1,4 @@
-"""In which script a text is written, as far as a summary must follow it."""
+"""Detects the script of a text, so that a summary follows the user's language."""
 
 from __future__ import annotations
 
@@ -28,21 +28,16 @@ _MIN_WORDS: Final = 4
 
 
 def _word_shares(text: str) -> dict[str, float]:
-    """Returns the share of words by script; a word counts for the first script of the list that it has."""
-    counts: Counter[str] = Counter()
-    for word in _WORD.findall(text):
-        script = next((name for name, pattern in _SCRIPTS if pattern.search(word)), None)
-        if script is not None:
-            counts[script] += 1
-    total = counts.total()
-    return {script: count / total for script, count in counts.items()} if total else {}
+    """Returns the share of words by script; a word counts for the first script of the list that it contains."""
+    scripts = [next((name for name, pattern in _SCRIPTS if pattern.search(word)), "") for word in _WORD.findall(text)]
+    counts = Counter(script for script in scripts if script)
+    return {script: count / counts.total() for script, count in counts.items()}
 
 
 def user_language(messages: Iterable[AnyMessage]) -> str | None:
     """Returns the script of the user's own words, outside code and quotes; None if there are none.
 
-    Korean is "ko" even when most words are Latin terms: a fifth of Hangul words is enough, as nobody who writes
-    no Korean has them.
+    A fifth of Hangul words is enough for "ko": Korean text may consist mostly of Latin terms, and other text has none.
     """
     own = " ".join(_NOT_OWN_WORDS.sub(" ", text_of(m)) for m in messages if isinstance(m, HumanMessage))
     shares = _word_shares(own)
@@ -55,13 +50,13 @@ def user_language(messages: Iterable[AnyMessage]) -> str | None:
 
 
 def session_language(opening: AnyMessage | None) -> Literal["ko", "en"]:
-    """Returns the language of a session's fixed sentences by its first message; Korean where that has no words."""
+    """Returns the language of a session's fixed sentences by its first message; Korean if that has no words."""
     script = user_language([] if opening is None else [opening])
     return "ko" if script in (None, "ko") else "en"
 
 
 def is_written_in(text: str, language: str | None) -> bool:
-    """Whether a text is in that script; also true where nothing can be told (None, or hardly any words)."""
+    """Whether a text is in that script; also true if this can't be decided (None, or too few words)."""
     words = _WORD.findall(text)
     if language is None or len(words) < _MIN_WORDS:
         return True

@@ -1,4 +1,4 @@
-"""Builds what the model is sent, and says block by block what that is."""
+"""Builds the model input and lists its blocks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from graph.core.token import estimate_tokens, message_tokens
 from graph.record import HistoryEntry
 from prompt.system.framing import CONTINUED, SUMMARY_HEADING
 
+History = Sequence[HistoryEntry]
+Messages = Sequence[AnyMessage]
+
 SHORTENED: Final = "shortened"
 CUT: Final = "cut"
 KEPT_CHARS: Final = "turnfold_kept_chars"
 _INDENT: Final = "  "
-# How the lines begin that divide an input, of every strategy.
+# Beginnings of the lines that divide an input, of every strategy.
 _DIVIDER: Final = re.compile(
     r"\[(?:\d+-\d+턴|이전 대화 요약|Previous conversation summary)\]"
     r"|\[(?:CONVERSATION CONTEXT|RECENT MESSAGES|CURRENT MESSAGE)\]"
@@ -32,13 +35,13 @@ _DIVIDER: Final = re.compile(
 
 @dataclass(frozen=True)
 class InputItem:
-    """One block of a model input; the text behind (kind, id, version) is in the tables, never copied.
+    """One block of a model input. Its text is not copied: the tables have it under (kind, id, version).
 
     Attributes:
-        kind: "system", "record", "message", "tools" or "note"; where the guard had to make something shorter for this
-            call, "shortened" (a word-for-word record as its summary) or "cut" (a tool result); where a tool asks a
-            model, "call" for the arguments of its own call.
-        version: Of a record and the system prompt; of a cut message how many of its characters were kept; else 1.
+        kind: "system", "record", "message", "tools" or "note". If the guard shrank it for this call: "shortened" (a
+            verbatim record as its summary) or "cut" (a tool result). If a tool asks a model: "call" for the arguments
+            of the tool call.
+        version: Of a record or the system prompt; for a cut message the number of characters kept; 1 for the others.
         tokens: Our estimate for the block.
     """
 
@@ -50,30 +53,30 @@ class InputItem:
 
 @dataclass(frozen=True)
 class ModelInput:
-    """The messages of one model call and the list of what they're made of, in the order sent."""
+    """The messages of one model call and the blocks that they consist of, in the order sent."""
 
     messages: tuple[AnyMessage, ...]
     items: tuple[InputItem, ...]
 
     @property
     def sent_tokens(self) -> int:
-        """Our estimate for all that is sent."""
+        """Our estimate for the whole input."""
         return sum(item.tokens for item in self.items)
 
     def digest(self) -> str:
-        """Hashes the messages as the provider reads them (OpenAI's shape, sorted keys, UTF-8); 128 bits are enough."""
+        """Returns 128 bits of the SHA-256 of the messages in OpenAI's shape (sorted keys, UTF-8)."""
         shape = convert_to_openai_messages(list(self.messages))
         return hashlib.sha256(json.dumps(shape, ensure_ascii=False, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class SystemPart:
-    """What goes with every input beside what was said.
+    """The product's own part of every input.
 
     Attributes:
-        text: The product's own part of the system prompt; the same bytes in every turn of a session.
+        text: The beginning of the system prompt; the same bytes in every turn of a session.
         tool_schema: JSON of the tools sent beside the messages; counted, not rendered. "" for none.
-        note: Words for the model that go last, into the last tool result, so that the prefix stays unchanged.
+        note: An instruction appended to the last tool result, so that the cached prefix stays unchanged.
     """
 
     text: str
@@ -83,18 +86,18 @@ class SystemPart:
 
 
 def labelled(label: str, text: str) -> str:
-    """Renders a text behind its label; its further lines are indented, so that none of them can look like a label."""
+    """Renders a text behind its label; further lines are indented, so that none of them can imitate a label."""
     return label + f"\n{_INDENT}".join(text.splitlines())
 
 
 def unlabelled(text: str) -> str:
-    """Renders a text that stands without a label; a first line that looks like one is indented too."""
+    """Renders a text without a label; a first line that imitates one is indented too."""
     block = labelled("", text)
     return _INDENT + block if _DIVIDER.match(block) else block
 
 
-def render_system(system: SystemPart, history: Sequence[HistoryEntry]) -> str:
-    """Renders the system prompt: the product's words, then every record in force under its heading, oldest first."""
+def render_system(system: SystemPart, history: History) -> str:
+    """Renders the system prompt: the product's own text, then the active records under their heading, oldest first."""
     if not history:
         return system.text
     lines = [labelled(label_of(entry["turns"]), entry["summary"]) for entry in history]
@@ -102,7 +105,7 @@ def render_system(system: SystemPart, history: Sequence[HistoryEntry]) -> str:
 
 
 def record_item(entry: HistoryEntry) -> InputItem:
-    """Returns the block that a record is."""
+    """Returns the block of a record."""
     kind = SHORTENED if entry["kind"] == SHORTENED else "record"
     return InputItem(kind, entry["id"], entry["version"], entry["summary_tokens"])
 
@@ -117,15 +120,14 @@ def _message_item(message: AnyMessage) -> InputItem:
 
 @lru_cache(maxsize=64)
 def _prompt_tokens(prompt: str) -> int:
-    """Estimates a system prompt once: it's the same from one fold to the next, and the longest text of an input."""
+    """Caches the estimate of the longest text of an input, which changes only with a fold."""
     return estimate_tokens(prompt)
 
 
-def raw_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Returns the working set as it's sent: folded turns have left it, so nothing has to be counted here.
+def raw_messages(messages: Messages) -> list[AnyMessage]:
+    """Returns the messages to send, beginning with a user's message, as many models require.
 
-    Coverage can end inside a turn (a compaction's); then a user's message stands in for the beginning that was
-    folded, as many models take no conversation that begins with an answer.
+    A compaction can end inside a turn; then a fixed user message replaces the folded beginning of that turn.
     """
     raw = list(messages)
     if raw and not isinstance(raw[0], HumanMessage):
@@ -133,15 +135,11 @@ def raw_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return raw
 
 
-def assemble(
-    system: SystemPart,
-    history: Sequence[HistoryEntry],
-    messages: Sequence[AnyMessage],
-) -> ModelInput:
+def assemble(system: SystemPart, history: History, messages: Messages) -> ModelInput:
     """Builds `[system prompt with records] + [raw turns] + [open turn]`.
 
     Args:
-        system: What goes with it.
+        system: The product's own part of the input.
         history: Active records, oldest first.
         messages: The working set.
     """
@@ -149,7 +147,7 @@ def assemble(
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
     prompt = render_system(system, history)
-    # What the whole prompt is beyond its records, their heading included, so that the items' sum is what is sent.
+    # The prompt and the records' heading; a difference, so that the items add up to what is sent.
     own_tokens = max(0, _prompt_tokens(prompt) - sum(entry["summary_tokens"] for entry in history))
     items = [InputItem("system", "chat", system.version, own_tokens)]
     items += [record_item(entry) for entry in history]

@@ -22,11 +22,11 @@ from prompt.system.framing import RECORD_LABEL, SPEAKER, VERBATIM_NOTE
 SMALL_TARGET_CHARS: Final = 80
 MIN_SHARE: Final = 0.6
 MAX_SHARE: Final = 1.25
-# Less than this share of what was asked for holds nothing: a refusal, a heading, a full stop. Where the length asked
-# for is only an upper bound, less is right more often.
+# A draft below this share of the requested length is hollow: a refusal, a heading, a full stop. The share is smaller
+# where the requested length is only an upper bound.
 _LEAST_SHARE: Final = 0.2
 _LEAST_BOUND_SHARE: Final = 0.1
-# Characters that show nothing, though Unicode counts them as letters, marks or symbols.
+# Invisible characters that Unicode classes as letters, marks or symbols.
 _BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     chr(code) for first, last in ((0x180B, 0x180F), (0xFE00, 0xFE0F)) for code in range(first, last + 1)
 }
@@ -35,12 +35,12 @@ _SENTENCE_END: Final = re.compile(r"[.!?。…](?=\s|$)|\n")
 
 @dataclass(frozen=True)
 class SummaryDraft:
-    """A summary as it was made, not yet adopted.
+    """A summary as it was written, before its review.
 
     Attributes:
-        input_tokens: Tokens read to make it, over all calls.
+        input_tokens: Tokens read to write it, over all calls.
         output_tokens: Tokens written.
-        is_usage: Whether the provider reported both (else they're our estimate).
+        is_usage: Whether the provider reported both; otherwise they are our estimates.
         is_cut: Whether the model stopped at its length limit; the text then ends with its last whole sentence.
     """
 
@@ -53,14 +53,14 @@ class SummaryDraft:
 
 @dataclass(frozen=True)
 class Source:
-    """What a draft is judged against.
+    """What a draft is compared with.
 
     Attributes:
-        label: What stands before the summary in the model input; it counts as part of it.
-        language: The script of the user's own words, None if there's none to tell by.
-        is_bound: Whether the target is an upper bound only.
-        max_tokens: Hard bound on the adopted text with its label, None for none.
-        is_quoted: Whether the drafts are sentences of the source itself: however short, they hold what it holds.
+        label: Precedes the summary in the model input and counts towards its size.
+        language: The script of the user's own words, None if unknown.
+        is_bound: Whether the target is only an upper bound.
+        max_tokens: Upper bound on the adopted text with its label, None for no bound.
+        is_quoted: Whether the drafts are sentences of the source itself, which are never hollow.
     """
 
     messages: Sequence[AnyMessage]
@@ -75,30 +75,30 @@ class Source:
 
     @property
     def asked_chars(self) -> int:
-        """What a draft's length is compared with: what the prompt asks for, never more than it may."""
+        """The length that the prompt asks for: the target within its limit."""
         return max(1, min(self.target_chars, MAX_TARGET_CHARS))
 
     @property
     def least_chars(self) -> float:
-        """How many visible characters a draft must have to be a summary at all."""
+        """The visible characters below which a draft is hollow."""
         if self.is_quoted:
             return 1
         return max(1, self.asked_chars * (_LEAST_BOUND_SHARE if self.is_bound else _LEAST_SHARE))
 
     @property
     def is_small(self) -> bool:
-        """Whether the target is so short that length is no matter: no retry, no cut."""
+        """Whether the target is too short for a retry or a cut."""
         return self.target_chars < SMALL_TARGET_CHARS and not self.is_bound
 
 
 @dataclass(frozen=True)
 class Review:
-    """What becomes of a fold: a text that stands for its source, or none.
+    """The result of a fold: a text that replaces its source, or none.
 
     Attributes:
-        text: The adopted text, "" if none is adopted.
-        is_verbatim: Whether the text is the source itself, quoted, as no draft was shorter.
-        error_code: Why nothing is adopted, "" otherwise.
+        text: The adopted text, "" if there is none.
+        is_verbatim: Whether the text is the quoted source itself, because no draft was shorter.
+        error_code: Why no text was adopted, "" otherwise.
     """
 
     text: str
@@ -108,12 +108,12 @@ class Review:
 
 
 def label_of(turns: Sequence[int]) -> str:
-    """Returns what stands before a record's text in the model input: `[1-3턴] `."""
+    """Returns the label of a record in the model input, e.g. `[1-3턴] `."""
     return RECORD_LABEL.format(first=turns[0], last=turns[-1])
 
 
 def feedback_on(draft: SummaryDraft, source: Source) -> str:
-    """Says what is wrong with a first draft, for the one retry; "" if it can be taken or nothing is to be gained."""
+    """Returns what is wrong with a first draft, for the one retry; "" if there is nothing to improve."""
     if source.is_small:
         return ""
     text = draft.text.strip()
@@ -127,21 +127,21 @@ def feedback_on(draft: SummaryDraft, source: Source) -> str:
 
 
 def _length_feedback(text: str, source: Source) -> str:
-    chars, is_long = len(text), len(text) > source.asked_chars * MAX_SHARE
-    if not is_long:
-        chars = visible_chars(text)
-        if chars >= (source.least_chars if source.is_bound else source.asked_chars * MIN_SHARE):
-            return ""
+    is_long = len(text) > source.asked_chars * MAX_SHARE
+    least_chars = source.least_chars if source.is_bound else source.asked_chars * MIN_SHARE
+    chars = len(text) if is_long else visible_chars(text)
+    if not is_long and chars >= least_chars:
+        return ""
     percent = round(abs(chars / source.asked_chars - 1) * 100)
     return feedback.wrong_length(percent, len(text), is_long=is_long)
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
-    """Decides over all drafts of one fold; of those that are whole the one nearest to what was asked for wins.
+    """Chooses among all drafts of one fold: complete ones first, of these the one nearest to the requested length.
 
-    Adopted is only what holds something, is in the user's language, and is smaller than its source in characters and
-    in tokens, label included. Over 125 % of what was asked for it's cut at a sentence end. A small block (target under
-    80 characters) that nothing makes smaller stands word for word.
+    A draft is adopted only if it isn't hollow, is in the user's language, and is smaller than its source in characters
+    and in tokens, label included. It is cut at a sentence end beyond 125 % of the requested length. A small source
+    (target under 80 characters) without such a draft is quoted verbatim.
     """
     written = [draft for draft in drafts if visible_chars(draft.text)]
     fitting = [draft for draft in written if is_written_in(draft.text, source.language)]
@@ -164,12 +164,12 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
 
 
 def visible_chars(text: str) -> int:
-    """Counts the characters that a reader sees: none that control, format or fill; blanks running count as one."""
+    """Counts the characters that a reader sees, not control, format or filler characters; a run of spaces is one."""
     return sum(char not in _BLANKS and unicodedata.category(char)[0] != "C" for char in " ".join(text.split()))
 
 
 def _within_bounds(text: str, source: Source) -> str:
-    """Cuts a text to 125 % of what was asked for, and further while it's over the hard bound in tokens."""
+    """Cuts a text to 125 % of the requested length, and further while it exceeds the bound in tokens."""
     cut = cut_at_sentence(text, int(source.asked_chars * MAX_SHARE))
     while source.max_tokens is not None and len(cut) > 1 and estimate_tokens(source.label + cut) > source.max_tokens:
         cut = cut_at_sentence(cut, len(cut) * 9 // 10)
@@ -186,7 +186,7 @@ def cut_at_sentence(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, max_chars + 1) if match.end() <= max_chars]
-    # A sentence end in the first half would throw away more than the cut is worth.
+    # A cut at a sentence end in the first half would lose too much.
     if ends and ends[-1] >= max_chars // 2:
         return text[: ends[-1]].rstrip()
     head = text[: max_chars - 1]
@@ -194,7 +194,7 @@ def cut_at_sentence(text: str, max_chars: int) -> str:
 
 
 def until_last_sentence(text: str) -> str:
-    """Returns a text that broke off without its last, unfinished sentence; one without an end loses its last word."""
+    """Removes the unfinished last sentence of a text that broke off, or its last word if it has no sentence end."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     if ends:
         return text[: ends[-1]].rstrip()
@@ -202,10 +202,10 @@ def until_last_sentence(text: str) -> str:
 
 
 def quote(messages: Sequence[AnyMessage]) -> str:
-    """Renders messages word for word as quoted text, a paragraph a message; tool calls without text are left out."""
-    paragraphs = []
+    """Renders messages verbatim as quoted text; messages without text are left out."""
+    lines: list[str] = []
     for message in messages:
         text = text_of(message).strip()
         if text:
-            paragraphs.append("\n> ".join(f"{SPEAKER[message.type]}: {text}".splitlines()))
-    return f"{VERBATIM_NOTE}\n> " + "\n> ".join(paragraphs)
+            lines += f"{SPEAKER[message.type]}: {text}".splitlines()
+    return f"{VERBATIM_NOTE}\n> " + "\n> ".join(lines)

@@ -1,4 +1,4 @@
-"""When a block of three turns is folded, and to what length."""
+"""Decides when a block of three turns is folded, and to what length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from graph.error import InputError
 BLOCK_TURNS: Final = 3
 MIN_RATE: Final = 0.1
 MAX_RATE: Final = 0.5
-DEFAULT_RATE: Final = 0.3
 
 
 @dataclass(frozen=True)
@@ -19,11 +18,6 @@ class Block:
 
     first_turn: int
     last_turn: int
-
-    @property
-    def turns(self) -> tuple[int, ...]:
-        """The turn numbers, in order."""
-        return tuple(range(self.first_turn, self.last_turn + 1))
 
 
 def should_summarize(turn_count: int) -> bool:
@@ -34,13 +28,14 @@ def should_summarize(turn_count: int) -> bool:
 def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
     """Returns the blocks that are complete and not covered, oldest first.
 
-    Coverage that ends inside a block (another strategy's) leaves a shorter first block.
+    If another strategy's record ends inside a block, the first block is shorter.
 
     Args:
         complete_turns: How many turns of the session have their answer.
-        covered_turn: The last turn that a record in force covers, 0 if none does.
+        covered_turn: The last turn that an active record covers, 0 if none does.
     """
-    blocks, first = [], covered_turn + 1
+    blocks = []
+    first = covered_turn + 1
     for turn in range(first, complete_turns + 1):
         if should_summarize(turn + 1):
             blocks.append(Block(first, turn))
@@ -49,7 +44,7 @@ def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
 
 
 def round_rate(rate: float) -> float:
-    """Rounds a compression rate to two decimals, at the door.
+    """Rounds a compression rate to two decimals.
 
     Raises:
         InputError: The rate is outside 0.1–0.5 (or not a number).
@@ -61,5 +56,5 @@ def round_rate(rate: float) -> float:
 
 
 def target_chars(original_chars: int, compression_rate: float) -> int:
-    """Returns the length to aim at: `int(original_chars * compression_rate)` (seed 002)."""
+    """Returns the target length: `int(original_chars * compression_rate)` (seed 002)."""
     return int(original_chars * compression_rate)

@@ -1,4 +1,4 @@
-"""Where sentences end and which words in them carry content, in Korean and English."""
+"""Splits Korean and English text into sentences and finds their content words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ABBREVIATION: Final = re.compile(
     r"(?:^|[\s(\[])(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|ca|Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|Inc|Ltd|Co|Corp|No|Nos|Vol|Fig|Eq|pp?"
     r"|al|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|(?:[A-Za-z]\.)+[A-Za-z])\.$"
 )
-# An end is followed by a space, or by Hangul where the space was left out. So 3.14, v1.2.3 and URLs stay whole.
+# A space follows a sentence end, or Hangul if the space was omitted. So 3.14, v1.2.3 and URLs stay whole.
 _END: Final = re.compile(
     r"(?:(?<![.!?…])[.!?…]+[\"'”’」』)\]]*(?=\s)|[。！？]+[”’」』]*|(?<=[다요죠까음임함])[.!?]+(?=[가-힣]))\s*"
 )
@@ -39,7 +39,7 @@ me my no not of on or our please she should so some tell than that the their the
 we were what when where which who whom whose why will with would you your about again also just let give show know want
 need ok okay remember said say
 """
-# Endings and question words: bigrams of these say nothing of what a sentence is about.
+# Bigrams of endings and question words, which have no content.
 _STOP_BIGRAM_LIST: Final = """
 니다 습니 입니 합니 됩니 있습 없습 했습 었습 았습 세요 어요 아요 예요 에요 해요 이에 해줘 려줘 주세 알려 말해 에서 으로
 에게 까지 부터 하고 에는 이라 라고 이고 하는 하기 그리 리고 무엇 뭐야 뭐였 였지 었지 언제 어디 누구 얼마 어떻 떻게 어떤
@@ -54,7 +54,7 @@ _STOP_SYLLABLES: Final = frozenset("은는이가을를의에도만과와로나�
 def split_sentences(text: str) -> list[str]:
     """Splits a text into sentences, each on one line with single spaces; list marks and empty lines are left out.
 
-    Decimals, versions, URLs, dates such as `2026. 3. 15.`, numbered points and abbreviations end no sentence.
+    No sentence ends in a decimal, version, URL, date such as `2026. 3. 15.`, numbered point or abbreviation.
     """
     return [sentence for line in text.splitlines() for sentence in _split_line(line)]
 
@@ -62,7 +62,7 @@ def split_sentences(text: str) -> list[str]:
 def _split_line(line: str) -> list[str]:
     line = _MARK.sub("", " ".join(line.split()))
     if row := _TABLE_ROW.match(line):
-        # A row of a table is one statement; its rulers would read as noise.
+        # A table row is one statement; its bars would be noise.
         line = ", ".join(cell for cell in (part.strip() for part in row.group(1).split("|")) if cell)
     sentences: list[str] = []
     start = 0
@@ -78,7 +78,7 @@ def _split_line(line: str) -> list[str]:
 
 
 def content_terms(sentence: str) -> set[str]:
-    """Returns the terms that a sentence is about: words, numbers and identifiers in lower case, Hangul as bigrams."""
+    """Returns the content terms of a sentence: words, numbers and identifiers in lower case, Hangul as bigrams."""
     terms: set[str] = set()
     for word in _WORD.findall(sentence):
         if "가" <= word[0] <= "힣":

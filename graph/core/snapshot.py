@@ -14,13 +14,13 @@ class SessionSnapshot:
 
     Attributes:
         complete_turns: How many turns of the session have their answer.
-        active: The records in force, oldest first; together they cover the session's beginning without a gap.
-        raw: The live messages that no record covers, oldest first; those of an open turn included.
-        rate: The compression rate in force now.
-        correction: What our estimates are multiplied by to meet the provider's usage; 1.0 while it reports none.
-        restored_tokens: Our estimate for the context when a compaction was last undone, 0 if none was since the last
-            one: until the context has grown past it, no compaction is made by itself.
-        input_tokens: How large a whole input of the session's model may be; None if nobody asks for a bound.
+        active: The active records, oldest first; together they cover the session's beginning without a gap.
+        raw: The live messages that no record covers, oldest first, those of an open turn included.
+        rate: The current compression rate.
+        correction: Factor from our estimates to the provider's usage; 1.0 while it reports none.
+        restored_tokens: Our estimate for the context when a compaction was last undone, 0 if there was none since the
+            last one. No automatic compaction is made until the context has grown past it.
+        input_tokens: The largest whole input for the session's model; None for no bound.
     """
 
     complete_turns: int
@@ -33,7 +33,7 @@ class SessionSnapshot:
 
     @property
     def covered_turn(self) -> int:
-        """The last turn that is covered whole, or left behind by a reset; 0 if none is."""
+        """The last turn that is covered whole or was removed by a reset; 0 if there is none."""
         return self.raw[0].turn - 1 if self.raw else self.complete_turns
 
     @property
@@ -41,13 +41,24 @@ class SessionSnapshot:
         """The raw messages of turns that have their answer."""
         return [entry for entry in self.raw if entry.turn <= self.complete_turns]
 
+    @property
+    def context_tokens(self) -> int:
+        """Our estimate for the context: the active records and the raw messages of complete turns."""
+        record_tokens = sum(record.summary_tokens for record in self.active)
+        return record_tokens + sum(entry.tokens for entry in self.complete_raw)
+
+    @property
+    def message_count(self) -> int:
+        """How many messages the context has; the records together count as one."""
+        return len(self.complete_raw) + bool(self.active)
+
 
 def uncovered_ranges(records: Sequence[Record], begin: int) -> list[tuple[int, int | None]]:
     """Returns the ranges of archive positions that no record covers, in order; the last one has no end.
 
     Args:
         records: The active records, by position.
-        begin: The position up to which a reset left everything behind, 0 for none.
+        begin: The last position that a reset removed from the context, 0 for none.
     """
     ranges: list[tuple[int, int | None]] = []
     first = begin + 1

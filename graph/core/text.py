@@ -1,4 +1,4 @@
-"""Text where it enters: as every database and endpoint takes it, what a message must be, and the title from it."""
+"""Cleans and checks the text of a message, and makes a session's title of it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
 _TITLE_CHARS: Final = 40
 _UNSEEN_CATEGORIES: Final = {"Zs", "Zl", "Zp", "Cc", "Cf"}
-# Letters and signs that show nothing all the same: Hangul fillers, the blank braille cell, joiners and selectors.
+# Invisible characters of visible categories: Hangul fillers, the blank braille cell, joiners and selectors.
 _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def plain_text(text: str) -> str:
-    """Returns the text with NUL and each half of a character as U+FFFD; two halves that meet are the character."""
+    """Returns the text as every database and endpoint accepts it.
+
+    NUL and lone surrogates become U+FFFD; a surrogate pair becomes its character.
+    """
     if not _UNSTORABLE.search(text):
         return text
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -25,7 +28,7 @@ def plain_text(text: str) -> str:
 
 
 def plain_value(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape, returned in its shape
-    """Returns a JSON value with each text in it plain, keys too."""
+    """Returns a JSON value with `plain_text` applied to every text in it, keys included."""
     if isinstance(value, str):
         return plain_text(value)
     if isinstance(value, dict):
@@ -36,10 +39,10 @@ def plain_value(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape, return
 
 
 def check_text(text: str, *, max_chars: int) -> None:
-    """Refuses a text that can't be a message.
+    """Checks that a text can be a message.
 
     Raises:
-        InputError: `empty` (nothing that can be seen) or `too_long` (over `max_chars`).
+        InputError: `empty` (no visible character) or `too_long` (over `max_chars`).
     """
     if not has_visible(text):
         raise InputError("empty")
@@ -48,12 +51,12 @@ def check_text(text: str, *, max_chars: int) -> None:
 
 
 def has_visible(text: str) -> bool:
-    """Whether anything of the text can be seen: a zero-width space can't, though `str.strip` keeps it."""
+    """Whether the text has a visible character; `str.strip` keeps invisible ones such as a zero-width space."""
     return any(unicodedata.category(sign) not in _UNSEEN_CATEGORIES and not _UNSEEN.match(sign) for sign in text)
 
 
 def title_of(text: str) -> str:
-    """Returns the first words of a text as a title: its first line that shows anything, at most 40 characters."""
+    """Returns the first visible line of a text as a title, at most 40 characters."""
     line = next((line.strip() for line in text.splitlines() if has_visible(line)), "")
     line = " ".join(line.lstrip("#>*- `").split()) or line
     return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""What a turn is in a list of messages, and the text in a message."""
+"""Finds turns in a list of messages, and the text of a message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 
 def text_of(message: AnyMessage) -> str:
-    """Returns the text content of a message; of a list of blocks, the text blocks joined."""
+    """Returns the text content of a message; the text blocks of a list are joined."""
     content = message.content
     if isinstance(content, str):
         return content
@@ -26,14 +26,14 @@ def is_final_answer(message: AnyMessage) -> bool:
 
 
 def is_cut(message: AnyMessage) -> bool:
-    """Whether the model stopped at its limit of length before it had said all."""
+    """Whether the model stopped at its length limit."""
     return isinstance(message, AIMessage) and message.response_metadata.get("finish_reason") == "length"
 
 
 def split_turns(messages: Iterable[AnyMessage]) -> list[list[AnyMessage]]:
     """Splits messages into turns, oldest first; the last one may be open.
 
-    A turn starts at each `HumanMessage`. Messages before the first one belong to no turn and are left out.
+    A turn starts at each `HumanMessage`. Messages before the first one are left out.
     """
     turns: list[list[AnyMessage]] = []
     for message in messages:
@@ -69,7 +69,7 @@ def extract_current_turn(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def unanswered_calls(messages: Sequence[AnyMessage]) -> list[str]:
-    """Returns the ids of tool calls that no `ToolMessage` answers, in order."""
+    """Returns the ids of tool calls without a `ToolMessage`, in order."""
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     return [
         str(call["id"])

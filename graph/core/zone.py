@@ -1,4 +1,4 @@
-"""Which time zone is meant by a place named in a text."""
+"""Finds the time zone of a place that a text names."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PLACES: Final = (
     ("Australia/Sydney", "시드니", "Sydney", r"시드니|\bsydney\b"),
     ("UTC", "UTC", "UTC", r"\butc\b|\bgmt\b|협정\s?세계시"),
 )
-# ASCII: a Korean particle may follow a Latin name without a space, and that is a word's end too.
+# ASCII, so that `\b` also matches between a Latin name and a Korean particle.
 _PATTERNS: Final = tuple((zone, re.compile(pattern, re.IGNORECASE | re.ASCII)) for zone, _, _, pattern in _PLACES)
 _IANA: Final = re.compile(r"\b[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?\b", re.ASCII)
 
 
 def find_zone(text: str) -> str:
-    """Returns the IANA name of the first time zone or place that the text names, "" if it names none."""
+    """Returns the IANA name of the first time zone or place in the text, "" if there is none."""
     if iana := _IANA.search(text):
         return iana.group()
     found = ((match.start(), zone) for zone, pattern in _PATTERNS if (match := pattern.search(text)))
@@ -42,7 +42,7 @@ def without_places(text: str) -> str:
 
 
 def name_of(zone: str, *, is_korean: bool) -> str:
-    """Returns what people call a zone, e.g. Seoul for Asia/Seoul."""
+    """Returns the common name of a zone, e.g. Seoul for Asia/Seoul."""
     named = next(((korean, english) for known, korean, english, _ in _PLACES if known == zone), None)
     if named is None:
         return zone.rsplit("/", 1)[-1].replace("_", " ")

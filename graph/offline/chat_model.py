@@ -11,14 +11,15 @@ from typing import Any, Final
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.tool import tool_call, tool_call_chunk
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graph.offline.reply import CLOCK_TOOL, Reply, compose
+from graph.offline.reply import CLOCK_TOOL, compose
 
 OFFLINE_NAME: Final = "offline-mini"
 
@@ -29,7 +30,7 @@ class OfflineChat(BaseChatModel):
     """A deterministic chat model without a network; it reports no usage.
 
     Attributes:
-        pause_seconds: Wait before each word of a stream, so that it reads like one.
+        pause_seconds: Wait before each word, so that the answer streams visibly.
     """
 
     pause_seconds: float = 0.02
@@ -45,22 +46,17 @@ class OfflineChat(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Returns the model with these tools; it only ever calls `get_current_time`, and none if told `none`."""
+        """Returns the model with these tools; it calls `get_current_time` alone, and nothing if told `none`."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs)
 
     def _generate(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002  # the base class's signature
-        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002  # the base class's signature
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> ChatResult:
-        reply = compose(messages, _names(kwargs))
-        calls = []
-        if reply.clock_arguments is not None:
-            calls = [tool_call(name=CLOCK_TOOL, args=dict(reply.clock_arguments), id=_call_id(messages))]
-        message = AIMessage(content=reply.text, tool_calls=calls, response_metadata=_metadata(reply))
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        return generate_from_stream(self._stream(messages, stop, run_manager, **kwargs))
 
     def _stream(
         self,
@@ -69,7 +65,9 @@ class OfflineChat(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002  # the base class's caller tells it
         **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> Iterator[ChatGenerationChunk]:
-        reply = compose(messages, _names(kwargs))
+        tools = () if kwargs.get("tool_choice") == "none" else kwargs.get("tools", ())
+        reply = compose(messages, frozenset(tool["function"]["name"] for tool in tools))
+        finish_reason = "stop"
         for piece in _PIECE.findall(reply.text):
             time.sleep(self.pause_seconds)
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
@@ -77,21 +75,12 @@ class OfflineChat(BaseChatModel):
             arguments = json.dumps(dict(reply.clock_arguments), ensure_ascii=False)
             call = tool_call_chunk(name=CLOCK_TOOL, args=arguments, id=_call_id(messages), index=0)
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
-        yield ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata=_metadata(reply)))
-
-
-def _names(kwargs: dict[str, Any]) -> frozenset[str]:
-    """Returns the names of the tools that may be called."""
-    if kwargs.get("tool_choice") == "none":
-        return frozenset()
-    return frozenset(tool["function"]["name"] for tool in kwargs.get("tools", ()))
-
-
-def _metadata(reply: Reply) -> dict[str, str]:
-    return {"model_name": OFFLINE_NAME, "finish_reason": "stop" if reply.clock_arguments is None else "tool_calls"}
+            finish_reason = "tool_calls"
+        metadata = {"model_name": OFFLINE_NAME, "finish_reason": finish_reason}
+        yield ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata=metadata))
 
 
 def _call_id(messages: Sequence[BaseMessage]) -> str:
-    """Returns an id that differs from call to call of a session and is the same whenever the call is made anew."""
+    """Returns an id that is unique within a session and the same when the same call is repeated."""
     seed = "\x00".join(f"{message.id}{message.text}" for message in messages)
     return f"call-{hashlib.sha256(seed.encode('utf-8', 'replace')).hexdigest()[:24]}"

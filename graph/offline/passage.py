@@ -1,4 +1,4 @@
-"""What a model input says of the conversation before, sentence by sentence, and which of it bears on a question."""
+"""Reads the earlier conversation from a model input, sentence by sentence, and finds what relates to a question."""
 
 from __future__ import annotations
 
@@ -22,18 +22,10 @@ _QUOTED_SPEAKER: Final = re.compile(r"^(?:사용자|AI|도구): ")
 _VERBATIM: Final = "(원문)"
 _LEAST_SCORE: Final = 0.25
 _MISSING_WEIGHT: Final = 0.3
-# What a question asks for beyond its words: "what's my name" is answered by "I'm Alex", which shares no word with it.
+# What kind of fact answers which question: "what's my name" shares no word with its answer "I'm Alex".
 _ASKED_KINDS: Final = (
-    (
-        re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE),
-        INTRODUCTION,
-        0.5,
-    ),
-    (
-        re.compile(r"언제|며칠|날짜|몇\s?[시월일]|\b(?:when|date|day)\b", re.IGNORECASE),
-        DATE,
-        0.15,
-    ),
+    (re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE), INTRODUCTION, 0.5),
+    (re.compile(r"언제|며칠|날짜|몇\s?[시월일]|\b(?:when|date|day)\b", re.IGNORECASE), DATE, 0.15),
     (
         re.compile(r"얼마|비용|예산|가격|\b(?:how much|cost|price|budget)\b", re.IGNORECASE),
         re.compile(r"\d\s?(?:만|천|백)?\s?원|[$€£₩]\s?\d"),
@@ -44,17 +36,17 @@ _ASKED_KINDS: Final = (
 
 @dataclass(frozen=True)
 class Passage:
-    """A sentence said before; `turns` is the range of the summary that it stands in ("1-3"), "" if it's raw."""
+    """A sentence said earlier; `turns` is the range of its summary ("1-3"), "" if it comes from a raw message."""
 
     text: str
     turns: str
 
 
 def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
-    """Returns what was said before the last user message, oldest first, each sentence once.
+    """Returns the sentences before the last user message, oldest first and without duplicates.
 
-    Questions, requests, small talk and the offline model's own phrases are left out; so are answers in raw turns, as
-    they repeat.
+    Questions, requests, small talk and the offline model's own phrases are left out; so are answers in raw turns,
+    which repeat what the user said.
     """
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
     passages: dict[str, Passage] = {}
@@ -68,7 +60,7 @@ def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
 
 
 def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
-    """Yields each text with the turns of its summary, "" for a raw message."""
+    """Yields each text with the turns of its summary, "" for a raw message's."""
     for message in messages:
         if isinstance(message, SystemMessage):
             _, _, summaries = message.text.partition(SUMMARY_HEADING)
@@ -79,15 +71,15 @@ def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
 
 
 def find_relevant(passages: Sequence[Passage], question: str, limit: int) -> list[Passage]:
-    """Returns the passages that share most content with the question, best first; none if they share too little.
+    """Returns the passages that share most terms with the question, best first; none if they share too little.
 
-    Terms that few passages have count for more. Of equals the later one goes first, as it may correct the earlier.
+    Rare terms count for more. Of equal passages the later one goes first, as it may correct the earlier.
     """
     asked = content_terms(question)
     terms = [content_terms(passage.text) for passage in passages]
     counts = Counter(term for found in terms for term in found)
     weights = {term: log(1 + len(passages) / counts[term]) for term in asked if counts[term]}
-    whole = sum(weights.values()) + _MISSING_WEIGHT * (len(asked) - len(weights)) or 1.0
+    whole = (sum(weights.values()) + _MISSING_WEIGHT * (len(asked) - len(weights))) or 1.0
     kinds = [(answer, bonus) for asking, answer, bonus in _ASKED_KINDS if asking.search(question)]
     scores = [
         sum(weights[term] for term in found & weights.keys()) / whole
@@ -95,5 +87,6 @@ def find_relevant(passages: Sequence[Passage], question: str, limit: int) -> lis
         for passage, found in zip(passages, terms, strict=True)
     ]
     least = max(_LEAST_SCORE, max(scores, default=0.0) / 2)
-    best = sorted((-score, -index) for index, score in enumerate(scores) if score >= least)[:limit]
-    return [passages[-index] for _, index in best]
+    found = [index for index, score in enumerate(scores) if score >= least]
+    found.sort(key=lambda index: (scores[index], index), reverse=True)
+    return [passages[index] for index in found[:limit]]

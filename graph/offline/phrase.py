@@ -1,9 +1,8 @@
-"""The embedded offline model's own sentences in both languages, and how to know them again."""
+"""The embedded offline model's own sentences in both languages, and how to recognise them."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Final, Literal
 
 from graph.core.sentence import split_sentences
@@ -35,7 +34,7 @@ KOREAN: Final = {
     "recap": "지금까지의 이야기를 정리하면 이렇습니다.",
     "cannot_write": "새로운 글을 지어내거나 바깥 지식을 가져오지는 못합니다. 그런 요청에는 실제 모델이 필요합니다.",
     "table": "대화에 나온 것을 표로 정리했습니다.",
-    "table_head": "내용, 출처",
+    "table_head": "| 내용 | 출처 |",
     "time": (
         "지금 {place}{topic} {year}년 {month}월 {day}일 {weekday} {half} {hour}시 {minute}분입니다. ({zone}, {offset})"
     ),
@@ -77,7 +76,7 @@ ENGLISH: Final = {
     "recap": "Here is our conversation so far.",
     "cannot_write": "I can't write new text or bring in outside knowledge. That takes a real model.",
     "table": "Here is what was said, as a table.",
-    "table_head": "What was said, Where",
+    "table_head": "| What was said | Where |",
     "time": "In {place} it is {clock} on {weekday}, {date}. ({zone}, {offset})",
     "no_clock": "I can't look at the clock in this answer. Please ask once more.",
     "tool_said": "This is what the tool returned.",
@@ -92,26 +91,22 @@ ENGLISH: Final = {
     ),
 }
 PHRASES: Final[dict[Language, dict[str, str]]] = {"ko": KOREAN, "en": ENGLISH}
+_SENTENCES: Final = {
+    sentence for phrases in PHRASES.values() for phrase in phrases.values() for sentence in split_sentences(phrase)
+}
+_NOTED: Final = tuple(phrases["noted"].partition("{")[0] for phrases in PHRASES.values())
 _SOURCE_LABEL: Final = re.compile(
     r"\((?:[\d-]+턴 요약에서|이전 대화에서|from the summary of turns [\d-]+|from earlier)\)$"
 )
 
 
 def label_source(language: Language, turns: str) -> str:
-    """Returns where a quotation comes from: the summary of these turns ("1-3"), or with "" the raw conversation."""
+    """Names the source of a quotation: the summary of these turns ("1-3"), or with "" the raw conversation."""
     if language == "ko":
         return f"({turns}턴 요약에서)" if turns else "(이전 대화에서)"
     return f"(from the summary of turns {turns})" if turns else "(from earlier)"
 
 
 def is_own_phrase(sentence: str) -> bool:
-    """Whether a sentence is one of these or a quotation made with them: nothing that anybody said."""
-    leads, wholes = _fixed()
-    return sentence in wholes or sentence.startswith(leads) or bool(_SOURCE_LABEL.search(sentence))
-
-
-@cache
-def _fixed() -> tuple[tuple[str, ...], frozenset[str]]:
-    phrases = [phrase for language in PHRASES.values() for phrase in language.values()]
-    leads = (KOREAN["noted"].partition("{")[0], ENGLISH["noted"].partition("{")[0])
-    return leads, frozenset(s for phrase in phrases for s in split_sentences(phrase))
+    """Whether a sentence is a phrase of the offline model or a quotation that it made."""
+    return sentence in _SENTENCES or sentence.startswith(_NOTED) or bool(_SOURCE_LABEL.search(sentence))

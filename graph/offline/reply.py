@@ -1,4 +1,4 @@
-"""Composes the embedded offline model's answer from what it was sent; pure, and the same each time."""
+"""Composes the embedded offline model's answer from what it was sent; pure and deterministic."""
 
 from __future__ import annotations
 
@@ -23,15 +23,7 @@ _HANGUL: Final = re.compile(r"[ㄱ-ㆎ가-힣]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _CLOCK: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):\d\d (\w+), (\S+) \((UTC\S*)\)")
-_WEEKDAYS: Final = {
-    "Monday": "월요일",
-    "Tuesday": "화요일",
-    "Wednesday": "수요일",
-    "Thursday": "목요일",
-    "Friday": "금요일",
-    "Saturday": "토요일",
-    "Sunday": "일요일",
-}
+_WEEKDAYS: Final = {"Mon": "월", "Tue": "화", "Wed": "수", "Thu": "목", "Fri": "금", "Sat": "토", "Sun": "일"}
 _QUOTATIONS: Final = 3
 _TABLE_ROWS: Final = 12
 _LEAST_ROWS: Final = 3
@@ -56,17 +48,18 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
     """
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     question = messages[last].text.strip() if last >= 0 else ""
-    language = _language(messages)
+    language, intent = _language(messages), find_intent(question)
     results = [message for message in messages[last + 1 :] if isinstance(message, ToolMessage)]
     if results:
         body = _tell_result(results[-1].text, language)
+    elif intent == "time" and CLOCK_TOOL in tool_names:
+        zone = find_zone(question)
+        return Reply(clock_arguments={"timezone": zone} if zone else {})
     else:
-        intent = find_intent(question)
-        if intent == "time" and CLOCK_TOOL in tool_names:
-            zone = find_zone(question)
-            return Reply(clock_arguments={"timezone": zone} if zone else {})
         body = _answer(intent, question, read_passages(messages), language)
-    return Reply(f"{body}\n\n{_closing(messages, question, language)}")
+    # In full in the first answer and when asked, otherwise in a few words.
+    is_full = intent in ("identity", "ability") or _is_first(messages)
+    return Reply(f"{body}\n\n{PHRASES[language]['introduction' if is_full else 'signature']}")
 
 
 def _language(messages: Sequence[BaseMessage]) -> Language:
@@ -76,32 +69,28 @@ def _language(messages: Sequence[BaseMessage]) -> Language:
     return "en" if written and not _HANGUL.search(written) else "ko"
 
 
-def _closing(messages: Sequence[BaseMessage], question: str, language: Language) -> str:
-    """Says what this is: in full in the first answer and when asked, else in a few words."""
-    is_first = not any(isinstance(m, AIMessage) and not m.tool_calls for m in messages) and not any(
-        SUMMARY_HEADING in message.text for message in messages[:1]
-    )
-    is_asked = find_intent(question) in ("identity", "ability")
-    return PHRASES[language]["introduction" if is_first or is_asked else "signature"]
+def _is_first(messages: Sequence[BaseMessage]) -> bool:
+    """Whether the session has neither an answer nor a summary yet."""
+    if any(SUMMARY_HEADING in message.text for message in messages[:1]):
+        return False
+    return not any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
 
 
 def _answer(intent: Intent, question: str, passages: Sequence[Passage], language: Language) -> str:
     say = PHRASES[language]
-    if intent in ("greeting", "thanks", "farewell", "acknowledged", "folding", "ability"):
-        return say[intent]
-    if intent == "identity":
-        return say["ability"]
-    if intent == "time":
-        return say["no_clock"]
+    if intent in ("question", "request", "statement"):
+        return _converse(intent, question, passages, language)
     if intent == "table":
         return _table(question, passages, language)
     if intent == "recap":
         return _list(say["recap"], passages[-_TABLE_ROWS:], language) if passages else say["nothing_known"]
-    return _converse(intent, question, passages, language)
+    if intent == "time":
+        return say["no_clock"]
+    return say["ability" if intent == "identity" else intent]
 
 
 def _converse(intent: Intent, question: str, passages: Sequence[Passage], language: Language) -> str:
-    """Notes what the message states and answers what it asks, both from what was said before."""
+    """Notes what the message states, and answers what it asks from what was said earlier."""
     say = PHRASES[language]
     sentences = split_sentences(_CODE.sub(" ", question))
     stated = [fact for s in sentences if find_intent(s) == "statement" and (fact := without_note(s))]
@@ -109,13 +98,12 @@ def _converse(intent: Intent, question: str, passages: Sequence[Passage], langua
     parts = [say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS))] if stated else []
     found = (passage for part in asked or [question] for passage in find_relevant(passages, part, _QUOTATIONS))
     relevant = list(dict.fromkeys(found))
-    if intent == "statement":
-        parts += [_list(say["related"], relevant, language)] if relevant else []
-    elif relevant:
-        parts.append(_list(say["found"], relevant, language))
-    else:
-        parts.append(say["not_found"] if intent == "question" else say["cannot_write"])
-        parts += [_list(say["known"], passages[-_QUOTATIONS:], language)] if passages else []
+    if relevant:
+        parts.append(_list(say["related" if intent == "statement" else "found"], relevant, language))
+    elif intent != "statement":
+        parts.append(say["not_found" if intent == "question" else "cannot_write"])
+        if passages:
+            parts.append(_list(say["known"], passages[-_QUOTATIONS:], language))
     return "\n\n".join(parts) or say["acknowledged"]
 
 
@@ -125,23 +113,19 @@ def _list(heading: str, passages: Sequence[Passage], language: Language) -> str:
 
 
 def _table(question: str, passages: Sequence[Passage], language: Language) -> str:
-    """Puts what is known into a table: what bears on the question, or all of it where that is hardly anything."""
+    """Renders a table of what relates to the question, or of the newest passages if hardly anything does."""
     say = PHRASES[language]
     relevant = set(find_relevant(passages, question, _TABLE_ROWS))
     chosen = [p for p in passages if p in relevant] if len(relevant) >= _LEAST_ROWS else passages[-_TABLE_ROWS:]
     if not chosen:
         return say["nothing_known"]
-    head = say["table_head"].split(", ")
-    rows = [f"| {_cell(p.text)} | {label_source(language, p.turns)} |" for p in chosen]
-    return "\n".join([say["table"], "", f"| {head[0]} | {head[1]} |", "| --- | --- |", *rows])
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    cells = [(passage.text.replace("|", "\\|"), label_source(language, passage.turns)) for passage in chosen]
+    rows = [f"| {text} | {source} |" for text, source in cells]
+    return "\n".join([say["table"], "", say["table_head"], "| --- | --- |", *rows])
 
 
 def _tell_result(result: str, language: Language) -> str:
-    """Tells the time that the clock gave; any other result is quoted."""
+    """Renders the clock's result as a sentence and quotes any other result."""
     found = _CLOCK.search(result)
     if found is None:
         quoted = "\n".join(f"> {line}" for line in cut_at_word(result.strip(), _TOOL_CHARS).splitlines())
@@ -155,7 +139,7 @@ def _tell_result(result: str, language: Language) -> str:
         year=int(year),
         month=int(month),
         day=int(day),
-        weekday=_WEEKDAYS[weekday] if is_korean else weekday,
+        weekday=f"{_WEEKDAYS[weekday[:3]]}요일" if is_korean else weekday,
         half="오전" if int(hour) < 12 else "오후",  # noqa: PLR2004  # noon
         hour=(int(hour) - 1) % 12 + 1,
         minute=int(minute),
@@ -167,6 +151,6 @@ def _tell_result(result: str, language: Language) -> str:
 
 
 def _topic(word: str) -> str:
-    """Returns the Korean topic particle that fits after the word."""
+    """Returns the Korean topic particle for a word: 은 after a final consonant, else 는."""
     last = ord(word[-1]) - ord("가")
     return "은" if 0 <= last < 11172 and last % 28 else "는"  # noqa: PLR2004  # how many Hangul syllables and finals there are

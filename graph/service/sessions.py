@@ -10,7 +10,7 @@ from typing import Final
 from graph.core.text import check_text, plain_text, title_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.store.session import SessionRow
-from graph.strategy.compaction import CompactionStrategy, context_tokens
+from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
 from graph.view import ContextNotice, ModelOption, SessionItem, SessionView, TurnOptions
 
@@ -95,7 +95,7 @@ class Sessions:
             return ""
         turn_count, rate = row.turn_count, row.compression_rate
         snapshot = self._fold_worker.snapshot(row.session_id, complete_turns=turn_count, rate=rate)
-        tokens = round(context_tokens(snapshot) * snapshot.correction)
+        tokens = round(snapshot.context_tokens * snapshot.correction)
         if tokens > self._settings.max_context_tokens:
             return "full"
         return "nearly_full" if tokens > self._settings.max_context_tokens * _NEARLY_FULL else ""

@@ -1,47 +1,44 @@
-"""Makes a model input smaller until it's below its limit; what is folded for that, its caller makes and keeps."""
+"""Shrinks a model input below its limit; its caller makes and stores the folds that this needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from langchain_core.messages import AnyMessage
-
 from graph.core.fold_spec import FoldSpec
-from graph.core.model_input import ModelInput
+from graph.core.model_input import History, Messages, ModelInput
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn
-from graph.record import HistoryEntry
 from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest
 
-Build = Callable[[Sequence[HistoryEntry], Sequence[AnyMessage]], ModelInput]
+Build = Callable[[History, Messages], ModelInput]
 
 _MAX_FOLDS: Final = 4
 _LEAST_SHARE: Final = 20
 _LEAST_TOKENS: Final = 40
 _ENOUGH_TOKENS: Final = 200
 _OPEN_TURN_SHARE: Final = 0.75
-# A heading, line ends, and what rounding adds up to.
+# A heading, line ends, and the sum of rounding errors.
 _SLACK_TOKENS: Final = 16
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What an input is built from, whole, and the input as it's sent."""
+    """The records and messages that an input is built from, uncut, and the input as it is sent."""
 
-    history: Sequence[HistoryEntry]
-    messages: Sequence[AnyMessage]
+    history: History
+    messages: Messages
     model_input: ModelInput
 
 
 @dataclass(frozen=True)
 class Folded:
-    """How the session stands after a fold, and what an input is built from then."""
+    """The session's snapshot after a fold, and the records and messages to build the input from now."""
 
     snapshot: SessionSnapshot
-    history: Sequence[HistoryEntry]
-    messages: Sequence[AnyMessage]
+    history: History
+    messages: Messages
 
 
 class Fitting:
@@ -49,8 +46,8 @@ class Fitting:
 
     Args:
         build: Makes the input of records and messages.
-        allowed_tokens: The most that it may be, by our estimate.
-        merged_tokens: The most that a merged record may be.
+        allowed_tokens: The largest allowed input, by our estimate.
+        merged_tokens: The upper bound on a merged record.
     """
 
     def __init__(self, build: Build, *, allowed_tokens: int, merged_tokens: int) -> None:
@@ -60,24 +57,24 @@ class Fitting:
         self._least_tokens = max(_LEAST_TOKENS, min(_ENOUGH_TOKENS, allowed_tokens // _LEAST_SHARE))
 
     def by_folding(self, begun: Fit, snapshot: SessionSnapshot, fold: Callable[[FoldSpec], Folded | None]) -> Fit:
-        """Makes the input fit, as far as it can.
+        """Makes the input fit as far as possible.
 
-        In this order: word-for-word records go short for this call; results of the open turn are cut if it leaves no
-        room for what was before; records are merged; the oldest raw turns are folded; results are cut; what is oldest
-        is left out of this call.
+        In this order: verbatim records are shortened for this call; tool results of the open turn are cut if it leaves
+        no room for earlier turns; records are merged; the oldest raw turns are folded; all tool results are cut; the
+        oldest records and turns are left out of this call.
 
         Args:
             begun: The input so far.
             snapshot: The session's snapshot.
-            fold: Makes a fold and brings it into force; None if it couldn't be made.
+            fold: Makes a fold and activates its record; None if it failed.
         """
         history, messages = begun.history, begun.messages
         shown, cut_tokens = self._shown(history, messages, 0), 0
-        if self._is_over(shown) and self._room(shown, messages) < 2 * self._least_tokens:
-            cut_tokens = self._open_excess(shown, messages)
+        if self._excess(shown) > 0 and not self._has_room(shown, messages):
+            cut_tokens = max(0, _fixed_tokens(shown, messages) - int(self._allowed_tokens * _OPEN_TURN_SHARE))
             shown = self._shown(history, messages, cut_tokens)
         for _ in range(_MAX_FOLDS):
-            if not self._is_over(shown) or self._room(shown, messages) < 2 * self._least_tokens:
+            if self._excess(shown) <= 0 or not self._has_room(shown, messages):
                 break
             spec = guard_fold(
                 snapshot,
@@ -91,60 +88,52 @@ class Fitting:
                 break
             snapshot, history, messages = folded.snapshot, folded.history, folded.messages
             shown = self._shown(history, messages, cut_tokens)
-        if self._is_over(shown):
-            shown = self._squeezed(history, messages, cut_tokens)
+        if self._excess(shown) > 0:
+            cut = cut_results(_with_open_cut(messages, cut_tokens), self._excess(shown))
+            shown = self._without_oldest(shorten_verbatim(history), cut).model_input
         return Fit(history, messages, shown)
 
     def by_leaving_out(self, begun: Fit) -> Fit:
-        """Makes the input fit by leaving out its oldest turns, then by cutting results; nothing is folded."""
-        history, messages, shown = begun.history, begun.messages, begun.model_input
-        while self._is_over(shown) and (fewer := without_oldest((), messages)) is not None:
-            messages = fewer[1]
+        """Makes the input of a strategy that sends no records fit: without its oldest turns, then with cut results."""
+        fewer = self._without_oldest((), begun.messages)
+        shown = fewer.model_input
+        if self._excess(shown) > 0:
+            shown = self._build((), cut_results(fewer.messages, self._excess(shown)))
+        return Fit(begun.history, fewer.messages, shown)
+
+    def _without_oldest(self, history: History, messages: Messages) -> Fit:
+        """Builds the input without its oldest records and turns, as few as are too many."""
+        shown = self._build(history, messages)
+        while self._excess(shown) > 0 and (fewer := without_oldest(history, messages)) is not None:
+            history, messages = fewer
             shown = self._build(history, messages)
-        if self._is_over(shown):
-            shown = self._build(history, cut_results(messages, self._excess(shown)))
         return Fit(history, messages, shown)
 
-    def _squeezed(self, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage], cut_tokens: int) -> ModelInput:
-        """Builds the input with results cut and, if that's not enough, without what is oldest."""
-        shown = self._shown(history, messages, cut_tokens)
-        short = shorten_verbatim(history)
-        cut = cut_results(_with_open_cut(messages, cut_tokens), self._excess(shown))
-        shown = self._build(short, cut)
-        while self._is_over(shown) and (fewer := without_oldest(short, cut)) is not None:
-            short, cut = fewer
-            shown = self._build(short, cut)
-        return shown
-
-    def _shown(self, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage], cut_tokens: int) -> ModelInput:
+    def _shown(self, history: History, messages: Messages, cut_tokens: int) -> ModelInput:
         return self._build(shorten_verbatim(history), _with_open_cut(messages, cut_tokens))
-
-    def _is_over(self, shown: ModelInput) -> bool:
-        return shown.sent_tokens > self._allowed_tokens
 
     def _excess(self, shown: ModelInput) -> int:
         return shown.sent_tokens - self._allowed_tokens
 
-    def _fixed(self, shown: ModelInput, messages: Sequence[AnyMessage]) -> int:
-        """Returns the tokens of all that no fold makes smaller: the prompt, the tools and the open turn."""
-        sizes = _sizes(shown)
-        for message in extract_current_turn(messages):
-            sizes.pop(str(message.id), None)
-        return shown.sent_tokens - sum(sizes.values())
-
-    def _room(self, shown: ModelInput, messages: Sequence[AnyMessage]) -> int:
-        return self._allowed_tokens - self._fixed(shown, messages)
-
-    def _open_excess(self, shown: ModelInput, messages: Sequence[AnyMessage]) -> int:
-        return max(0, self._fixed(shown, messages) - int(self._allowed_tokens * _OPEN_TURN_SHARE))
+    def _has_room(self, shown: ModelInput, messages: Messages) -> bool:
+        """Whether there is room for a useful record and a useful turn beside what no fold shrinks."""
+        return self._allowed_tokens - _fixed_tokens(shown, messages) >= 2 * self._least_tokens
 
 
 def _sizes(shown: ModelInput) -> dict[str, int]:
-    """Returns the tokens of each record and each message in the input, by its id."""
+    """Returns the tokens of each record and each message in the input by id."""
     return {item.id: item.tokens for item in shown.items if item.kind in ("record", "shortened", "message", "cut")}
 
 
-def _with_open_cut(messages: Sequence[AnyMessage], cut_tokens: int) -> list[AnyMessage]:
-    """Returns the messages with the results of the open turn cut by that many tokens."""
+def _fixed_tokens(shown: ModelInput, messages: Messages) -> int:
+    """Returns the tokens that no fold removes: the prompt, the tools and the open turn."""
+    sizes = _sizes(shown)
+    for message in extract_current_turn(messages):
+        sizes.pop(str(message.id), None)
+    return shown.sent_tokens - sum(sizes.values())
+
+
+def _with_open_cut(messages: Messages, cut_tokens: int) -> Messages:
+    """Returns the messages with that many tokens cut from the tool results of the open turn."""
     opened = extract_current_turn(messages)
     return [*messages[: len(messages) - len(opened)], *cut_results(opened, cut_tokens)]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from langchain_core.messages import AnyMessage
-
 from graph.core.fold_spec import FoldSpec, fold_of
-from graph.core.model_input import ModelInput, SystemPart, assemble
+from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.schedule import due_blocks
 from graph.core.snapshot import SessionSnapshot
-from graph.record import HistoryEntry
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 
 
 class IntervalStrategy:
-    """Turns 3k+1 to 3k+3 are folded together; all summaries are sent, then the raw turns. Old ones are merged."""
+    """Folds turns 3k+1 to 3k+3 together and merges old summaries; sends all summaries, then the raw turns."""
 
     name = "interval"
     sends_records = True
@@ -34,15 +31,13 @@ class IntervalStrategy:
             merge = merge_for_room(snapshot, excess, merged_tokens=limits.merged_tokens)
         return tuple(blocks) if merge is None else (*blocks, merge)
 
-    def assemble(
-        self, system: SystemPart, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]
-    ) -> ModelInput:
+    def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
         """Builds `[all summaries] + [raw turns] + [open turn]`."""
         return assemble(system, history, messages)
 
 
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
-    """Yields the folds of the blocks that are due; raw turns before a record in force are folded up to it."""
+    """Yields the folds of the due blocks; raw turns in front of an active record are folded up to that record."""
     for stretch in raw_stretches(snapshot):
         for block in due_blocks(snapshot.complete_turns, stretch[0].turn - 1):
             source = [entry for entry in stretch if block.first_turn <= entry.turn <= block.last_turn]
@@ -51,10 +46,9 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
 
 
 def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits: Limits) -> int:
-    """Estimates by how much the next input will be too large once the blocks that are due are folded."""
+    """Estimates by how much the next input is too large once the due blocks are folded."""
     if limits.room_tokens is None:
         return 0
-    folded = sum(block.source_tokens for block in blocks)
-    said = sum(entry.tokens for entry in snapshot.complete_raw) - folded + int(folded * snapshot.rate)
-    records = sum(record.summary_tokens for record in snapshot.active)
-    return records + said - int(limits.room_tokens / snapshot.correction)
+    folded_tokens = sum(block.source_tokens for block in blocks)
+    next_tokens = snapshot.context_tokens - folded_tokens + int(folded_tokens * snapshot.rate)
+    return next_tokens - int(limits.room_tokens / snapshot.correction)

@@ -1,11 +1,11 @@
-"""When old records become one of the next level, so that the input stays bounded; sends nothing itself."""
+"""When old records are merged into one of the next level, so that the input stays bounded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeVar
 
 from langchain_core.messages import HumanMessage
 
@@ -16,22 +16,23 @@ from graph.core.turn import text_of
 from graph.record import ArchivedMessage, Record
 from graph.strategy.base import Limits
 
-# Without this cap, merging short records would hardly shrink them, and the input would grow by levels.
+# Without this cap, merging short records would hardly shrink them, and the input would grow with every level.
 _MERGED_SHARE: Final = 0.28
+_T = TypeVar("_T", Record, ArchivedMessage)
 
 
 def due_merge(
     active: Sequence[Record], rate: float, limits: Limits, raw: Sequence[ArchivedMessage] = ()
 ) -> FoldSpec | None:
-    """Returns the one merge that is due: the oldest 8 records of one level, or None.
+    """Returns the merge that is due: the oldest 8 records of one level, or None.
 
-    The newest 16 records are never merged. A turn is re-summarised once a level, so at most log8(records) times.
+    The newest 16 records are never merged. A turn is re-summarised once per level, so at most log8(records) times.
 
     Args:
-        active: The records in force, oldest first.
-        rate: The compression rate in force now; the merge only keeps it, its length comes from the budget.
-        limits: The budget and how many become one.
-        raw: The messages that no record covers; records with one of these between them aren't merged.
+        active: The active records, oldest first.
+        rate: The current compression rate. It is only stored: the length comes from the budget.
+        limits: The budget and how many records become one.
+        raw: The messages that no record covers. Records with one of these between them aren't merged.
     """
     if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
         return None
@@ -52,16 +53,16 @@ def merge_for_room(
     merged_tokens: int,
     sizes: Mapping[str, int] | None = None,
 ) -> FoldSpec | None:
-    """Returns the merge that makes so much room and says the most; None if none does.
+    """Returns the smallest merge that frees enough tokens; None if none does.
 
-    Two records or more of one level first, the lowest level and the oldest records before the others; then all
-    levels together. So a turn is re-summarised a few times at most, however small the window is.
+    Records of one level are tried first, the lowest level and the oldest records before the others, then records of
+    all levels together. So a turn is re-summarised a few times at most, however small the window is.
 
     Args:
         snapshot: The session's snapshot.
         excess_tokens: By how much the input is too large.
-        merged_tokens: The most that a merged record may be.
-        sizes: What the records take in the input, by their ids, where that isn't what they take by themselves.
+        merged_tokens: The upper bound on a merged record.
+        sizes: Tokens of the records in the input by record id, where they differ from `summary_tokens`.
     """
     for group in _groups(snapshot):
         for count in range(2, len(group) + 1):
@@ -74,50 +75,47 @@ def merge_for_room(
 
 
 def unbroken(active: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
-    """Splits the records where a message that none of them covers lies between two."""
+    """Splits the records where an uncovered message lies between two of them."""
     positions = [entry.position for entry in raw]
-    stretches: list[list[Record]] = []
-    for record in active:
-        last = stretches[-1][-1] if stretches else None
-        if last is None or any(last.to_position < position < record.from_position for position in positions):
-            stretches.append([])
-        stretches[-1].append(record)
-    return stretches
+    return _split(
+        active, lambda last, record: any(last.to_position < place < record.from_position for place in positions)
+    )
 
 
 def raw_stretches(snapshot: SessionSnapshot) -> list[list[ArchivedMessage]]:
-    """Splits the raw messages of complete turns where a record in force lies between two; none is empty."""
+    """Splits the raw messages of complete turns where an active record lies between two; no stretch is empty."""
     begins = [record.from_position for record in snapshot.active]
-    stretches: list[list[ArchivedMessage]] = []
-    for entry in snapshot.complete_raw:
-        last = stretches[-1][-1] if stretches else None
-        if last is None or any(last.position < begin < entry.position for begin in begins):
+    return _split(
+        snapshot.complete_raw, lambda last, entry: any(last.position < begin < entry.position for begin in begins)
+    )
+
+
+def _split(entries: Sequence[_T], is_gap: Callable[[_T, _T], bool]) -> list[list[_T]]:
+    """Splits entries wherever `is_gap` is true of two neighbours."""
+    stretches: list[list[_T]] = []
+    for entry in entries:
+        if not stretches or is_gap(stretches[-1][-1], entry):
             stretches.append([])
         stretches[-1].append(entry)
     return stretches
 
 
 def _runs(active: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
-    """Returns the runs of records of one level, the lowest level first, of one level the oldest."""
+    """Returns the runs of records of one level: the lowest level first, within a level the oldest."""
     stretches = unbroken(active, raw)
     runs = [list(run) for stretch in stretches for _, run in groupby(stretch, key=lambda record: record.level)]
     return sorted(runs, key=lambda run: run[0].level)
 
 
 def _groups(snapshot: SessionSnapshot) -> Iterator[Sequence[Record]]:
+    """Yields the groups that may be merged in order of preference; the newest record takes part last."""
     for old in (snapshot.active[:-1], snapshot.active):
         yield from _runs(old, snapshot.raw)
         yield from unbroken(old, snapshot.raw)
 
 
 def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int) -> FoldSpec:
-    """Returns the fold of these records, which follow each other, into one of the next level.
-
-    Args:
-        sources: The records, oldest first.
-        rate: The compression rate in force now.
-        max_tokens: Hard bound on the result.
-    """
+    """Returns the fold of adjacent records, oldest first, into one of the next level with `max_tokens` at most."""
     messages = tuple(HumanMessage(label_of(record.turns) + record.summary) for record in sources)
     spec = replace(
         fold_of(sources, (), kind="merge", rate=rate, style="merge"),

@@ -11,13 +11,12 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.extract import extract_summary
 from graph.core.fold_spec import FoldSpec, fold_of
-from graph.core.model_input import KEPT_CHARS, SHORTENED
+from graph.core.model_input import KEPT_CHARS, SHORTENED, History, Messages
 from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import is_complete, split_turns, text_of
 from graph.record import ArchivedMessage, HistoryEntry, Record
-from graph.strategy.compaction import context_tokens, message_count
 from graph.strategy.merge import merge_fold, merge_for_room, raw_stretches, unbroken
 from prompt.system.framing import SHORTENED_NOTE, note_cut
 
@@ -31,17 +30,17 @@ _NOTE_TOKENS: Final = 40
 def guard_fold(
     snapshot: SessionSnapshot, sizes: Mapping[str, int], excess_tokens: int, *, merged_tokens: int, least_tokens: int
 ) -> FoldSpec | None:
-    """Returns the next fold that makes an input smaller by what it's too large; None if none does.
+    """Returns the next fold that removes the excess from an input; None if there is nothing to fold.
 
-    The newest exchanges matter most for what is asked now: records are merged before a raw turn is folded. Then the
-    oldest raw turns go, as few as do, together with the records if more would have to go without them.
+    Records are merged before a raw turn is folded, as the newest exchanges matter most for the current question. Then
+    the fewest oldest raw turns that suffice are folded, together with the records if that leaves more turns raw.
 
     Args:
         snapshot: The session's snapshot.
-        sizes: The tokens of each block of the input by its id: records and messages.
+        sizes: The tokens of each record and message in the input by id.
         excess_tokens: By how much the input is too large.
-        merged_tokens: The most that a merged record may be.
-        least_tokens: The least that a record must be allowed to say anything.
+        merged_tokens: The upper bound on a merged record.
+        least_tokens: The smallest useful bound on a record.
     """
     gentle = merge_for_room(snapshot, excess_tokens, merged_tokens=merged_tokens, sizes=sizes)
     if gentle is not None:
@@ -70,22 +69,22 @@ def guard_fold(
 def _raw_fold(
     snapshot: SessionSnapshot, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
 ) -> FoldSpec:
-    """Returns the fold of these records and the raw messages behind them into one, at most half of what they are."""
+    """Returns the fold of records and the raw messages that follow them into half their tokens at most."""
     spec = fold_of(old, covered, kind="compaction", rate=snapshot.rate, style="rolling")
     max_tokens = max(1, min(max_tokens, spec.source_tokens // 2))
     return replace(
         spec,
         target_chars=max(1, int(max_tokens * spec.source_chars / max(1, spec.source_tokens))),
-        context_messages=message_count(snapshot),
+        context_messages=snapshot.message_count,
         context_messages_after=len(snapshot.complete_raw) - len(covered) + 1,
-        context_tokens=context_tokens(snapshot),
+        context_tokens=snapshot.context_tokens,
         is_bound=True,
         max_tokens=max_tokens,
     )
 
 
-def shorten_verbatim(history: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """Returns the history with word-for-word records as short summaries, for one call; each says that it is one."""
+def shorten_verbatim(history: History) -> list[HistoryEntry]:
+    """Returns the history with verbatim records as short, marked summaries for one call."""
     return [_shortened(entry) if entry["kind"] == "verbatim" else entry for entry in history]
 
 
@@ -98,20 +97,18 @@ def _shortened(entry: HistoryEntry) -> HistoryEntry:
     return {**entry, "kind": SHORTENED, "summary": text, "summary_tokens": tokens}
 
 
-def without_oldest(
-    history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]
-) -> tuple[list[HistoryEntry], list[AnyMessage]] | None:
-    """Returns the input without its oldest record, or its oldest complete turn; None if only an open turn is left."""
+def without_oldest(history: History, messages: Messages) -> tuple[History, Messages] | None:
+    """Returns the input without its oldest record or, if it has none, its oldest complete turn; None without either."""
     if history:
-        return list(history[1:]), list(messages)
+        return history[1:], messages
     turns = split_turns(messages)
     if not turns or not is_complete(turns[0]):
         return None
     return [], [message for turn in turns[1:] for message in turn]
 
 
-def cut_results(messages: Sequence[AnyMessage], excess_tokens: int) -> list[AnyMessage]:
-    """Cuts tool results, the longest first, until about that many tokens are saved; each says how much is missing."""
+def cut_results(messages: Messages, excess_tokens: int) -> list[AnyMessage]:
+    """Cuts tool results, the longest first, until about that many tokens are saved; each notes what is missing."""
     cut = list(messages)
     longest_first = sorted(
         (index for index, message in enumerate(cut) if isinstance(message, ToolMessage)),

@@ -1,4 +1,4 @@
-"""The strategies there are, by name; a new one is one file and one line here."""
+"""All strategies by name; a new one is one file and one line here."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Strategies:
     """The strategies of one server.
 
     Attributes:
-        by_name: All that a session can choose, in the order to show them.
-        default: What sessions get that chose none.
+        by_name: All that a session can choose, in display order.
+        default: The strategy of sessions that chose none.
     """
 
     by_name: Mapping[str, Strategy]
     default: Strategy
 
     def of(self, name: str) -> Strategy:
-        """Returns the strategy of that name; the default one for "" or a name that is no more."""
+        """Returns the strategy of that name; the default one for "" or a name that no longer exists."""
         return self.by_name.get(name, self.default)
 
 
@@ -35,10 +35,10 @@ def build_strategies(limits: Limits, *, default_name: str, is_enabled: bool) -> 
     """Builds the strategies.
 
     Args:
-        limits: Their numbers.
-        default_name: Which one sessions get that chose none.
-        is_enabled: False makes the default "window", and that no turn but the current one (`APP_CONTEXT_ENABLED`):
-            a name means one thing, whether it was chosen or not.
+        limits: The limits that all of them follow.
+        default_name: The strategy of sessions that chose none.
+        is_enabled: `APP_CONTEXT_ENABLED`. False makes "window" with the current turn alone the default. A session that
+            chooses "window" gets the same, so that a name means one thing.
     """
     limits = limits if is_enabled else replace(limits, window_turns=0)
     by_name: dict[str, Strategy] = {kind.name: kind(limits) for kind in _CLASSES}

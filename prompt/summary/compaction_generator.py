@@ -52,10 +52,10 @@ def get_prompt(
     """Renders the prompt for a compaction.
 
     Args:
-        messages: What to condense; a leading `SystemMessage` is the summary before.
+        messages: What to condense; a leading `SystemMessage` is the previous summary.
         target_length: Upper bound in characters.
-        feedback: What was wrong with the answer before, "" at the first try.
-        language: The script of the user's own words if it's known.
+        feedback: What was wrong with the previous answer, "" for the first attempt.
+        language: The script of the user's own words, None if unknown.
     """
     return _TEMPLATE.substitute(
         target_length=target_length,

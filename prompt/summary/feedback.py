@@ -1,4 +1,4 @@
-"""What the summary model is told of its first draft when it is asked once more."""
+"""Feedback on a first draft, for the second request to the summary model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ BROKEN_OFF: Final = "The last answer broke off at its length limit. 직전 답�
 
 
 def wrong_length(percent: int, chars: int, *, is_long: bool) -> str:
-    """Says by how much a draft was too long or too short, and how long it was."""
+    """Says how long a draft was and by how many per cent too long or too short."""
     english, korean = ("too long", "길었습니다") if is_long else ("too short", "짧았습니다")
     return f"The last answer was {percent} % {english} ({chars} characters). 직전 답은 {percent} % {korean}."

@@ -37,8 +37,8 @@ def get_prompt(
     Args:
         messages: The summaries, one message each, with their labels.
         target_length: Upper bound in characters.
-        feedback: What was wrong with the answer before, "" at the first try.
-        language: The script of the summaries if it's known.
+        feedback: What was wrong with the previous answer, "" for the first attempt.
+        language: The script of the summaries, None if unknown.
     """
     return _TEMPLATE.substitute(
         target_length=target_length,

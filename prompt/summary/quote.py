@@ -1,4 +1,4 @@
-"""How messages are quoted as material inside a prompt."""
+"""Quotes messages as material inside a prompt."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _SPEAKERS: Final = (
 
 
 def quote_messages(messages: Iterable[AnyMessage]) -> str:
-    """Renders messages as quoted lines, one message a paragraph; a closing tag in them can't end the quote."""
+    """Renders messages as quoted paragraphs, each with its speaker; a closing tag in them can't end the quote."""
     return "\n".join(_quote(message) for message in messages)
 
 
 def quote_text(text: str) -> str:
-    """Renders a text as quoted material."""
+    """Escapes closing tags, so that a text can't end the quote that it stands in."""
     return text.replace("</source", "<\\/source").replace("</summary", "<\\/summary")
 
 

@@ -1,4 +1,4 @@
-"""Seed 003's prompt: the previous summary and what came since."""
+"""Seed 003's prompt: the previous summary and the messages since."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def get_prompt(
     Args:
         messages: The previous summary as a leading `SystemMessage` if there is one, then the new messages.
         target_length: Upper bound in characters.
-        feedback: What was wrong with the answer before, "" at the first try.
-        language: The script of the user's own words if it's known.
+        feedback: What was wrong with the previous answer, "" for the first attempt.
+        language: The script of the user's own words, None if unknown.
     """
     previous = [message for message in messages if isinstance(message, SystemMessage)]
     new = quote_messages(message for message in messages if not isinstance(message, SystemMessage))

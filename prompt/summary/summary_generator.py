@@ -1,4 +1,4 @@
-"""The prompt that asks a model for a summary of given length."""
+"""The prompt for a summary of a given length."""
 
 from __future__ import annotations
 
@@ -39,12 +39,9 @@ def get_prompt(
 
     Args:
         messages: The messages to condense, tool calls and results included.
-        target_length: Length to aim at in characters; over 6,000 it asks for 6,000.
-        feedback: What was wrong with the answer before, "" at the first try.
-        language: The script of the user's own words if it's known: "ko", "latin", "ja", "zh".
-
-    Raises:
-        KeyError: The template names a variable that isn't given (a defect of this file).
+        target_length: Length to aim at in characters; more than 6,000 counts as 6,000.
+        feedback: What was wrong with the previous answer, "" for the first attempt.
+        language: The script of the user's own words, None if unknown: "ko", "latin", "ja", "zh".
     """
     return _TEMPLATE.substitute(
         target_length=min(target_length, MAX_TARGET_CHARS),

@@ -1,4 +1,4 @@
-"""What the model reads around the records and messages of an input: headings, stand-ins, notes on what was cut."""
+"""Headings, placeholders and notes around the records and messages of a model input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RECORD_LABEL: Final = "[{first}-{last}턴] "
 CONTINUED: Final = "(위 요약에서 이어집니다.)"
 SHORTENED_NOTE: Final = "(이번 호출에만 줄임)"
 VERBATIM_NOTE: Final = "(원문)"
-# Who said a quoted message, by its type.
+# The speaker of a quoted message by message type.
 SPEAKER: Final = {"human": "사용자", "ai": "AI", "tool": "도구"}
 
 # Seed 003's one user message.
@@ -28,5 +28,5 @@ UNFINISHED_CALL: Final = {"ko": "(실행이 끝나지 않았습니다.)", "en": 
 
 
 def note_cut(text: str, kept_chars: int, *, why: Literal["fit the window", "are shown"]) -> str:
-    """Returns the beginning of a long tool result with a note that there is more."""
+    """Cuts a long tool result and appends a note with both lengths."""
     return f"{text[:kept_chars]}\n\n[cut: {kept_chars} of {len(text)} characters {why} / 일부만 표시됨]"

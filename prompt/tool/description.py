@@ -1,4 +1,4 @@
-"""What the tools say of themselves; part of the prefix that a provider caches."""
+"""The tools' descriptions for the model; part of the prefix that a provider caches."""
 
 from __future__ import annotations
 

@@ -11,6 +11,6 @@ SYSTEM: Final = (
 
 
 def get_prompt(material: str, question: str) -> str:
-    """Returns the question behind its fenced material; a closing tag in that can't end the fence."""
+    """Returns the fenced material and the question; a closing tag in the material can't end the fence."""
     fenced = material.replace("</material", "<\\/material")
     return f"<material>\n{fenced}\n</material>\n\n{question}"

@@ -1,4 +1,4 @@
-"""What the model reads as a tool's result beside the result itself: warnings, and why there is none."""
+"""Warnings around tool results, and the results of tool calls that failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNREADABLE: Final = "Error: the arguments were not valid JSON; nothing was run. 
 
 
 def search_failed(code: str) -> str:
-    """Says that no search could be made."""
+    """Says that the search failed."""
     return (
         f"The web search failed ({code}). Answer from what you know and say that you couldn't search. "
         "웹 검색을 할 수 없었습니다."
@@ -29,10 +29,10 @@ def no_zone(name: str, examples: str) -> str:
 
 
 def no_tool(name: str, names: Iterable[str]) -> str:
-    """Says that there is no such tool, and which there are."""
+    """Says that there is no such tool and lists the existing ones."""
     return f"Error: there is no tool {name!r}. There are: {', '.join(sorted(names))}."
 
 
 def failed(error: BaseException) -> str:
-    """Says what a tool raised."""
+    """Says which error a tool raised."""
     return f"Error: {type(error).__name__}: {error}"

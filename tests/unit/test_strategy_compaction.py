@@ -11,7 +11,7 @@ from graph.core.turn import text_of
 from graph.model.summariser import inside_tags
 from graph.record import Record, to_entry
 from graph.strategy.base import Limits
-from graph.strategy.compaction import CompactionStrategy, compaction_fold, context_tokens, should_compact
+from graph.strategy.compaction import CompactionStrategy, compaction_fold, should_compact
 from prompt.summary import compaction_generator
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 
@@ -39,7 +39,7 @@ def kept_after(turns: list[list[AnyMessage]], preserve: int = 4) -> list[str]:
 
 def test_it_is_due_at_the_threshold_and_not_below() -> None:
     snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 5)])
-    tokens = context_tokens(snapshot)
+    tokens = snapshot.context_tokens
     assert should_compact(snapshot, filled(tokens))
     assert not should_compact(snapshot, filled(tokens + 1))
 
@@ -77,13 +77,13 @@ def test_the_trigger_fires_within_five_percent_of_the_true_count_in_korean() -> 
         if should_compact(snapshot_of(turns, correction=correction), limits):
             break
         # What the provider reports for this call is what corrects the next estimate.
-        correction = true_tokens / context_tokens(snapshot_of(turns))
+        correction = true_tokens / snapshot_of(turns).context_tokens
     assert true_tokens == pytest.approx(75_000, rel=0.05)
 
 
 def test_the_trigger_follows_the_usage_that_the_provider_reports() -> None:
     turns = [plain_turn(n, LONG) for n in range(1, 5)]
-    tokens = context_tokens(snapshot_of(turns))
+    tokens = snapshot_of(turns).context_tokens
     assert should_compact(snapshot_of(turns, correction=1.25), filled(int(tokens * 1.2)))
     assert not should_compact(snapshot_of(turns, correction=0.8), filled(tokens))
 
@@ -147,7 +147,7 @@ def test_it_is_due_again_at_each_threshold() -> None:
         raw.append(plain_turn(number, LONG))
         snapshot = snapshot_of(raw, active)
         for spec in strategy.due_folds(snapshot):
-            assert context_tokens(snapshot) >= 6_000
+            assert snapshot.context_tokens >= 6_000
             active = [adopted(spec, "요약 " * 50, f"c{number}").with_changes(turns=tuple(range(1, number - 1)))]
             raw = raw[-2:]
             compacted.append((number, spec.sources))

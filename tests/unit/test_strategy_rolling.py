@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core.fold_spec import source_key
@@ -9,7 +8,7 @@ from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import Record, to_entry
 from graph.strategy.base import Limits
-from graph.strategy.rolling import RollingStrategy, is_version_due, unsent_count
+from graph.strategy.rolling import RollingStrategy, unsent_count
 from prompt.summary import rolling_generator
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 
@@ -93,11 +92,6 @@ def test_a_message_over_3000_characters_is_cut_in_the_summary_prompt() -> None:
     assert [len(text_of(message)) for message in spec.messages] == [3_000, 3_000]
     assert text_of(spec.messages[1]).endswith("…")
     assert spec.original_chars == 23_000
-
-
-@pytest.mark.parametrize(("tokens", "is_due"), [(0, False), (7_999, False), (8_000, False), (8_001, True)])
-def test_the_threshold_must_be_passed(tokens: int, *, is_due: bool) -> None:
-    assert is_version_due(tokens, 8_000) is is_due
 
 
 def test_before_the_first_summary_all_messages_count() -> None:
