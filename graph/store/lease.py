@@ -1,4 +1,4 @@
-"""Leases: who may change a session, one row each, with a fencing token."""
+"""The lease table: which worker may change a session, with a fencing token."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class _LeaseRow:
 
 
 class LeaseStore:
-    """Gives each session to one worker at a time, over threads, processes and hosts; one thread renews what is held.
+    """Leases each session to one worker at a time, over threads, processes and hosts; a thread renews held leases.
 
     Args:
         database: Where the lease rows are.
         clock: The time in UTC.
-        lease_seconds: How long a lease lasts without being renewed.
-        heartbeat_seconds: How often it's renewed; well under `lease_seconds`.
+        lease_seconds: How long a lease lasts without renewal.
+        heartbeat_seconds: How often it is renewed; well under `lease_seconds`.
     """
 
     def __init__(self, database: Database, *, clock: Clock, lease_seconds: float, heartbeat_seconds: float) -> None:
@@ -57,10 +57,10 @@ class LeaseStore:
         self._heartbeat: threading.Thread | None = None
 
     def acquire(self, session_id: str, *, wait_seconds: float = 0.0) -> Lease:
-        """Takes the session's lease, waiting for it at most `wait_seconds`.
+        """Acquires the session's lease, waiting at most `wait_seconds` for it.
 
         Raises:
-            BusyError: Somebody else still has it.
+            BusyError: Another worker still holds it.
             NotFoundError: There is no such session.
         """
         deadline = time.monotonic() + wait_seconds
@@ -75,20 +75,20 @@ class LeaseStore:
         return lease
 
     def release(self, lease: Lease) -> None:
-        """Frees the session at once, if it wasn't lost; the row stays, as the fence must go on counting."""
+        """Releases the lease unless it was lost; the row stays, because it keeps the fence."""
         with self._lock:
             self._leases.discard(lease)
         with self._database.write() as connection:
             connection.execute(_of(lease).values(owner=_FREE, expires_at=None))
 
     def holder_is_alive(self, session_id: str) -> bool:
-        """Whether some worker has the session now."""
+        """Whether a worker holds the session's lease now."""
         with self._database.read() as connection:
             row = _read(connection, session_id)
         return row is not None and not self._is_free(row)
 
     def close(self) -> None:
-        """Ends the heartbeat and frees what is still held."""
+        """Ends the heartbeat and releases all held leases."""
         self._closed.set()
         if self._heartbeat is not None:
             self._heartbeat.join()
@@ -96,7 +96,7 @@ class LeaseStore:
             self.release(lease)
 
     def _try(self, session_id: str) -> Lease | None:
-        """Looks without the write lock first: a waiting worker must not slow down the one that it waits for."""
+        """Checks without the write lock first, so that waiting workers don't slow down the holder."""
         if self.holder_is_alive(session_id):
             return None
         with self._database.write() as connection:
@@ -117,7 +117,7 @@ class LeaseStore:
                 connection.execute(insert(lease_table).values(session_id=session_id, **values))
             else:
                 connection.execute(update(lease_table).where(_lease.session_id == session_id).values(**values))
-            # Before the commit, so that no other thread takes the row for one that was given up.
+            # Before the commit, so that no other thread mistakes the row for an unwritten release (see `_is_free`).
             with self._lock:
                 self._leases.add(lease)
         return lease
@@ -125,7 +125,7 @@ class LeaseStore:
     def _is_free(self, row: _LeaseRow) -> bool:
         if row.expires_at is None or row.expires_at <= self._clock() or is_gone(row.process):
             return True
-        # Ours, but nobody here has it: its release could not be written.
+        # Our row, but no thread holds it: its release could not be written.
         return row.lease.holder == self._holder and row.lease not in self._held()
 
     def _held(self) -> list[Lease]:
@@ -140,11 +140,11 @@ class LeaseStore:
             try:
                 self._renew(held)
             except DatabaseError as error:
-                # The lease outlasts several heartbeats: a busy database or a full disk may pass before it runs out.
+                # A lease outlasts several heartbeats: a busy database or a full disk may recover before it expires.
                 _log.warning("leases not renewed: %s", error.code)
 
     def _renew(self, held: list[Lease]) -> None:
-        """Renewing an expired lease is safe while the fencing token is unchanged: nobody had the session in between."""
+        """Renews leases, expired ones too: while the fence is unchanged, no other worker has held the session."""
         expiry = self._clock() + self._duration
         with self._database.write() as connection:
             lost = [lease for lease in held if connection.execute(_of(lease).values(expires_at=expiry)).rowcount == 0]
