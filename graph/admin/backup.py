@@ -13,7 +13,7 @@ from sqlalchemy import update
 from graph.error import DatabaseError, NotADatabaseError
 from graph.store.database import open_database
 from graph.store.schema import lease_table
-from graph.store.sqlite.file import alone, check_integrity, connect, is_new, make_private_file, set_up_lock
+from graph.store.sqlite.file import alone, check_integrity, connect, make_private_file, set_up_lock
 
 _CHECK_SECONDS: Final = 60.0
 _SIDE_FILES: Final = ("-wal", "-shm")
@@ -58,7 +58,9 @@ def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: 
         raise NotADatabaseError(str(source))
     check_integrity(source, busy_timeout_seconds=busy_timeout_seconds, limit_seconds=_CHECK_SECONDS)
     with _temporary_copy(source, target, busy_timeout_seconds) as copy:
-        if is_new(copy, busy_timeout_seconds):
+        with connect(copy, busy_timeout_seconds) as reader:
+            (table_count,) = reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if table_count == 0:
             raise NotADatabaseError(str(source))
         with (
             closing(open_database(copy, busy_timeout_seconds=busy_timeout_seconds)) as database,

@@ -15,13 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
 from graph.store.schema import lease_table, session_table
-from graph.store.sqlite.file import (
-    check_integrity,
-    make_private_file,
-    set_up_lock,
-    to_database_error,
-    use_write_ahead_log,
-)
+from graph.store.sqlite.file import check_integrity, connect, make_private_file, set_up_lock, to_database_error
 
 Clock = Callable[[], datetime]
 
@@ -157,7 +151,8 @@ def _set_up(database: Database, path: Path, busy_timeout_seconds: float) -> None
             upgrade(connection, revision, path)
     database.close()  # an open connection would keep reporting the old mode
     # Last, because it changes the file: one that we refuse must stay as it is.
-    use_write_ahead_log(path, busy_timeout_seconds)
+    with connect(path, busy_timeout_seconds) as plain:
+        plain.execute("PRAGMA journal_mode=WAL")  # readers don't wait for a writer; the mode is kept in the file
 
 
 def _read_revision(connection: Connection, path: Path) -> str | None:

@@ -6,10 +6,10 @@ import logging
 import threading
 import time
 import uuid
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import Connection, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Update, bindparam, insert, select, update
 
 from graph.error import BusyError, DatabaseError, NotFoundError
 from graph.store.database import Clock, Database, Lease
@@ -20,18 +20,9 @@ _POLL_SECONDS = 0.05
 _FREE = ""
 
 _lease = lease_table.c
-_READ = select(
-    _lease.owner, _lease.fence, _lease.expires_at, _lease.host, _lease.process_id, _lease.process_started
-).where(_lease.session_id == bindparam("session_id"))
+_ROW = select(lease_table).where(_lease.session_id == bindparam("session_id"))
 
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _LeaseRow:
-    lease: Lease
-    expires_at: datetime | None
-    process: Process
+_LOG = logging.getLogger(__name__)
 
 
 class LeaseStore:
@@ -103,7 +94,7 @@ class LeaseStore:
             row = _read(connection, session_id)
             if row is not None and not self._is_free(row):
                 return None
-            lease = Lease(session_id, self._holder, 1 if row is None else row.lease.fence + 1)
+            lease = Lease(session_id, self._holder, 1 if row is None else row.fence + 1)
             values = {
                 "owner": lease.holder,
                 "fence": lease.fence,
@@ -122,11 +113,13 @@ class LeaseStore:
                 self._leases.add(lease)
         return lease
 
-    def _is_free(self, row: _LeaseRow) -> bool:
-        if row.expires_at is None or row.expires_at <= self._clock() or is_gone(row.process):
+    def _is_free(self, row: Row[*tuple[Any, ...]]) -> bool:
+        if row.expires_at is None or row.expires_at <= self._clock():
+            return True
+        if is_gone(Process(row.host, row.process_id, row.process_started)):
             return True
         # Our row, but no thread holds it: its release could not be written.
-        return row.lease.holder == self._holder and row.lease not in self._held()
+        return row.owner == self._holder and Lease(row.session_id, row.owner, row.fence) not in self._held()
 
     def _held(self) -> list[Lease]:
         with self._lock:
@@ -141,7 +134,7 @@ class LeaseStore:
                 self._renew(held)
             except DatabaseError as error:
                 # A lease outlasts several heartbeats: a busy database or a full disk may recover before it expires.
-                _log.warning("leases not renewed: %s", error.code)
+                _LOG.warning("leases not renewed: %s", error.code)
 
     def _renew(self, held: list[Lease]) -> None:
         """Renews leases, expired ones too: while the fence is unchanged, no other worker has held the session."""
@@ -158,11 +151,8 @@ def _of(lease: Lease) -> Update:
     )
 
 
-def _read(connection: Connection, session_id: str) -> _LeaseRow | None:
-    row = connection.execute(_READ, {"session_id": session_id}).one_or_none()
-    if row is None:
-        return None
-    return _LeaseRow(Lease(session_id, row.owner, row.fence), row.expires_at, Process(*row[3:]))
+def _read(connection: Connection, session_id: str) -> Row[*tuple[Any, ...]] | None:
+    return connection.execute(_ROW, {"session_id": session_id}).one_or_none()
 
 
 def _require_session(connection: Connection, session_id: str) -> None:

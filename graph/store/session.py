@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, delete, func, insert, select, update
 
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database, Lease
@@ -39,7 +40,7 @@ class SessionRow:
 
 # Only a session's last turn can be running, so a look-up of one row by its key tells.
 _LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
-_ROWS = select(
+_ROWS: Select[Any] = select(
     *(_session[field.name] for field in fields(SessionRow) if field.name != "is_running"),
     case((turn_table.c.status == "running", True), else_=False),
 ).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
@@ -165,7 +166,7 @@ class SessionStore:
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
 
-    def _number(self, session_id: str, column: Column[int]) -> int:
+    def _number(self, session_id: str, column: ColumnElement[int]) -> int:
         with self._database.read() as connection:
             return connection.execute(select(column).where(_session.session_id == session_id)).scalar() or 0
 

@@ -108,16 +108,6 @@ def connect(path: Path, busy_timeout_seconds: float) -> Iterator[sqlite3.Connect
         yield connection
 
 
-def use_write_ahead_log(path: Path, busy_timeout_seconds: float) -> None:
-    """Switches to the write-ahead log, so that readers don't wait for a writer; the mode is kept in the file.
-
-    Raises:
-        DatabaseError: The file is busy, damaged or can't be written; the subclass says which.
-    """
-    with connect(path, busy_timeout_seconds) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-
-
 def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: float) -> None:
     """Checks the file for damage; one too large to be checked within the limit passes.
 
@@ -136,16 +126,6 @@ def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: f
             raise
     if found != ("ok",):
         raise NotADatabaseError(str(path))
-
-
-def is_new(path: Path, busy_timeout_seconds: float) -> bool:
-    """Whether the database has no tables.
-
-    Raises:
-        DatabaseError: SQLite refused; the subclass says why.
-    """
-    with connect(path, busy_timeout_seconds) as connection:
-        return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,))
 
 
 @contextmanager
