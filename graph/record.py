@@ -37,7 +37,7 @@ class ArchivedMessage:
 
 @dataclass(frozen=True)
 class Record:
-    """One fold: the turns it covers, its text, and what it cost.
+    """One fold: the turns it covers, its text, and what it cost. A new field needs a column and a migration, too.
 
     Attributes:
         thread_id: The session's id (the seed's key).

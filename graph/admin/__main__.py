@@ -36,14 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings()
         set_up_logging(settings.turnfold_log_level)
-        said = _COMMANDS[wanted.command](settings, wanted.file)
+        done = _COMMANDS[wanted.command](settings, wanted.file)
     except TurnfoldError as error:
         sys.stderr.write(f"Not done: {error} {error.advice}\n")
         return 1
     except OSError as error:
         sys.stderr.write(f"Not done: {error.filename}: {error.strerror}\n")
         return 1
-    sys.stdout.write(f"{said}\n")
+    sys.stdout.write(f"{done}\n")
     return 0
 
 

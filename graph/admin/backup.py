@@ -52,7 +52,7 @@ def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: 
         NotADatabaseError: The backup is damaged or no database of ours; nothing is changed.
         NewerDatabaseError: A newer version wrote it; nothing is changed.
         DatabaseBusyError: A server is using the database; nothing is changed.
-        DatabaseError: SQLite refused something else; the subclass says why.
+        DatabaseError: SQLite reports another error; the subclass says which.
     """
     if not source.is_file():
         raise NotADatabaseError(str(source))

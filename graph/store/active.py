@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select, update
 
+from graph.error import NotFoundError
 from graph.store.archive import has_live_between, is_live
 from graph.store.schema import record_table, session_table
 from graph.store.session import change_session
@@ -85,7 +86,7 @@ def invalidate_from(connection: Connection, session_id: str, position: int) -> N
         _withdraw(connection, session_id, row.id)
 
 
-def revert_records(connection: Connection, session_id: str, chain: Sequence[str], restored_tokens: int) -> bool:
+def revert_records(connection: Connection, session_id: str, chain: Sequence[str], restored_tokens: int) -> None:
     """Withdraws active records, newest first, so that their sources or raw messages become active again.
 
     Records that begin behind the first one are invalidated too, so that coverage has no hole.
@@ -96,25 +97,24 @@ def revert_records(connection: Connection, session_id: str, chain: Sequence[str]
         chain: Record ids; each becomes active when the one before it is withdrawn.
         restored_tokens: Our estimate for the context after the change.
 
-    Returns:
-        False if the first record isn't active; nothing is changed then.
+    Raises:
+        NotFoundError: The first record isn't active; nothing is changed.
     """
     places = select(_record.from_position, _record.to_position).where(_record.session_id == session_id)
     newest = connection.execute(places.where(_record.id == chain[0], IS_ACTIVE)).one_or_none()
     if newest is None:
-        return False
+        raise NotFoundError(chain[0])
     _discard_unadopted(connection, session_id, newest.from_position)
     invalidate_from(connection, session_id, newest.to_position + 1)
     for record_id in chain:
         _withdraw(connection, session_id, record_id)
     change_session(connection, session_id, restored_tokens=restored_tokens)
-    return True
 
 
 def _discard_unadopted(connection: Connection, session_id: str, position: int) -> None:
     reaches = and_(_record.session_id == session_id, _record.to_position >= position)
-    thrown = {"status": "FAILED", "outcome": "failed", "error_code": DISCARDED_CODE}
-    connection.execute(update(record_table).where(reaches, IS_IN_PROGRESS).values(thrown))
+    failed = {"status": "FAILED", "outcome": "failed", "error_code": DISCARDED_CODE}
+    connection.execute(update(record_table).where(reaches, IS_IN_PROGRESS).values(failed))
     connection.execute(update(record_table).where(reaches, IS_PREPARED).values(superseded_by=DISCARDED_CODE))
 
 

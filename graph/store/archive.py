@@ -185,17 +185,17 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 def _encode(message: AnyMessage) -> str:
     """Encodes what the other columns don't have as JSON; a message with the usual fields of its role as its text."""
-    said = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
-    is_usual = isinstance(message.content, str) and said == _usual(message.type, message.content)
-    plain = message.content if is_usual else said
-    return json.dumps(plain_value(plain), ensure_ascii=False, separators=(",", ":"))
+    data: Any = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
+    if isinstance(message.content, str) and data == _usual(message.type, message.content):
+        data = message.content
+    return json.dumps(plain_value(data), ensure_ascii=False, separators=(",", ":"))
 
 
 def _decode(role: str, message_id: str, content: str) -> AnyMessage:
     """Decodes what `_encode` wrote, and older rows, which repeat role and id and may contain lone surrogates."""
-    said = plain_value(json.loads(content))
-    said = _usual(role, said) if isinstance(said, str) else said.get("data", said)
-    return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**said, "id": message_id}}])[0])
+    data = plain_value(json.loads(content))
+    data = _usual(role, data) if isinstance(data, str) else data.get("data", data)
+    return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**data, "id": message_id}}])[0])
 
 
 def _usual(role: str, text: str) -> dict[str, Any]:

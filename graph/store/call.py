@@ -96,11 +96,11 @@ class CallStore:
         with self._database.write(lease) as connection:
             newest = connection.execute(_NEWEST, {"session_id": call.session_id}).all()
             is_first = not newest or newest[0][:2] != (call.turn, call.attempt)
-            kept = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
+            numbered = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
             before = [row.manifest for row in reversed(newest) if row.kind == call.kind == "answer"]
-            values = {**vars(kept), "owner": owner, "manifest": encode_manifest(kept.manifest, before)}
+            values = {**vars(numbered), "owner": owner, "manifest": encode_manifest(call.manifest, before)}
             connection.execute(insert(call_table).values(values))
-        return kept
+        return numbered
 
     def last_answered(self, session_id: str) -> AnsweredCall | None:
         """Returns the newest answer call that didn't fail, None if there is none."""

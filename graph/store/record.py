@@ -188,8 +188,7 @@ class RecordStore:
             NotFoundError: The first one isn't active.
         """
         with self._database.write(lease) as connection:
-            if not revert_records(connection, lease.session_id, chain, restored_tokens):
-                raise NotFoundError(chain[0])
+            revert_records(connection, lease.session_id, chain, restored_tokens)
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
         """Returns how many folds over this position failed in a row and the last code; ends of servers don't count."""

@@ -98,13 +98,10 @@ class TurnStore:
                 "session_id": lease.session_id,
                 "number": number,
                 "owner": owner,
-                "attempt": 1,
-                "status": _RUNNING,
                 "user_message_id": message.id,
-                "model": model,
                 "is_casual": is_casual,
                 "history_tokens": _sum_history_tokens(connection, lease.session_id, turn_count),
-                **_fresh(now),
+                **_new_attempt(1, model, now),
             }
             connection.execute(insert(turn_table).values(values))
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
@@ -135,7 +132,7 @@ class TurnStore:
             turn = _read(connection, lease.session_id, number)
             if _last(connection, lease.session_id) != turn:
                 raise NotFoundError(str(number))
-            values = {"attempt": turn.attempt + 1, "status": _RUNNING, "model": model, **_fresh(now)}
+            values = _new_attempt(turn.attempt + 1, model, now)
             connection.execute(_change(lease.session_id, number).values(values))
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
@@ -250,8 +247,11 @@ def _sum_history_tokens(connection: Connection, session_id: str, last_number: in
     return before + sum_live_tokens(connection, session_id, last_number)
 
 
-def _fresh(now: datetime) -> dict[str, object]:
+def _new_attempt(attempt: int, model: str, now: datetime) -> dict[str, object]:
     return {
+        "attempt": attempt,
+        "status": _RUNNING,
+        "model": model,
         "partial_text": "",
         "stop_requested": False,
         "error_code": "",

@@ -56,7 +56,7 @@ class Checkpointer(SqliteSaver):
         """Yields a cursor; commits at the end of the block, rolls back on any exception (LangGraph's would commit).
 
         Raises:
-            DatabaseError: SQLite refused something; the subclass says why.
+            DatabaseError: SQLite reports an error; the subclass says which.
         """
         with self.lock, errors_as_ours(self._path), closing(self.conn.cursor()) as cursor:
             try:
@@ -72,7 +72,7 @@ class Checkpointer(SqliteSaver):
 
         Raises:
             NotADatabaseError: The checkpoint can't be decoded.
-            DatabaseError: SQLite refused something else; the subclass says why.
+            DatabaseError: SQLite reports another error; the subclass says which.
         """
         wanted = config if get_checkpoint_id(config) else self._newest(config)
         if wanted is None:

@@ -102,7 +102,7 @@ def connect(path: Path, busy_timeout_seconds: float) -> Iterator[sqlite3.Connect
     """Opens a connection of its own for the block.
 
     Raises:
-        DatabaseError: SQLite refused something; the subclass says why.
+        DatabaseError: SQLite reports an error; the subclass says which.
     """
     with errors_as_ours(path), closing(sqlite3.connect(path, timeout=busy_timeout_seconds)) as connection:
         yield connection
@@ -113,7 +113,7 @@ def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: f
 
     Raises:
         NotADatabaseError: The file is damaged.
-        DatabaseError: SQLite refused something else; the subclass says why.
+        DatabaseError: SQLite reports another error; the subclass says which.
     """
     until = time.monotonic() + limit_seconds
     with connect(path, busy_timeout_seconds) as connection:
