@@ -30,15 +30,6 @@ _CONTEXT_FROM = (
 # `+ 0` keeps SQLite from using the index `record_by_place`: `record_by_cover` skips the superseded records.
 IS_IN_CONTEXT = _record.from_position + 0 > _CONTEXT_FROM
 IS_ACTIVE = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None), IS_IN_CONTEXT)
-_ADOPTION = (
-    _record.kind,
-    _record.from_position,
-    _record.to_position,
-    _record.covered_until_message_id,
-    _record.adopted_at,
-    _record.sources,
-    _record.replaces,
-)
 
 
 def adopt_record(connection: Connection, session_id: str, record_id: str, now: datetime) -> bool:
@@ -51,7 +42,7 @@ def adopt_record(connection: Connection, session_id: str, record_id: str, now: d
         Whether the record is active now.
     """
     is_it = and_(_record.session_id == session_id, _record.id == record_id)
-    query = select(*_ADOPTION).where(is_it, IS_COMPLETED, _record.superseded_by.is_(None))
+    query = select(record_table).where(is_it, IS_COMPLETED, _record.superseded_by.is_(None))
     row = connection.execute(query).one_or_none()
     if row is None or row.adopted_at is not None:
         return row is not None
