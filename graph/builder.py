@@ -1,4 +1,4 @@
-"""Puts the nodes together into the graph."""
+"""Builds the graph from its nodes."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def build_graph(
     clock: Callable[[], datetime],
     settings: Settings,
 ) -> ChatGraph:
-    """Builds `START → summary_node → llm_node ⇄ tool_node → END`, kept in the stores' checkpointer.
+    """Builds `START → summary_node → llm_node ⇄ tool_node → END`, checkpointed by the stores.
 
     Args:
-        models: Who answers.
-        fold_worker: Makes the summaries of blocks.
+        models: The chat models.
+        fold_worker: Makes the summaries.
         tools: Makes the tools of one turn.
-        stores: Where everything is kept.
-        clock: The time now, UTC.
+        stores: All tables, and the checkpointer.
+        clock: The time in UTC.
         settings: Limits: rounds, deadlines, sizes.
     """
     deps = NodeDeps(
@@ -63,6 +63,6 @@ def build_graph(
 
 
 def _after_llm(state: ChatState) -> str:
-    """Goes to the tools if the last answer calls any, else ends the turn."""
+    """Routes to the tools if the last answer calls any, else ends the turn; a rebuilt state may have no messages."""
     last = state["messages"][-1] if state["messages"] else None
     return "tool_node" if isinstance(last, AIMessage) and last.tool_calls else END

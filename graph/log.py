@@ -1,4 +1,4 @@
-"""Sets up logging for one server: which lines, in which form, with which ids."""
+"""Sets up logging for one server: levels, format, and the ids of session and turn in each line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _where: ContextVar[str] = ContextVar("where", default=_NOWHERE)
 
 @contextmanager
 def in_turn(session_id: str, turn: int) -> Iterator[None]:
-    """Gives every line logged inside the block, by whatever library, the ids of the turn."""
+    """Adds the ids of the turn to every line logged inside the block, by any library."""
     token = _where.set(f"session={session_id} turn={turn}")
     try:
         yield
@@ -32,19 +32,19 @@ def in_turn(session_id: str, turn: int) -> Iterator[None]:
 
 
 def set_up_logging(level: str, stream: TextIO | None = None) -> None:
-    """Sends our own lines of this level and above, and those of other libraries from WARNING on, to one stream.
+    """Logs our lines from this level on, and those of other libraries from WARNING on, to one stream.
 
-    Doing so again replaces what was set up before.
+    A second call replaces the first one's set-up.
 
     Args:
         level: DEBUG, INFO, WARNING or ERROR.
-        stream: Where to; standard error if None.
+        stream: Standard error if None.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_QuietFormatter(_FORMAT, _TIME_FORMAT))
     handler.addFilter(_add_ids)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    # A library's warning may quote what somebody said, and there's nothing that whoever runs the server could do.
+    # A library's warning may quote a message, and an operator can do nothing about it.
     logging.captureWarnings(capture=True)
     logging.getLogger("py.warnings").setLevel(logging.ERROR)
     for name in OURS:
@@ -57,12 +57,12 @@ def _add_ids(record: logging.LogRecord) -> bool:
 
 
 class _QuietFormatter(logging.Formatter):
-    """Times in UTC; of an exception its type and its place alone: its words may quote what somebody said."""
+    """Formats times in UTC, and exceptions by type and place only, because their text may quote a message."""
 
     converter = staticmethod(time.gmtime)
 
     def formatException(self, ei: _ErrorInfo) -> str:  # noqa: N802  # the base class's name
-        """Renders where an exception came from, without its message."""
+        """Formats the trace and the type of an exception, without its text."""
         kind, _, trace = ei
         frames = [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(trace)]
         return "\n".join([*frames, kind.__qualname__ if kind else "no exception"])

@@ -1,4 +1,4 @@
-"""What a record and an archived message are, as plain values."""
+"""Records and archived messages as plain values."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ RecordOutcome = Literal["compressed", "shortened", "picked", "inflated", "empty"
 
 @dataclass(frozen=True)
 class ArchivedMessage:
-    """A message as it stands in the archive.
+    """An archived message.
 
     Attributes:
-        position: Its number in the session, from 1, never used again.
+        position: Its number in the session, from 1, never reused.
         turn: The turn it belongs to, from 1.
-        attempt: The attempt of the turn that said it, from 1; a user's message belongs to every attempt.
+        attempt: The attempt of the turn that produced it, from 1; a user's message belongs to every attempt.
         tokens: Our estimate for the message (text and tool calls).
     """
 
@@ -37,30 +37,30 @@ class ArchivedMessage:
 
 @dataclass(frozen=True)
 class Record:
-    """One fold: which turns it stands for, in which words, and what it cost to make.
+    """One fold: the turns it covers, its text, and what it cost. A new field needs a column and a migration, too.
 
     Attributes:
         thread_id: The session's id (the seed's key).
         turns: The covered turn numbers, derived from the range of positions.
-        turn_length: How many turns; 3 for interval records.
-        original_chars: Characters of text content in the range, tool results included.
+        turn_length: Number of covered turns; 3 for interval records.
+        original_chars: Characters of text in the covered messages, tool results included.
         summary_chars: `len(summary)`.
-        compression_rate: The rate in force when it was made, 0.1 to 0.5.
+        compression_rate: The session's rate when it was made, 0.1 to 0.5.
         from_position: First archive position covered.
         to_position: Last archive position covered (inclusive).
-        source_key: Hash of all that the text depends on (`core.fold_spec.source_key`).
+        source_key: Hash of everything that the text depends on (`core.fold_spec.source_key`).
         source_tokens: Our estimate for the covered messages.
         summary_tokens: Our estimate for the summary with its label.
-        input_tokens: Tokens read by the summary model, over all its tries.
-        output_tokens: Tokens written by it.
-        is_usage: Whether the provider reported these two (else they're our estimate).
+        input_tokens: Tokens read by the summary model, over all drafts.
+        output_tokens: Tokens written by it, over all drafts.
+        is_usage: Whether the provider reported these two; else they are our estimate.
         error_code: Why it failed, "" otherwise.
-        seconds: How long the making took.
+        seconds: How long it took to make.
         covered_until_message_id: The last message it covers (seed 003's key).
-        covered_message_count: How many live messages it covers, its sources' included.
+        covered_message_count: Number of live messages it covers, its sources' included.
         covered_token_count: Our estimate for these messages.
-        context_messages: Messages in the context before a compaction; the summary before counts as one.
-        context_messages_after: The same after it.
+        context_messages: Number of messages in the context before a compaction; a summary counts as one.
+        context_messages_after: The same after the compaction.
         context_tokens: Our estimate for the context before a compaction.
     """
 
@@ -102,21 +102,21 @@ class Record:
 
     @property
     def source_count(self) -> int:
-        """How many records it took the place of."""
+        """Number of records that this one merges."""
         return len(self.sources)
 
     @property
     def context_tokens_after(self) -> int:
-        """Of a compaction: our estimate for the context after it; 0 otherwise."""
+        """Our estimate for the context after a compaction, 0 for other records."""
         return self.context_tokens - self.source_tokens + self.summary_tokens if self.context_tokens else 0
 
     def with_changes(self, **changes: object) -> Record:
-        """Returns a copy with these fields changed; the record itself never changes."""
+        """Returns a copy with these fields changed."""
         return replace(self, **changes)  # type: ignore[arg-type]  # the fields' types are checked by the stores' tests
 
 
 class HistoryEntry(TypedDict):
-    """An entry of `summary_history` in state: the seed's seven keys, and what the input needs. Plain JSON."""
+    """An entry of `summary_history` in state: the seed's seven keys, and what the model input needs. Plain JSON."""
 
     thread_id: str
     turns: list[int]
@@ -133,7 +133,7 @@ class HistoryEntry(TypedDict):
 
 
 def to_entry(record: Record) -> HistoryEntry:
-    """Renders a record as the plain JSON that graph state may hold."""
+    """Converts a record to the plain JSON that graph state may contain."""
     return HistoryEntry(
         thread_id=record.thread_id,
         turns=list(record.turns),

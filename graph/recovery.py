@@ -1,4 +1,4 @@
-"""Rebuilds graph state from the archive and the record table, which are the only truth."""
+"""Makes graph state agree with the archive and the record table, which are the only truth."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from graph.strategy.strategies import Strategies
 
 _LOG = logging.getLogger(__name__)
 _LAST_NODE: Final = "llm_node"
-# What LangGraph raises over a checkpoint that was read but makes no sense.
+# What LangGraph raises for a checkpoint that it can read but not interpret.
 _UNREADABLE: Final = (NotADatabaseError, LookupError, TypeError, ValueError, AttributeError)
 
 
 def config_of(session_id: str) -> RunnableConfig:
-    """Returns LangGraph's configuration of a session; nothing secret may ever stand in it."""
+    """Returns LangGraph's configuration of a session; checkpoints keep it, so it must contain nothing secret."""
     return {"configurable": {"thread_id": session_id}}
 
 
@@ -42,12 +42,12 @@ class StateRecovery:
         self._stores = stores
 
     def reconcile(self, lease: Lease, session: SessionRow) -> None:
-        """Ends what a crash left open and rebuilds the state if it isn't what the tables say.
+        """Closes a turn that a crash left open, and rebuilds the state if it differs from the tables.
 
-        Records that begin behind a hole in the coverage give way first: their turns are raw until they're folded again.
+        Records behind a hole in the coverage are invalidated: their turns are raw until they are folded again.
 
-        A pending task is never resumed: its answer, if it was given, is in the archive already, so the rebuilt state
-        has it; and one that failed would only fail again.
+        A pending task is never resumed: if its answer was given, it is in the archive and so in the rebuilt state;
+        if it failed, it would fail again.
 
         Args:
             lease: The session's lease.
@@ -75,9 +75,9 @@ class StateRecovery:
         detail: str = "",
         partial_text: str = "",
     ) -> None:
-        """Completes a turn that can't go on, in the archive, in its row and in graph state, in this order.
+        """Closes a turn that can't go on: in the archive, then in its row, then in graph state.
 
-        A turn whose answer is archived whole is finished, whatever went wrong behind it.
+        A turn whose answer is archived completely ends as finished, whatever failed afterwards.
         """
         said = self._messages_of(turn)
         if is_complete(said):
@@ -99,11 +99,11 @@ class StateRecovery:
         try:
             self.rebuild(self._stores.sessions.get(lease.session_id, owner))
         except StoreError as error:
-            # The turn is closed where it counts; the next one finds that the state disagrees, and rebuilds it.
+            # The turn is closed in the tables; the next one finds that the state differs, and rebuilds it.
             _LOG.warning("state of session=%s not rebuilt: %s", lease.session_id, error.code)
 
     def rebuild(self, session: SessionRow) -> None:
-        """Makes the graph state of a session from the tables alone, whatever the checkpoints held."""
+        """Replaces the graph state of a session by what the tables say."""
         session_id = session.session_id
         active, raw, _ = self._context(session)
         try:
@@ -126,27 +126,21 @@ class StateRecovery:
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
 
     def _context(self, session: SessionRow) -> Context:
-        """Returns what the state of a session holds: the active records, and those raw messages that can be sent."""
+        """Returns what the state should contain: the active records, and the raw messages that can be sent."""
         strategy = self._strategies.of(session.strategy)
         return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
 
     def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
-        """A turn whose worker is gone: its answer counts if it was archived whole, else the turn is closed."""
+        """Closes a turn whose worker is gone; without a complete answer it ends as failed or stopped."""
         ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
-        self.close(
-            lease,
-            turn,
-            owner=owner,
-            status="failed" if ending == "finished" else ending,
-            code=code,
-            partial_text=turn.partial_text,
-        )
+        status = "failed" if ending == "finished" else ending
+        self.close(lease, turn, owner=owner, status=status, code=code, partial_text=turn.partial_text)
 
     def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
 
     def _is_same(self, session_id: str, context: Context) -> bool:
-        """Whether the state has just the messages that no record covers, word for word: a checkpoint may be forged."""
+        """Whether the state has exactly the raw messages, compared in full because a checkpoint may be forged."""
         try:
             state = self._graph.get_state(config_of(session_id))
         except _UNREADABLE as error:
@@ -160,5 +154,5 @@ class StateRecovery:
 
 
 def _words(message: AnyMessage) -> tuple[object, ...]:
-    """Returns all of a message that a model is sent, and the id that it's known by."""
+    """Returns a message's id and everything of it that a model is sent."""
     return message.id, message.type, message.content, message.tool_calls if isinstance(message, AIMessage) else None

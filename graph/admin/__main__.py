@@ -1,4 +1,4 @@
-"""What whoever runs the server does by hand: backup, restore, export, import.
+"""Command line of the operator: backup, restore, export, import.
 
 python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE
 """
@@ -25,7 +25,7 @@ _PRIVATE_FILE: Final = 0o600
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line asks and returns the exit code: 0 if it was done, 1 with a sentence if not."""
+    """Runs a command and returns the exit code: 0 if it succeeded, 1 after a sentence on standard error."""
     parser = argparse.ArgumentParser(prog="python -m graph.admin", description="Backup, restore, export, import.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("backup", help="copy the database while it runs").add_argument("file", nargs="?", type=Path)
@@ -36,14 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings()
         set_up_logging(settings.turnfold_log_level)
-        said = _COMMANDS[wanted.command](settings, wanted.file)
+        done = _COMMANDS[wanted.command](settings, wanted.file)
     except TurnfoldError as error:
         sys.stderr.write(f"Not done: {error} {error.advice}\n")
         return 1
     except OSError as error:
         sys.stderr.write(f"Not done: {error.filename}: {error.strerror}\n")
         return 1
-    sys.stdout.write(f"{said}\n")
+    sys.stdout.write(f"{done}\n")
     return 0
 
 

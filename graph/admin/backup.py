@@ -1,8 +1,7 @@
-"""Copies the source-of-truth database while it's in use, and puts a copy back."""
+"""Copies the source-of-truth database while it is in use, and restores a copy."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -14,17 +13,17 @@ from sqlalchemy import update
 from graph.error import DatabaseError, NotADatabaseError
 from graph.store.database import open_database
 from graph.store.schema import lease_table
-from graph.store.sqlite.file import alone, check_integrity, is_new, make_private_file, set_up_lock, to_database_error
+from graph.store.sqlite.file import alone, check_integrity, connect, make_private_file, set_up_lock
 
 _CHECK_SECONDS: Final = 60.0
 _SIDE_FILES: Final = ("-wal", "-shm")
 
 
 def back_up(source: Path, target: Path, *, busy_timeout_seconds: float) -> None:
-    """Copies the database to a new file as it stands at one moment; servers go on reading and writing meanwhile.
+    """Copies the database, as of one moment, to a new file; servers may go on reading and writing meanwhile.
 
     Raises:
-        DatabaseError: Or one of its kinds: the source can't be read, the target can't be written or is there already.
+        DatabaseError: The source can't be read, or the target exists or can't be written; the subclass says which.
     """
     if not source.is_file():
         raise NotADatabaseError(str(source))
@@ -32,63 +31,67 @@ def back_up(source: Path, target: Path, *, busy_timeout_seconds: float) -> None:
         detail = f"{target} is there already"
         raise DatabaseError(detail)
     check_integrity(source, busy_timeout_seconds=busy_timeout_seconds, limit_seconds=_CHECK_SECONDS)
-    half = target.with_name(f"{target.name}.half")
-    half.unlink(missing_ok=True)
-    make_private_file(half)
-    try:
-        _copy(source, half, busy_timeout_seconds)
-        check_integrity(half, busy_timeout_seconds=busy_timeout_seconds, limit_seconds=_CHECK_SECONDS)
-        half.rename(target)
-    finally:
-        for name in ("", *_SIDE_FILES):
-            half.with_name(half.name + name).unlink(missing_ok=True)
+    with _temporary_copy(source, target, busy_timeout_seconds) as copy:
+        check_integrity(copy, busy_timeout_seconds=busy_timeout_seconds, limit_seconds=_CHECK_SECONDS)
+        copy.rename(target)
 
 
 def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: float) -> Path | None:
-    """Puts a backup in the database's place, brought to this version's tables; what was there is kept beside it.
+    """Replaces the database by a backup, migrated to this version; the replaced file is kept beside it.
 
     Args:
-        source: The backup; it stays as it is.
+        source: The backup; it is not changed.
         target: The database.
-        now: For the name of the copy of what was there.
+        now: For the name of the replaced file.
         busy_timeout_seconds: How long to wait for a lock.
 
     Returns:
-        Where what was there is kept, None if nothing was.
+        Where the replaced file is kept, None if there was none.
 
     Raises:
-        NotADatabaseError: The backup is no database of ours, or damaged; nothing is changed.
+        NotADatabaseError: The backup is damaged or no database of ours; nothing is changed.
         NewerDatabaseError: A newer version wrote it; nothing is changed.
         DatabaseBusyError: A server is using the database; nothing is changed.
-        DatabaseError: Or another of its kinds, for what SQLite refused.
+        DatabaseError: SQLite reports another error; the subclass says which.
     """
     if not source.is_file():
         raise NotADatabaseError(str(source))
     check_integrity(source, busy_timeout_seconds=busy_timeout_seconds, limit_seconds=_CHECK_SECONDS)
-    half = target.with_name(f"{target.name}.half")
-    half.unlink(missing_ok=True)
-    make_private_file(half)
-    try:
-        _copy(source, half, busy_timeout_seconds)
-        if is_new(half):
+    with _temporary_copy(source, target, busy_timeout_seconds) as copy:
+        with connect(copy, busy_timeout_seconds) as reader:
+            (table_count,) = reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if table_count == 0:
             raise NotADatabaseError(str(source))
         with (
-            closing(open_database(half, busy_timeout_seconds=busy_timeout_seconds)) as database,
+            closing(open_database(copy, busy_timeout_seconds=busy_timeout_seconds)) as database,
             database.write() as connection,
         ):
-            # Who held a session was of the moment of the backup.
+            # The leases in the backup were held at the time it was made.
             connection.execute(update(lease_table).values(owner="", expires_at=None))
         with set_up_lock(target, wait_seconds=busy_timeout_seconds), alone(target):
             kept = _set_aside(target, now)
-            half.rename(target)
-    finally:
-        for name in ("", *_SIDE_FILES, ".lock"):
-            half.with_name(half.name + name).unlink(missing_ok=True)
+            copy.rename(target)
     return kept
 
 
+@contextmanager
+def _temporary_copy(source: Path, target: Path, busy_timeout_seconds: float) -> Iterator[Path]:
+    """Copies the database to a private file beside `target`; deletes it at the end of the block if it's still there."""
+    copy = target.with_name(f"{target.name}.half")
+    copy.unlink(missing_ok=True)
+    make_private_file(copy)
+    try:
+        # All pages in one read transaction: it blocks no writer, and no writer makes it start over.
+        with connect(copy, busy_timeout_seconds) as writer, connect(source, busy_timeout_seconds) as reader:
+            reader.backup(writer)
+        yield copy
+    finally:
+        for name in ("", *_SIDE_FILES, ".lock"):
+            copy.with_name(copy.name + name).unlink(missing_ok=True)
+
+
 def _set_aside(path: Path, now: datetime) -> Path | None:
-    """Moves the database away with its journal, which belongs to it."""
+    """Renames the database together with its journal."""
     if not path.exists():
         return None
     kept = path.with_name(f"{path.name}.before-{now:%Y%m%dT%H%M%S%fZ}")
@@ -97,21 +100,3 @@ def _set_aside(path: Path, now: datetime) -> Path | None:
         if file.exists():
             file.rename(kept.with_name(kept.name + name))
     return kept
-
-
-def _copy(source: Path, target: Path, busy_timeout_seconds: float) -> None:
-    """Copies all pages as one reader sees them: it holds no writer up, and none makes it begin anew."""
-    with (
-        _errors_as_ours(source),
-        closing(sqlite3.connect(source, timeout=busy_timeout_seconds)) as reader,
-        closing(sqlite3.connect(target, timeout=busy_timeout_seconds)) as writer,
-    ):
-        reader.backup(writer)
-
-
-@contextmanager
-def _errors_as_ours(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise to_database_error(error, path) from error

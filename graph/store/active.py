@@ -1,15 +1,16 @@
-"""Which records are active, and the rules by which they become so and cease to be, within the caller's transaction."""
+"""The rules by which records become active and cease to be; every function works in the caller's transaction."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select, update
 
+from graph.error import NotFoundError
 from graph.store.archive import has_live_between, is_live
 from graph.store.schema import record_table, session_table
+from graph.store.session import change_session
 
 DISCARDED_CODE = "discarded"
 WITHDRAWN = "withdrawn"
@@ -19,42 +20,33 @@ _session = session_table.c
 IS_IN_PROGRESS = _record.status == "IN_PROGRESS"
 IS_COMPLETED = _record.status == "COMPLETED"
 IS_PREPARED = and_(IS_COMPLETED, _record.adopted_at.is_(None), _record.superseded_by.is_(None))
-# A reset leaves the records before it behind, for good.
+# A reset excludes the records before it for good.
 _CONTEXT_FROM = (
     select(_session.context_from_position)
     .where(_session.session_id == _record.session_id)
     .correlate(record_table)
     .scalar_subquery()
 )
-# `+ 0` keeps SQLite from going through all records by their place: by cover it finds those that none superseded.
+# `+ 0` keeps SQLite from using the index `record_by_place`: `record_by_cover` skips the superseded records.
 IS_IN_CONTEXT = _record.from_position + 0 > _CONTEXT_FROM
 IS_ACTIVE = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None), IS_IN_CONTEXT)
-_ADOPTION = (
-    _record.kind,
-    _record.from_position,
-    _record.to_position,
-    _record.covered_until_message_id,
-    _record.adopted_at,
-    _record.sources,
-    _record.replaces,
-)
 
 
 def adopt_record(connection: Connection, session_id: str, record_id: str, now: datetime) -> bool:
-    """Makes a completed record active, in place of those that it replaces or merges; doing so again changes nothing.
+    """Makes a completed record active in place of those that it replaces or merges; idempotent.
 
-    It is discarded instead if what it stands for is no longer so: its last message belongs to a thrown-away attempt,
-    another active record covers a part of its range, or live messages before it are in no record.
+    The record is discarded instead if the session has changed since it was planned: its last message belongs to an
+    earlier attempt, another active record covers a part of its range, or no record covers live messages before it.
 
     Returns:
-        Whether it is active now.
+        Whether the record is active now.
     """
     is_it = and_(_record.session_id == session_id, _record.id == record_id)
-    query = select(*_ADOPTION).where(is_it, IS_COMPLETED, _record.superseded_by.is_(None))
+    query = select(record_table).where(is_it, IS_COMPLETED, _record.superseded_by.is_(None))
     row = connection.execute(query).one_or_none()
     if row is None or row.adopted_at is not None:
         return row is not None
-    older = [*json.loads(row.sources), row.replaces or ""]
+    older = [*row.sources, row.replaces or ""]
     active = and_(_record.session_id == session_id, IS_ACTIVE)
     overlaps = and_(_record.from_position <= row.to_position, _record.to_position >= row.from_position)
     is_in_the_way = select(_record.id).where(active, overlaps, _record.id.not_in(older))
@@ -69,15 +61,15 @@ def adopt_record(connection: Connection, session_id: str, record_id: str, now: d
     connection.execute(update(record_table).where(active, _record.id.in_(older)).values(superseded_by=record_id))
     connection.execute(update(record_table).where(is_it).values(adopted_at=now))
     if row.kind == "compaction":
-        _keep_restored(connection, session_id, 0)
+        change_session(connection, session_id, restored_tokens=0)
     return True
 
 
 def invalidate_from(connection: Connection, session_id: str, position: int) -> None:
-    """Takes every record that reaches to this archive position or past it out of use, as its source is about to change.
+    """Invalidates every record that covers this archive position or later ones, because its source is about to change.
 
-    Unfinished and unadopted ones are discarded (their cost still counts); active ones give way to their sources, or to
-    raw messages.
+    Unfinished and prepared records are discarded (their cost still counts); active ones are replaced by their sources
+    or by raw messages.
     """
     reaches = and_(_record.session_id == session_id, _record.to_position >= position)
     _discard_unadopted(connection, session_id, position)
@@ -85,36 +77,35 @@ def invalidate_from(connection: Connection, session_id: str, position: int) -> N
         _withdraw(connection, session_id, row.id)
 
 
-def revert_records(connection: Connection, session_id: str, chain: Sequence[str], restored_tokens: int) -> bool:
-    """Takes active records out of use, newest first, so that their sources or raw messages stand in their place.
+def revert_records(connection: Connection, session_id: str, chain: Sequence[str], restored_tokens: int) -> None:
+    """Withdraws active records, newest first, so that their sources or raw messages become active again.
 
-    Whatever begins behind the first of them goes too: else the messages between would be in no record and not raw.
+    Records that begin behind the first one are invalidated too, so that coverage has no hole.
 
     Args:
         connection: In a write transaction.
         session_id: The session.
-        chain: Ids; each is the active one once those before it are withdrawn.
-        restored_tokens: Our estimate for the context that comes back.
+        chain: Record ids; each becomes active when the one before it is withdrawn.
+        restored_tokens: Our estimate for the context after the change.
 
-    Returns:
-        False, and nothing is changed, when the first one isn't active.
+    Raises:
+        NotFoundError: The first record isn't active; nothing is changed.
     """
     places = select(_record.from_position, _record.to_position).where(_record.session_id == session_id)
     newest = connection.execute(places.where(_record.id == chain[0], IS_ACTIVE)).one_or_none()
     if newest is None:
-        return False
+        raise NotFoundError(chain[0])
     _discard_unadopted(connection, session_id, newest.from_position)
     invalidate_from(connection, session_id, newest.to_position + 1)
     for record_id in chain:
         _withdraw(connection, session_id, record_id)
-    _keep_restored(connection, session_id, restored_tokens)
-    return True
+    change_session(connection, session_id, restored_tokens=restored_tokens)
 
 
 def _discard_unadopted(connection: Connection, session_id: str, position: int) -> None:
     reaches = and_(_record.session_id == session_id, _record.to_position >= position)
-    thrown = {"status": "FAILED", "outcome": "failed", "error_code": DISCARDED_CODE}
-    connection.execute(update(record_table).where(reaches, IS_IN_PROGRESS).values(thrown))
+    failed = {"status": "FAILED", "outcome": "failed", "error_code": DISCARDED_CODE}
+    connection.execute(update(record_table).where(reaches, IS_IN_PROGRESS).values(failed))
     connection.execute(update(record_table).where(reaches, IS_PREPARED).values(superseded_by=DISCARDED_CODE))
 
 
@@ -126,15 +117,10 @@ def _withdraw(connection: Connection, session_id: str, record_id: str) -> None:
 
 
 def _leaves_hole(connection: Connection, session_id: str, from_position: int) -> bool:
-    """Whether live messages before this position are in no active record."""
+    """Whether live messages before this position are covered by no active record."""
     before = and_(_record.session_id == session_id, IS_ACTIVE, _record.from_position < from_position)
     covered_to = connection.execute(select(func.max(_record.to_position)).where(before)).scalar()
     if covered_to is None:
         begin = select(_session.context_from_position).where(_session.session_id == session_id)
         covered_to = connection.execute(begin).scalar() or 0
     return has_live_between(connection, session_id, covered_to + 1, from_position - 1)
-
-
-def _keep_restored(connection: Connection, session_id: str, tokens: int) -> None:
-    change = update(session_table).where(_session.session_id == session_id)
-    connection.execute(change.values(restored_tokens=tokens))

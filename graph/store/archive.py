@@ -1,4 +1,4 @@
-"""The archive table: every message ever said, whole and numbered, append-only."""
+"""The archive table: every message ever said, complete and numbered, append-only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLUMNS = (
     _message.created_at,
 )
 _USER_ROLE = "human"
-# What nearly every message of a role has beside its text: it's written only where it's otherwise.
+# The fields that nearly every message of a role has beside its text; written only where they differ.
 _USUAL: Final[Mapping[str, Mapping[str, Any]]] = {"ai": {"response_metadata": {"finish_reason": "stop"}}}
 _OF_TURN = and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
 _WITH_TURN = message_table.join(turn_table, _OF_TURN)
@@ -40,9 +40,9 @@ _LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(_
 
 
 class Archive:
-    """Appends messages under a lease and reads them back by position, by turn or by id.
+    """Appends messages under a lease and reads them by position, by turn or by id.
 
-    A message is live when it's of its turn's present attempt; a user's message is live in every attempt.
+    A message is live if it belongs to its turn's current attempt; a user's message belongs to every attempt.
     """
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
@@ -58,7 +58,7 @@ class Archive:
         attempt: int,
         messages: Sequence[AnyMessage],
     ) -> list[ArchivedMessage]:
-        """Adds the messages at the session's next positions; one whose id is there already is left as it is.
+        """Adds the messages at the session's next positions; one whose id is archived already is left unchanged.
 
         Args:
             lease: The session's lease.
@@ -68,7 +68,7 @@ class Archive:
             messages: Each with an id.
 
         Returns:
-            All of `messages`, as they stand in the archive.
+            All of `messages`, as archived.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -99,27 +99,29 @@ class Archive:
         from_turn: int = 1,
         limit: int | None = None,
     ) -> list[ArchivedMessage]:
-        """Returns the live messages of these turns whose position is in one of these ranges, in order.
+        """Returns the live messages in these ranges of positions, in order.
 
         Args:
             session_id: The session.
-            places: First and last position of each range; a last one of None is the newest.
+            places: First and last position of each range; None for the newest position.
             from_turn: The first turn to read.
-            limit: How many at most, the oldest; None for all.
+            limit: Return only this many, the oldest ones; None for all.
         """
         ranges = [
             _message.position >= first if last is None else _message.position.between(first, last)
             for first, last in places
         ]
         query = _live(session_id).where(or_(*ranges))
-        return self._fetch(query.where(_message.turn >= from_turn) if from_turn > 1 else query, limit=limit)
+        if from_turn > 1:
+            query = query.where(_message.turn >= from_turn)
+        return self._fetch(query, limit=limit)
 
     def live_turns(self, session_id: str, first_turn: int, last_turn: int) -> list[ArchivedMessage]:
         """Returns the live messages of these turns (both ends included), in order."""
         return self._fetch(_live(session_id).where(_message.turn.between(first_turn, last_turn)))
 
     def opening(self, session_id: str) -> AnyMessage | None:
-        """Returns the first message of a session, None if nothing was said yet."""
+        """Returns the first message of a session, None if there is none."""
         found = self._fetch(_live(session_id).where(_message.turn == 1), limit=1)
         return found[0].message if found else None
 
@@ -127,7 +129,7 @@ class Archive:
         """Returns one message, live or not.
 
         Raises:
-            NotFoundError: It isn't in the archive of this session.
+            NotFoundError: The session has no such message.
         """
         with self._database.read() as connection:
             return _read(connection, session_id, message_id)
@@ -139,10 +141,10 @@ class Archive:
 
 
 def find_turn(connection: Connection, session_id: str, message_id: str | None) -> int | None:
-    """Returns the number of the turn that said this message, None if it isn't in the archive.
+    """Returns the turn of this message, None if it isn't archived.
 
     Raises:
-        InternalError: `message_id` is None: a message without an id could be kept twice.
+        InternalError: `message_id` is None: a message without an id could be archived twice.
     """
     if message_id is None:
         raise InternalError
@@ -155,25 +157,25 @@ def find_position(connection: Connection, session_id: str, message_id: str) -> i
     """Returns the archive position of a message.
 
     Raises:
-        NotFoundError: It isn't in the archive of this session.
+        NotFoundError: The session has no such message.
     """
     return _read(connection, session_id, message_id).position
 
 
 def is_live(connection: Connection, session_id: str, message_id: str) -> bool:
-    """Whether the message counts: it is of its turn's present attempt, or a user's."""
+    """Whether the session has this message and it is live."""
     query = _LIVE_IDS.where(_message.session_id == session_id, _message.message_id == message_id)
     return connection.execute(query).first() is not None
 
 
 def has_live_between(connection: Connection, session_id: str, first: int, last: int) -> bool:
-    """Whether any live message stands at one of these positions (both ends included)."""
+    """Whether any live message has one of these positions, `first` and `last` included."""
     query = _LIVE_IDS.where(_message.session_id == session_id, _message.position.between(first, last))
     return first <= last and connection.execute(query.limit(1)).first() is not None
 
 
 def insert_message(connection: Connection, message: AnyMessage, values: Mapping[str, object]) -> None:
-    """Writes the message at the session's next position; `values` are the other columns, `session_id` among them."""
+    """Writes the message at the session's next position; `values` has the other columns, `session_id` among them."""
     newest = select(func.max(_message.position)).where(_message.session_id == values["session_id"])
     position = (connection.execute(newest).scalar() or 0) + 1
     identity = {"position": position, "message_id": message.id, "role": message.type, "content": _encode(message)}
@@ -182,18 +184,18 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 
 def _encode(message: AnyMessage) -> str:
-    """Writes as JSON what the other columns don't have: of a message that is usual for its role the text alone."""
-    said = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
-    is_usual = isinstance(message.content, str) and said == _usual(message.type, message.content)
-    plain = message.content if is_usual else said
-    return json.dumps(plain_value(plain), ensure_ascii=False, separators=(",", ":"))
+    """Encodes what the other columns don't have as JSON; a message with the usual fields of its role as its text."""
+    data: Any = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
+    if isinstance(message.content, str) and data == _usual(message.type, message.content):
+        data = message.content
+    return json.dumps(plain_value(data), ensure_ascii=False, separators=(",", ":"))
 
 
 def _decode(role: str, message_id: str, content: str) -> AnyMessage:
-    """Reads what `_encode` wrote, and older rows: their JSON has the role and the id too, and may have half letters."""
-    said = plain_value(json.loads(content))
-    said = _usual(role, said) if isinstance(said, str) else said.get("data", said)
-    return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**said, "id": message_id}}])[0])
+    """Decodes what `_encode` wrote, and older rows, which repeat role and id and may contain lone surrogates."""
+    data = plain_value(json.loads(content))
+    data = _usual(role, data) if isinstance(data, str) else data.get("data", data)
+    return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**data, "id": message_id}}])[0])
 
 
 def _usual(role: str, text: str) -> dict[str, Any]:
@@ -201,7 +203,7 @@ def _usual(role: str, text: str) -> dict[str, Any]:
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
-    """Returns the tokens of a turn's live messages, by our estimate."""
+    """Returns our estimate for the tokens of a turn's live messages."""
     query = _LIVE_TOKENS.where(_message.session_id == session_id, _message.turn == turn)
     return int(connection.execute(query).scalar_one())
 

@@ -1,4 +1,4 @@
-"""The model call table: what each call was sent and what it cost."""
+"""The model call table: what each call sent and what it cost."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ class ModelCall:
     """One call of a model within a turn.
 
     Attributes:
-        kind: "answer" for a call of the chat itself, "reasoning" for one that the tool of that name made.
+        kind: "answer" for a call of the chat itself, "reasoning" for a call by the tool of that name.
         manifest: What was sent, block by block: (kind, id, version, tokens).
-        input_hash: Of the bytes sent.
+        input_hash: Hash of the bytes sent.
         sent_tokens: Our estimate for what was sent.
-        full_tokens: Our estimate for the whole history in its place.
-        usage_input_tokens: As the provider reported it, None if it didn't; so too the two below.
-        usage_cached_tokens: The part of the input that its cache held.
-        error_code: Why it failed, "" if it didn't.
-        ordinal: Counts the calls of one attempt, of both kinds, from 1 on; given when the call is kept.
+        full_tokens: Our estimate for sending the whole history instead.
+        usage_input_tokens: As reported by the provider, None if it wasn't.
+        usage_output_tokens: As reported by the provider, None if it wasn't.
+        usage_cached_tokens: The part of the input read from the provider's cache, None if it wasn't reported.
+        error_code: Why the call failed, "" if it didn't.
+        ordinal: Number of the call within its attempt, from 1, over both kinds; set when the call is stored.
     """
 
     id: str
@@ -65,7 +66,7 @@ _NEWEST = (
 
 
 class AnsweredCall(NamedTuple):
-    """What the newest answer call that didn't fail was sent: our estimate, and what the provider reported of it."""
+    """Input tokens of an answer call: our estimate, and the provider's figure if it reported one."""
 
     session_id: str
     sent_tokens: int
@@ -73,7 +74,7 @@ class AnsweredCall(NamedTuple):
 
 
 class CallPoint(NamedTuple):
-    """What a turn's last answer call was sent, against the whole history; both are our estimates."""
+    """What a turn's last answer call sent, beside the whole history; both are our estimates."""
 
     turn: int
     sent_tokens: int
@@ -81,13 +82,13 @@ class CallPoint(NamedTuple):
 
 
 class CallStore:
-    """Keeps the calls and sums them up."""
+    """Stores the calls of models and sums them up."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, lease: Lease, call: ModelCall, owner: str) -> ModelCall:
-        """Keeps a call that has ended, well or not, behind all calls of its session; returns it with its ordinal.
+        """Stores a call that has ended, failed or not, and returns it with its ordinal.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -95,11 +96,11 @@ class CallStore:
         with self._database.write(lease) as connection:
             newest = connection.execute(_NEWEST, {"session_id": call.session_id}).all()
             is_first = not newest or newest[0][:2] != (call.turn, call.attempt)
-            kept = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
+            numbered = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
             before = [row.manifest for row in reversed(newest) if row.kind == call.kind == "answer"]
-            values = {**vars(kept), "owner": owner, "manifest": encode_manifest(kept.manifest, before)}
+            values = {**vars(numbered), "owner": owner, "manifest": encode_manifest(call.manifest, before)}
             connection.execute(insert(call_table).values(values))
-        return kept
+        return numbered
 
     def last_answered(self, session_id: str) -> AnsweredCall | None:
         """Returns the newest answer call that didn't fail, None if there is none."""
@@ -110,10 +111,10 @@ class CallStore:
         return None if row is None else AnsweredCall(*row)
 
     def of_turn(self, session_id: str, turn: int) -> list[ModelCall]:
-        """Returns all calls of a turn, in order, with what each was sent; earlier attempts and the tools' own included.
+        """Returns all calls of a turn in order, with their manifests; those of earlier attempts and of tools included.
 
         Raises:
-            DatabaseError: What one was sent can't be read.
+            DatabaseError: A manifest can't be decoded.
         """
         query = select(*(_call[field.name] for field in fields(ModelCall)))
         query = query.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE)
@@ -121,7 +122,7 @@ class CallStore:
             return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
 
     def series(self, session_id: str) -> list[CallPoint]:
-        """Returns the last answered call of each turn's present attempt, in order; a reset begins the history anew."""
+        """Returns the last answered call of each turn's current attempt since a reset, in order."""
         is_current = and_(
             turn_table.c.session_id == _call.session_id,
             turn_table.c.number == _call.turn,
@@ -137,7 +138,7 @@ class CallStore:
         return list(points.values())
 
     def unsent_tokens(self, session_id: str) -> int:
-        """Returns how much less was sent than the whole history since a reset, over all answer calls that worked."""
+        """Returns by how much the answered calls since a reset sent less than the whole history."""
         with self._database.read() as connection:
             begin, left_tokens = _since_reset(connection, session_id)
             unsent = func.sum(_call.full_tokens - left_tokens - _call.sent_tokens)
@@ -145,12 +146,12 @@ class CallStore:
             return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
     def correction(self, session_id: str) -> float:
-        """Returns the ratio of reported to estimated input tokens, 0.5 to 2.
+        """Returns the ratio of reported to estimated input tokens, clamped to 0.5-2.
 
-        It's taken from those of the last 20 answer calls whose usage was reported; 1.0 without any.
+        It is taken over those of the last 20 answer calls whose usage was reported; 1.0 without any.
         """
         recent = select(_call.usage_input_tokens, _call.sent_tokens).where(*_answers(session_id))
-        # Bounded before the look at usage: a provider that reports none must not cost a scan of the whole session.
+        # Limited before filtering by usage: else a provider that reports none would cost a scan of the whole session.
         calls = _newest_first(recent).limit(_CORRECTION_CALLS).subquery()
         has_usage = calls.c.usage_input_tokens.is_not(None)
         query = select(func.sum(calls.c.usage_input_tokens), func.sum(calls.c.sent_tokens)).where(has_usage)
@@ -170,7 +171,7 @@ def _newest_first(query: Select[Any]) -> Select[Any]:
 
 
 def _written_before(connection: Connection, call: ModelCall) -> list[str]:
-    """Returns the written lists of the answer calls before this one, oldest first, as many as any may need."""
+    """Returns the encoded manifests of the answer calls before this one, oldest first, as many as decoding may need."""
     is_before = tuple_(*_PLACE) < (call.turn, call.attempt, call.ordinal)
     query = select(_call.manifest).where(*_answers(call.session_id), is_before)
     return list(connection.execute(_newest_first(query).limit(LONGEST_CHAIN)).scalars())[::-1]
@@ -187,7 +188,7 @@ def _to_call(connection: Connection, row: RowMapping) -> ModelCall:
 
 
 def _since_reset(connection: Connection, session_id: str) -> tuple[int, int]:
-    """Returns the first turn that the last reset left in the context, and the tokens of all that was said before it."""
+    """Returns the first turn behind the last reset, and our estimate for everything said before it."""
     turn, message, session = turn_table.c, message_table.c, session_table.c
     asked = and_(message.session_id == turn.session_id, message.message_id == turn.user_message_id)
     reset = select(session.context_from_position).where(session.session_id == session_id).scalar_subquery()

@@ -1,4 +1,4 @@
-"""The source-of-truth database: opening, transactions, third-party errors as ours."""
+"""The source-of-truth database: opening, migrating, transactions, and third-party errors as ours."""
 
 from __future__ import annotations
 
@@ -15,17 +15,11 @@ from sqlalchemy.exc import DBAPIError
 
 from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
 from graph.store.schema import lease_table, session_table
-from graph.store.sqlite.file import (
-    check_integrity,
-    make_private_file,
-    set_up_lock,
-    to_database_error,
-    use_write_ahead_log,
-)
+from graph.store.sqlite.file import check_integrity, connect, make_private_file, set_up_lock, to_database_error
 
 Clock = Callable[[], datetime]
 
-HEAD_REVISION = "0003"
+_MIGRATIONS = Path(__file__).parent / "migration" / "versions"
 _POOL_SIZE = 8
 _CHECK_SECONDS = 2.0
 _IS_HELD = select(lease_table.c.fence).where(
@@ -37,8 +31,13 @@ _IS_HELD = select(lease_table.c.fence).where(
 
 
 def utc_now() -> datetime:
-    """The time by this machine's clock, in UTC."""
+    """Returns the time by this machine's clock, in UTC."""
     return datetime.now(UTC)
+
+
+def head_revision() -> str:
+    """Returns the newest revision, by the names of the migration files: Alembic is slow to import."""
+    return max(file.name.partition("_")[0] for file in _MIGRATIONS.glob("*.py"))
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Lease:
 
     Attributes:
         holder: Random id of the `LeaseStore` that took it.
-        fence: Counts the leases of this session; a later one has a higher fence.
+        fence: Number of the lease within its session; a later lease has a higher one.
     """
 
     session_id: str
@@ -56,10 +55,10 @@ class Lease:
 
 
 class Database:
-    """Reads and writes in transactions, from any thread.
+    """Reads and writes in transactions, from any thread; opened by `open_database`.
 
-    Made by `open_database`. Every error of the driver leaves as ours: `DatabaseBusyError`, `DiskFullError`,
-    `NotADatabaseError` or plain `DatabaseError`.
+    Every error of the driver is raised as ours: `DatabaseBusyError`, `DiskFullError`, `NotADatabaseError` or plain
+    `DatabaseError`.
     """
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float, clock: Clock) -> None:
@@ -68,24 +67,24 @@ class Database:
         self._clock = clock
         self._reader = _make_engine(path, busy_timeout_seconds)
         self._writer = self._reader.execution_options(begin="BEGIN IMMEDIATE")
-        # SQLite makes a waiting writer sleep and ask again; threads of one process wait here without that delay.
+        # SQLite lets a waiting writer sleep and poll; threads of one process queue here without that delay.
         self._write_lock = threading.Lock()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Gives a connection that sees one state of the database to the end of the block."""
+        """Yields a connection that sees one snapshot of the database until the end of the block."""
         with self._errors_as_ours(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self, lease: Lease | None = None) -> Iterator[Connection]:
-        """Gives a connection that alone may write; commits at the end of the block, rolls back on any exception.
+        """Yields the only connection that may write; commits at the end of the block, rolls back on any exception.
 
         Args:
-            lease: The caller's lease, checked in the same transaction: a worker that has lost it changes nothing.
+            lease: The caller's lease, checked in the same transaction: a worker that lost it can write nothing.
 
         Raises:
-            LeaseLostError: The lease has run out or somebody else has it.
+            LeaseLostError: The lease has expired or was taken over.
         """
         if not self._write_lock.acquire(timeout=self._busy_timeout_seconds):
             raise DatabaseBusyError(str(self._path))
@@ -98,7 +97,7 @@ class Database:
             self._write_lock.release()
 
     def check(self) -> None:
-        """Reads a table, for the health check."""
+        """Reads from a table, for the health check."""
         with self.read() as connection:
             connection.execute(select(session_table.c.session_id).limit(1)).first()
 
@@ -120,15 +119,15 @@ class Database:
 
 
 def open_database(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc_now) -> Database:
-    """Opens the database at `path`; makes it or brings it to the newest revision first, if needed.
+    """Opens the database at `path`; creates it or migrates it to the newest revision first, if needed.
 
-    Safe when several processes start at once on a file that isn't there yet.
+    Safe when several processes start at once on a file that doesn't exist yet.
 
     Raises:
         NotADatabaseError: The file is no database, a damaged one, or one of another program.
         NewerDatabaseError: A newer version of Turnfold wrote it.
         DatabaseBusyError: Another process kept it locked for longer than the busy timeout.
-        DatabaseError: The file or its folder can't be made, read or written.
+        DatabaseError: The file or its folder can't be created, read or written.
     """
     make_private_file(path)
     database = Database(path, busy_timeout_seconds=busy_timeout_seconds, clock=clock)
@@ -145,18 +144,19 @@ def open_database(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc
 def _set_up(database: Database, path: Path, busy_timeout_seconds: float) -> None:
     with database.read() as connection:
         revision = _read_revision(connection, path)
-    if revision != HEAD_REVISION:
+    if revision != head_revision():
         from graph.store.upgrade import upgrade  # noqa: PLC0415  # Alembic is slower to import than all the rest
 
         with database.write() as connection:
             upgrade(connection, revision, path)
-    database.close()  # a connection of before would go on reporting the old mode
-    # Last, as it changes the file: one that isn't ours to use stays as it is.
-    use_write_ahead_log(path, busy_timeout_seconds)
+    database.close()  # an open connection would keep reporting the old mode
+    # Last, because it changes the file: one that we refuse must stay as it is.
+    with connect(path, busy_timeout_seconds) as plain:
+        plain.execute("PRAGMA journal_mode=WAL")  # readers don't wait for a writer; the mode is kept in the file
 
 
 def _read_revision(connection: Connection, path: Path) -> str | None:
-    """The revision in the file, None if it's a new one; plain SQL, as Alembic is slow to start."""
+    """Returns the revision in the file, None if the file is new. Plain SQL, because Alembic is slow to import."""
     tables = inspect(connection).get_table_names()
     if "alembic_version" in tables:
         found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -178,7 +178,7 @@ def _make_engine(path: Path, busy_timeout_seconds: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(driver: Any, _: object) -> None:  # noqa: ANN401  # the driver's own connection
-        driver.isolation_level = None  # the driver would begin transactions by itself, and not for every statement
+        driver.isolation_level = None  # else the driver begins transactions itself, and not for every statement
         driver.execute("PRAGMA foreign_keys=ON")
         driver.execute("PRAGMA synchronous=FULL")
 

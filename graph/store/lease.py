@@ -1,4 +1,4 @@
-"""Leases: who may change a session, one row each, with a fencing token."""
+"""The lease table: which worker may change a session, with a fencing token."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import logging
 import threading
 import time
 import uuid
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import Connection, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Update, bindparam, insert, select, update
 
 from graph.error import BusyError, DatabaseError, NotFoundError
 from graph.store.database import Clock, Database, Lease
@@ -20,28 +20,19 @@ _POLL_SECONDS = 0.05
 _FREE = ""
 
 _lease = lease_table.c
-_READ = select(
-    _lease.owner, _lease.fence, _lease.expires_at, _lease.host, _lease.process_id, _lease.process_started
-).where(_lease.session_id == bindparam("session_id"))
+_ROW = select(lease_table).where(_lease.session_id == bindparam("session_id"))
 
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _LeaseRow:
-    lease: Lease
-    expires_at: datetime | None
-    process: Process
+_LOG = logging.getLogger(__name__)
 
 
 class LeaseStore:
-    """Gives each session to one worker at a time, over threads, processes and hosts; one thread renews what is held.
+    """Leases each session to one worker at a time, over threads, processes and hosts; a thread renews held leases.
 
     Args:
         database: Where the lease rows are.
         clock: The time in UTC.
-        lease_seconds: How long a lease lasts without being renewed.
-        heartbeat_seconds: How often it's renewed; well under `lease_seconds`.
+        lease_seconds: How long a lease lasts without renewal.
+        heartbeat_seconds: How often it is renewed; well under `lease_seconds`.
     """
 
     def __init__(self, database: Database, *, clock: Clock, lease_seconds: float, heartbeat_seconds: float) -> None:
@@ -57,10 +48,10 @@ class LeaseStore:
         self._heartbeat: threading.Thread | None = None
 
     def acquire(self, session_id: str, *, wait_seconds: float = 0.0) -> Lease:
-        """Takes the session's lease, waiting for it at most `wait_seconds`.
+        """Acquires the session's lease, waiting at most `wait_seconds` for it.
 
         Raises:
-            BusyError: Somebody else still has it.
+            BusyError: Another worker still holds it.
             NotFoundError: There is no such session.
         """
         deadline = time.monotonic() + wait_seconds
@@ -75,20 +66,20 @@ class LeaseStore:
         return lease
 
     def release(self, lease: Lease) -> None:
-        """Frees the session at once, if it wasn't lost; the row stays, as the fence must go on counting."""
+        """Releases the lease unless it was lost; the row stays, because it keeps the fence."""
         with self._lock:
             self._leases.discard(lease)
         with self._database.write() as connection:
             connection.execute(_of(lease).values(owner=_FREE, expires_at=None))
 
     def holder_is_alive(self, session_id: str) -> bool:
-        """Whether some worker has the session now."""
+        """Whether a worker holds the session's lease now."""
         with self._database.read() as connection:
             row = _read(connection, session_id)
         return row is not None and not self._is_free(row)
 
     def close(self) -> None:
-        """Ends the heartbeat and frees what is still held."""
+        """Ends the heartbeat and releases all held leases."""
         self._closed.set()
         if self._heartbeat is not None:
             self._heartbeat.join()
@@ -96,14 +87,14 @@ class LeaseStore:
             self.release(lease)
 
     def _try(self, session_id: str) -> Lease | None:
-        """Looks without the write lock first: a waiting worker must not slow down the one that it waits for."""
+        """Checks without the write lock first, so that waiting workers don't slow down the holder."""
         if self.holder_is_alive(session_id):
             return None
         with self._database.write() as connection:
             row = _read(connection, session_id)
             if row is not None and not self._is_free(row):
                 return None
-            lease = Lease(session_id, self._holder, 1 if row is None else row.lease.fence + 1)
+            lease = Lease(session_id, self._holder, 1 if row is None else row.fence + 1)
             values = {
                 "owner": lease.holder,
                 "fence": lease.fence,
@@ -117,16 +108,18 @@ class LeaseStore:
                 connection.execute(insert(lease_table).values(session_id=session_id, **values))
             else:
                 connection.execute(update(lease_table).where(_lease.session_id == session_id).values(**values))
-            # Before the commit, so that no other thread takes the row for one that was given up.
+            # Before the commit, so that no other thread mistakes the row for an unwritten release (see `_is_free`).
             with self._lock:
                 self._leases.add(lease)
         return lease
 
-    def _is_free(self, row: _LeaseRow) -> bool:
-        if row.expires_at is None or row.expires_at <= self._clock() or is_gone(row.process):
+    def _is_free(self, row: Row[*tuple[Any, ...]]) -> bool:
+        if row.expires_at is None or row.expires_at <= self._clock():
             return True
-        # Ours, but nobody here has it: its release could not be written.
-        return row.lease.holder == self._holder and row.lease not in self._held()
+        if is_gone(Process(row.host, row.process_id, row.process_started)):
+            return True
+        # Our row, but no thread holds it: its release could not be written.
+        return row.owner == self._holder and Lease(row.session_id, row.owner, row.fence) not in self._held()
 
     def _held(self) -> list[Lease]:
         with self._lock:
@@ -140,11 +133,11 @@ class LeaseStore:
             try:
                 self._renew(held)
             except DatabaseError as error:
-                # The lease outlasts several heartbeats: a busy database or a full disk may pass before it runs out.
-                _log.warning("leases not renewed: %s", error.code)
+                # A lease outlasts several heartbeats: a busy database or a full disk may recover before it expires.
+                _LOG.warning("leases not renewed: %s", error.code)
 
     def _renew(self, held: list[Lease]) -> None:
-        """Renewing an expired lease is safe while the fencing token is unchanged: nobody had the session in between."""
+        """Renews leases, expired ones too: while the fence is unchanged, no other worker has held the session."""
         expiry = self._clock() + self._duration
         with self._database.write() as connection:
             lost = [lease for lease in held if connection.execute(_of(lease).values(expires_at=expiry)).rowcount == 0]
@@ -158,11 +151,8 @@ def _of(lease: Lease) -> Update:
     )
 
 
-def _read(connection: Connection, session_id: str) -> _LeaseRow | None:
-    row = connection.execute(_READ, {"session_id": session_id}).one_or_none()
-    if row is None:
-        return None
-    return _LeaseRow(Lease(session_id, row.owner, row.fence), row.expires_at, Process(*row[3:]))
+def _read(connection: Connection, session_id: str) -> Row[*tuple[Any, ...]] | None:
+    return connection.execute(_ROW, {"session_id": session_id}).one_or_none()
 
 
 def _require_session(connection: Connection, session_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Which process of which host this is, and whether another one is gone."""
+"""Identifies this process across hosts and containers, and tells whether another process has ended."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _DEAD_STATES = ("Z", "X", "x")
 
 @dataclass(frozen=True)
 class Process:
-    """A process for good: its id may be used again, but not with the same start.
+    """A process, told apart from a later one with the same id by its start.
 
     Attributes:
-        host: Name, boot and process-id space: where the id means something.
-        process_id: The id in that space.
-        started: When it started, in the kernel's ticks, or "" where there is no /proc.
+        host: Host name, boot id and pid namespace: where the process id is valid.
+        process_id: The id in that namespace.
+        started: In the kernel's ticks since boot, "" where there is no /proc. Not a time of day, such as psutil's
+            `create_time`: that would change whenever the clock is set.
     """
 
     host: str
@@ -30,14 +31,14 @@ class Process:
 
 
 def this_process() -> Process:
-    """Returns the process that asks (not cached: a fork is another one)."""
+    """Returns the calling process; not cached, because a fork is another one."""
     process_id = os.getpid()
     stat = _read_stat(process_id)
     return Process(_host(), process_id, stat[_START_FIELD] if stat else "")
 
 
 def is_gone(process: Process) -> bool:
-    """Whether the process surely runs no more; False when it can't be known, as for another host."""
+    """Whether the process has certainly ended; False if that can't be known, as for another host."""
     if process.host != _host():
         return False
     if process.started:
@@ -48,14 +49,14 @@ def is_gone(process: Process) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        return False
+        pass  # it runs, as another user
     return False
 
 
 @cache
 def _host() -> str:
-    """Containers may share a host name: the boot and the id space tell them apart."""
-    return f"{socket.gethostname()}/{_boot_id()}/{_process_id_space()}"
+    """Returns a name for host and pid namespace; the host's name alone may be shared by several containers."""
+    return f"{socket.gethostname()}/{_boot_id()}/{_pid_namespace()}"
 
 
 def _boot_id() -> str:
@@ -65,7 +66,7 @@ def _boot_id() -> str:
         return ""
 
 
-def _process_id_space() -> str:
+def _pid_namespace() -> str:
     try:
         return str((_PROC / "self/ns/pid").readlink())
     except OSError:
@@ -73,7 +74,7 @@ def _process_id_space() -> str:
 
 
 def _read_stat(process_id: int) -> list[str] | None:
-    """The fields after the command's name, which is in brackets and may hold spaces and brackets itself."""
+    """Returns the fields after the command name, which is in brackets and may contain spaces and brackets itself."""
     try:
         text = (_PROC / str(process_id) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

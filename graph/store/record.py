@@ -1,8 +1,7 @@
-"""The record table: each fold from its start to its end, and which are active."""
+"""The record table: each fold from its claim to its end, and the reading of records."""
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select, update
 
 from graph.error import NotFoundError, TurnStoppedSignal
 from graph.record import Record
@@ -29,15 +28,15 @@ from graph.store.database import Clock, Database, Lease
 from graph.store.schema import record_table, turn_table
 
 EXPIRED_CODE = "expired"
-# How folds end that no summariser is to blame for: they were thrown away, or their server died or ended.
+# Failures that no summariser is to blame for: the fold was discarded, or its server died or ended.
 _BLAMELESS_CODES = (DISCARDED_CODE, EXPIRED_CODE, TurnStoppedSignal.code)
 
 _record = record_table.c
 _FAILED = _record.status == "FAILED"
-_PLAIN_FIELDS = [field.name for field in fields(Record) if field.name not in {"thread_id", "turns", "sources"}]
 _KNOWN_LIMIT = 4_096
 _CLOCK_SLACK = timedelta(seconds=60)
-_COLUMNS = [_record.session_id, _record.turns, _record.sources, *(_record[name] for name in _PLAIN_FIELDS)]
+_SAME_NAMED = [_record[field.name] for field in fields(Record) if field.name != "thread_id"]
+_ROWS = select(_record.session_id.label("thread_id"), *_SAME_NAMED)
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,12 @@ class RecordSums:
     """Sums over a session's records.
 
     Attributes:
-        record_count: Records in force; so too the three below.
-        input_tokens: Read by the summary model over every record made since a reset, failed and thrown-away ones too.
-        output_tokens: Written by it, over the same.
+        record_count: How many records are active.
+        folded_turn_count: Turns that the active records cover.
+        original_chars: Of what the active records cover.
+        summary_chars: Of the active records.
+        input_tokens: Read by the summary model for every record since a reset, failed and discarded ones included.
+        output_tokens: Written by it for the same records.
     """
 
     record_count: int
@@ -59,37 +61,37 @@ class RecordSums:
 
 
 class RecordStore:
-    """Keeps every record ever made; rows are never overwritten, a newer one takes an older one's place.
+    """Keeps every record ever made; a finished one is never overwritten, only superseded.
 
-    A record is in force when it was completed, adopted and not superseded. Making one takes no lease, adopting it does.
+    A record is active if it was completed, adopted and not superseded. Making one needs no lease, adopting it does.
     """
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        # A completed record never changes, and a long session has hundreds that are read each turn.
+        # A cache: a completed record never changes, and each turn of a long session reads hundreds.
         self._known: dict[str, Record] = {}
 
     def start(self, record: Record, *, owner: str, expires_at: datetime) -> bool:
-        """Claims the making of a record: of several processes one gets True for the same session and `source_key`.
+        """Claims a fold: of several processes only one gets True for the same session and `source_key`.
 
         Args:
             record: With status IN_PROGRESS.
             owner: The session's owner.
-            expires_at: When its maker must have died, in UTC; from then on another may claim it.
+            expires_at: When the claim expires, in UTC; from then on another process may claim the fold.
 
         Returns:
-            False when another is at it, has it ready, or it is active already.
+            False if another process is making the record, or it is prepared or active already.
         """
         with self._database.write() as connection:
             same = _of_source(record.thread_id, record.source_key)
-            # One that begins in the future was dated by a clock that has been set back since.
+            # A claim from the future was made before the clock was set back.
             now = self._clock()
             is_late = or_(_record.expires_at <= now, _record.created_at > now + _CLOCK_SLACK)
             expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
             of_session = _record.session_id == record.thread_id
             connection.execute(update(record_table).where(of_session, IS_IN_PROGRESS, is_late).values(expired))
-            # An active one counts too: who asks may have read the session just before that was adopted.
+            # Active ones too: one may have been adopted since the caller read the session.
             is_there = or_(IS_IN_PROGRESS, IS_PREPARED, IS_ACTIVE)
             if connection.execute(select(_record.id).where(same, is_there)).first() is not None:
                 return False
@@ -97,10 +99,10 @@ class RecordStore:
             return True
 
     def end(self, record: Record) -> bool:
-        """Keeps the finished text of a claimed record, or that it failed, with its `error_code`.
+        """Stores how a claimed record ended: its text, or its failure.
 
         Returns:
-            False when it came too late (expired, or its session is deleted); what it cost is kept all the same.
+            False if it came too late (expired, discarded, or the session is deleted); its cost is stored anyway.
         """
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
         cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
@@ -113,10 +115,10 @@ class RecordStore:
             return False
 
     def adopt(self, lease: Lease, record_id: str) -> bool:
-        """Makes a completed record active, in place of those that it replaces or merges; see `adopt_record`.
+        """Makes a completed record active in place of those that it replaces or merges; see `adopt_record`.
 
         Returns:
-            False when it can't be taken any more: it is discarded, and what it covers stays as it was.
+            False if it no longer fits the session: it is discarded.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -125,53 +127,52 @@ class RecordStore:
             return adopt_record(connection, lease.session_id, record_id, self._clock())
 
     def prepared(self, session_id: str, source_key: str) -> Record | None:
-        """Returns the newest record of these sources that is ready and not adopted yet."""
-        query = select(*_COLUMNS).where(_of_source(session_id, source_key), IS_PREPARED)
+        """Returns the newest completed record of these sources that isn't adopted yet."""
+        query = _ROWS.where(_of_source(session_id, source_key), IS_PREPARED)
         return self._first(query.order_by(_record.sequence.desc()))
 
     def in_progress(self, session_id: str, source_key: str, now: datetime) -> bool:
-        """Whether somebody is making a record of these sources at `now` (UTC)."""
+        """Whether a record of these sources is being made at `now` (UTC)."""
         is_on_time = _record.expires_at > now
         query = select(_record.id).where(_of_source(session_id, source_key), IS_IN_PROGRESS, is_on_time)
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
 
     def active(self, session_id: str) -> list[Record]:
-        """Returns the records in force, by the place of what they cover."""
+        """Returns the active records, in the order of what they cover."""
         active = and_(_record.session_id == session_id, IS_ACTIVE)
         ids = select(_record.id).where(active).order_by(_record.to_position)
         with self._database.read() as connection:
             found = {record_id: self._known.get(record_id) for record_id in connection.execute(ids).scalars().all()}
             missing = [record_id for record_id, record in found.items() if record is None]
             if missing:
-                rows = connection.execute(select(*_COLUMNS).where(active, _record.id.in_(missing))).mappings()
-                found.update({row["id"]: _to_record(row) for row in rows})
+                rows = connection.execute(_ROWS.where(active, _record.id.in_(missing))).mappings()
+                found.update({row["id"]: Record(**row) for row in rows})
         records = [record for record in found.values() if record is not None]
-        self._remember(records, len(missing))
+        if missing:
+            if len(self._known) + len(missing) > _KNOWN_LIMIT:
+                self._known = {}
+            self._known.update((record.id, record) for record in records)
         return records
 
     def newest(self, session_id: str, last: int) -> list[Record]:
-        """Returns the `last` records in force that cover the newest turns, oldest first."""
-        query = select(*_COLUMNS).where(_record.session_id == session_id, IS_ACTIVE)
+        """Returns the `last` active records that cover the newest turns, oldest first."""
+        query = _ROWS.where(_record.session_id == session_id, IS_ACTIVE)
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
 
-    def all(self, session_id: str) -> list[Record]:
-        """Returns every record ever made, in the order they were started."""
-        return self._fetch(select(*_COLUMNS).where(_record.session_id == session_id).order_by(_record.sequence))
-
     def get(self, session_id: str, record_id: str) -> Record:
-        """Returns one record, in force or not.
+        """Returns one record, active or not.
 
         Raises:
             NotFoundError: The session has no such record.
         """
-        record = self._first(select(*_COLUMNS).where(_record.session_id == session_id, _record.id == record_id))
+        record = self._first(_ROWS.where(_record.session_id == session_id, _record.id == record_id))
         if record is None:
             raise NotFoundError(record_id)
         return record
 
     def invalidate_from(self, lease: Lease, position: int) -> None:
-        """Invalidates every record that reaches to this archive position or past it; see `active`.
+        """Invalidates every record that covers this archive position or later ones.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -187,11 +188,10 @@ class RecordStore:
             NotFoundError: The first one isn't active.
         """
         with self._database.write(lease) as connection:
-            if not revert_records(connection, lease.session_id, chain, restored_tokens):
-                raise NotFoundError(chain[0])
+            revert_records(connection, lease.session_id, chain, restored_tokens)
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
-        """Returns how often folds over this position failed in a row and the last code; ends of servers don't count."""
+        """Returns how many folds over this position failed in a row and the last code; ends of servers don't count."""
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
         worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, IS_COMPLETED).scalar_subquery()
@@ -202,7 +202,7 @@ class RecordStore:
         return len(codes), codes[0] if codes else ""
 
     def sums(self, session_id: str) -> RecordSums:
-        """Returns the sums that the panel shows; a turn that two records share counts once."""
+        """Returns the sums for the panel; a turn that two records share counts once."""
         of_session = _record.session_id == session_id
         sizes, costs = (_record.original_chars, _record.summary_chars), (_record.input_tokens, _record.output_tokens)
         query = select(
@@ -211,13 +211,13 @@ class RecordStore:
         )
         with self._database.read() as connection:
             turns = connection.execute(select(_record.turns).where(of_session, IS_ACTIVE)).scalars().all()
-            folded = {turn for listed in turns for turn in json.loads(listed)}
+            folded = {turn for covered in turns for turn in covered}
             return RecordSums(len(turns), len(folded), *connection.execute(query.where(of_session)).one())
 
     def adoption_turns(self, session_id: str, record_ids: Sequence[str]) -> set[int]:
-        """Returns the turns whose input was the first to hold one of these records.
+        """Returns the turns whose input was the first to contain one of these records.
 
-        A record is adopted while a turn runs, or by hand between two turns: then the next one is the first.
+        A record is adopted while a turn runs, or by hand between two turns; then the next turn is the first.
         """
         turn = turn_table.c
         adopted = select(_record.adopted_at).where(_record.session_id == session_id, _record.id.in_(record_ids))
@@ -225,23 +225,16 @@ class RecordStore:
         with self._database.read() as connection:
             moments = connection.execute(adopted.where(_record.adopted_at.is_not(None))).scalars().all()
             ends = connection.execute(ended.order_by(turn.number)).scalars().all()
-        # Rising, whatever a clock that was set back says of one of them.
+        # Bisecting needs ascending times, even if the clock was set back in between.
         rising = list(accumulate(ends, max))
         return {bisect_left(rising, moment) + 1 for moment in moments}
-
-    def _remember(self, records: list[Record], new_count: int) -> None:
-        if new_count == 0:
-            return
-        if len(self._known) + new_count > _KNOWN_LIMIT:
-            self._known = {}
-        self._known.update((record.id, record) for record in records)
 
     def _first(self, query: Select[Any]) -> Record | None:
         return next(iter(self._fetch(query.limit(1))), None)
 
     def _fetch(self, query: Select[Any]) -> list[Record]:
         with self._database.read() as connection:
-            return [_to_record(row) for row in connection.execute(query).mappings()]
+            return [Record(**row) for row in connection.execute(query).mappings()]
 
 
 def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:
@@ -249,15 +242,5 @@ def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:
 
 
 def _to_values(record: Record) -> dict[str, object]:
-    values = {name: getattr(record, name) for name in _PLAIN_FIELDS}
-    lists = {"turns": json.dumps(record.turns), "sources": json.dumps(record.sources)}
-    return {**values, **lists, "session_id": record.thread_id}
-
-
-def _to_record(row: RowMapping) -> Record:
-    return Record(
-        thread_id=row["session_id"],
-        turns=tuple(json.loads(row["turns"])),
-        sources=tuple(json.loads(row["sources"])),
-        **{name: row[name] for name in _PLAIN_FIELDS},
-    )
+    values = dict(vars(record))
+    return {"session_id": values.pop("thread_id"), **values}

@@ -1,8 +1,10 @@
-"""The schema: every table, and how times and texts are kept."""
+"""The schema: every table, and the column types for times, texts and lists."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import (
     Boolean,
@@ -25,13 +27,17 @@ from graph.core.text import plain_text
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A time that goes in and comes out aware, in UTC, with its microseconds."""
+    """A timezone-aware time, stored in UTC with its microseconds."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  # SQLAlchemy's signature
-        """Takes the time to UTC; a naive one is a defect (ValueError), as nobody knows what it means."""
+    def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """Converts the time to UTC.
+
+        Raises:
+            ValueError: The time has no zone.
+        """
         if value is None:
             return None
         if value.tzinfo is None:
@@ -39,22 +45,37 @@ class UtcTime(TypeDecorator[datetime]):
             raise ValueError(msg)
         return value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  # SQLAlchemy's signature
-        """Says of the stored time that it's UTC (SQLite keeps no zone)."""
+    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """Marks the stored time as UTC; SQLite keeps no zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class PlainText(TypeDecorator[str]):
-    """Text that every database takes: NUL and halves of characters become U+FFFD."""
+    """Text that every database accepts: NUL and lone surrogates become U+FFFD."""
 
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # SQLAlchemy's signature
-        """Replaces what no text column can hold."""
+    def process_bind_param(self, value: str | None, _dialect: Dialect) -> str | None:
+        """Replaces the characters that a text column can't hold."""
         return None if value is None else plain_text(value)
+
+
+class JsonTuple(TypeDecorator[tuple[Any, ...]]):
+    """A tuple of numbers or strings, stored as a JSON list."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[Any, ...] | None, _dialect: Dialect) -> str:
+        """Encodes the tuple."""
+        return json.dumps(value or ())
+
+    def process_result_value(self, value: str | None, _dialect: Dialect) -> tuple[Any, ...]:
+        """Decodes the tuple."""
+        return tuple(json.loads(value or "[]"))
 
 
 METADATA = MetaData()
@@ -65,7 +86,7 @@ def _session_id(*, is_key: bool = False) -> Column[str]:
     return Column("session_id", PlainText, reference, primary_key=is_key, nullable=False)
 
 
-# Wide columns stand last in each table: SQLite reads a row only as far as the last column that is asked for.
+# Wide columns come last in each table: SQLite reads a row only up to the last column that a query selects.
 
 session_table = Table(
     "session",
@@ -128,7 +149,7 @@ message_table = Table(
 record_table = Table(
     "record",
     METADATA,
-    # Counts up with each row: "newest" must not depend on a clock that may be set back.
+    # Orders the rows by insertion: "newest" must not depend on a clock, which may be set back.
     Column("sequence", Integer, primary_key=True, autoincrement=True),
     Column("id", PlainText, nullable=False),
     _session_id(),
@@ -160,8 +181,8 @@ record_table = Table(
     Column("edited", Boolean, nullable=False),
     Column("error_code", PlainText, nullable=False),
     Column("seconds", Float, nullable=False),
-    Column("turns", Text, nullable=False),
-    Column("sources", Text, nullable=False),
+    Column("turns", JsonTuple, nullable=False),
+    Column("sources", JsonTuple, nullable=False),
     Column("summary", PlainText, nullable=False),
     Column("covered_until_message_id", PlainText, nullable=False, server_default=""),
     Column("covered_message_count", Integer, nullable=False, server_default="0"),

@@ -1,4 +1,4 @@
-"""Opens all stores of one server together and closes them in order; reads what spans several of them."""
+"""All stores of one server: opened and closed together, with the reads that span several of them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class Context(NamedTuple):
-    """What a session's context is made of.
+    """The records and messages of a session that a model input may contain.
 
     Attributes:
-        records: The active records that cover its beginning without a hole, oldest first.
+        records: The active records up to the first hole in their coverage, oldest first.
         raw: Every live message behind the last reset that none of these covers, in order.
-        left_out: The active records that begin behind a raw message: what they cover is raw.
+        left_out: The active records behind the hole; what they cover is in `raw`.
     """
 
     records: list[Record]
@@ -41,7 +41,7 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True)
 class Stores:
-    """The stores of one server: the archive and the record table are the only truth, checkpoints follow from them."""
+    """The stores of one server. The archive and the record table are the only truth; checkpoints derive from them."""
 
     database: Database
     leases: LeaseStore
@@ -53,7 +53,7 @@ class Stores:
     checkpointer: Checkpointer
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
-        """Reads what a session's context is made of: a hole in the coverage costs tokens, never memory.
+        """Reads a session's context. What follows a hole in the coverage is read raw: more tokens, but nothing lost.
 
         Args:
             session_id: The session.
@@ -80,10 +80,10 @@ class Stores:
 
 @contextmanager
 def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
-    """Opens (and if need be makes or migrates) the database and the checkpoints.
+    """Opens the database and the checkpoints; creates or migrates them if needed.
 
     Raises:
-        DatabaseError: The file can't be used; the subclass says why.
+        DatabaseError: A file can't be used; the subclass says why.
     """
     timeout = settings.busy_timeout_seconds
     with ExitStack() as stack:

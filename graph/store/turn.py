@@ -1,4 +1,4 @@
-"""The turn table: how each turn began, stands and ended."""
+"""The turn table: how each turn began, its state, and how it ended."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from graph.store.active import invalidate_from
 from graph.store.archive import find_position, find_turn, insert_message, sum_live_tokens
 from graph.store.database import Clock, Database, Lease
 from graph.store.schema import session_table, turn_table
+from graph.store.session import change_session
 
 TurnEnd = Literal["finished", "failed", "stopped"]
 
@@ -25,11 +26,11 @@ _turn = turn_table.c
 
 @dataclass(frozen=True)
 class TurnRow:
-    """A turn as its last attempt stands; times are UTC.
+    """A turn in its last attempt; times are UTC.
 
     Attributes:
-        partial_text: What was streamed so far, or was kept of a stopped answer.
-        history_tokens: Our estimate for all that was said before this turn.
+        partial_text: What was streamed so far, or what was kept of a stopped answer.
+        history_tokens: Our estimate for everything said before this turn.
     """
 
     session_id: str
@@ -52,7 +53,7 @@ _ROWS = select(*(_turn[field.name] for field in fields(TurnRow)))
 
 
 class TurnStore:
-    """Begins and ends turns under a lease; anybody may read them or ask one to stop."""
+    """Begins and ends turns under a lease; reading one or requesting its stop needs no lease."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
@@ -68,22 +69,22 @@ class TurnStore:
         is_casual: bool,
         settings: Mapping[str, object] = MappingProxyType({}),
     ) -> tuple[TurnRow, bool]:
-        """Writes the user's message and its new turn in one transaction: from here on the message is kept.
+        """Commits the user's message with its new turn.
 
         Args:
             lease: The session's lease.
             owner: The session's owner.
-            message: With an id made by the sender, so that sending it twice is the same as once.
+            message: With an id chosen by the sender, so that sending it twice equals sending it once.
             model: The model that will answer.
-            is_casual: Whether it goes the casual path.
-            settings: Columns of the session that change with it.
+            is_casual: Whether the turn takes the casual fast path.
+            settings: Columns of the session that change in the same transaction.
 
         Returns:
-            The turn, and whether it's new: False when this message began it before.
+            The turn, and whether it's new: False if the same message began it before.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
-            NotFoundError: The session isn't there or is another owner's.
+            NotFoundError: There is no such session, or another owner has it.
             InternalError: The message has no id.
         """
         now = self._clock()
@@ -93,38 +94,34 @@ class TurnStore:
             if known is not None:
                 return _read(connection, lease.session_id, known), False
             number = turn_count + 1
-            history_tokens = _sum_history_tokens(connection, lease.session_id, turn_count)
             values = {
                 "session_id": lease.session_id,
                 "number": number,
                 "owner": owner,
-                "attempt": 1,
-                "status": _RUNNING,
                 "user_message_id": message.id,
-                "model": model,
                 "is_casual": is_casual,
-                **_fresh(now),
-                "history_tokens": history_tokens,
+                "history_tokens": _sum_history_tokens(connection, lease.session_id, turn_count),
+                **_new_attempt(1, model, now),
             }
             connection.execute(insert(turn_table).values(values))
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, place)
-            _touch(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
+            change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
             return _read(connection, lease.session_id, number), True
 
     def begin_attempt(
         self, lease: Lease, number: int, *, model: str, settings: Mapping[str, object] = MappingProxyType({})
     ) -> TurnRow:
-        """Starts the last turn over with the same question; what the attempt before said is kept but counts no more.
+        """Starts a new attempt of the last turn; the messages of the attempt before stay archived but are live no more.
 
-        In the same transaction every record that covers the turn is taken out of use, and the context begins before
-        the turn's question at the latest, also after a reset.
+        In the same transaction every record that covers the turn is invalidated, and a context that starts behind the
+        turn's question after a reset is extended to include it.
 
         Args:
             lease: The session's lease.
             number: The last turn.
             model: The model that will answer.
-            settings: Columns of the session that change with it.
+            settings: Columns of the session that change in the same transaction.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -135,14 +132,14 @@ class TurnStore:
             turn = _read(connection, lease.session_id, number)
             if _last(connection, lease.session_id) != turn:
                 raise NotFoundError(str(number))
-            values = {"attempt": turn.attempt + 1, "status": _RUNNING, "model": model, **_fresh(now)}
+            values = _new_attempt(turn.attempt + 1, model, now)
             connection.execute(_change(lease.session_id, number).values(values))
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             session = session_table.c
             is_behind = (session.session_id == lease.session_id, session.context_from_position >= position)
             connection.execute(update(session_table).where(*is_behind).values(context_from_position=position - 1))
-            _touch(connection, lease.session_id, **settings, updated_at=now)
+            change_session(connection, lease.session_id, **settings, updated_at=now)
             return _read(connection, lease.session_id, number)
 
     def finish(
@@ -154,11 +151,8 @@ class TurnStore:
         error_code: str = "",
         error_detail: str = "",
         partial_text: str = "",
-    ) -> bool:
-        """Ends a running turn.
-
-        Returns:
-            False when it had ended before: the first end stands.
+    ) -> None:
+        """Ends a running turn; one that has ended already stays as it is.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -173,13 +167,11 @@ class TurnStore:
             "finished_at": now,
         }
         with self._database.write(lease) as connection:
-            if connection.execute(end.values(values)).rowcount == 0:
-                return False
-            _touch(connection, lease.session_id, updated_at=now)
-            return True
+            if connection.execute(end.values(values)).rowcount == 1:
+                change_session(connection, lease.session_id, updated_at=now)
 
     def save_partial(self, lease: Lease, number: int, text: str) -> None:
-        """Keeps what was streamed so far, so that every server can show it.
+        """Stores what was streamed so far, so that any server can show it.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -189,13 +181,13 @@ class TurnStore:
             connection.execute(change.values(partial_text=text))
 
     def request_stop(self, session_id: str, number: int) -> None:
-        """Asks a running turn to stop, from any server; nothing happens if it has ended."""
+        """Asks a running turn, of any server, to stop; does nothing if it has ended."""
         change = _change(session_id, number).where(_turn.status == _RUNNING)
         with self._database.write() as connection:
             connection.execute(change.values(stop_requested=True))
 
     def is_stop_requested(self, session_id: str, number: int) -> bool:
-        """Whether somebody asked the turn's present attempt to stop; False if there is no such turn."""
+        """Whether the turn's current attempt was asked to stop; False if there is no such turn."""
         query = select(_turn.stop_requested).where(_turn.session_id == session_id, _turn.number == number)
         with self._database.read() as connection:
             return bool(connection.execute(query).scalar())
@@ -210,15 +202,13 @@ class TurnStore:
             return _read(connection, session_id, number)
 
     def last(self, session_id: str) -> TurnRow | None:
-        """Returns the newest turn, None if nothing was said yet."""
+        """Returns the newest turn, None if there is none."""
         with self._database.read() as connection:
             return _last(connection, session_id)
 
-    def list(self, session_id: str, *, last: int, before: int | None = None) -> tuple[TurnRow, ...]:
-        """Returns the newest `last` turns (of those numbered under `before`), oldest first."""
+    def list(self, session_id: str, *, last: int) -> tuple[TurnRow, ...]:
+        """Returns the newest `last` turns, oldest first."""
         query = _rows(session_id).order_by(_turn.number.desc()).limit(last)
-        if before is not None:
-            query = query.where(_turn.number < before)
         with self._database.read() as connection:
             rows = connection.execute(query).all()
         return tuple(TurnRow(*row) for row in reversed(rows))
@@ -250,15 +240,18 @@ def _count_turns(connection: Connection, session_id: str, owner: str) -> int:
 
 
 def _sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
-    """Each turn adds only the one before it, so that this costs the same at turn 1,000 as at turn 10."""
+    """Adds the tokens of the last turn to its own sum, so that the cost doesn't grow with the number of turns."""
     if last_number == 0:
         return 0
     before = _read(connection, session_id, last_number).history_tokens
     return before + sum_live_tokens(connection, session_id, last_number)
 
 
-def _fresh(now: datetime) -> dict[str, object]:
+def _new_attempt(attempt: int, model: str, now: datetime) -> dict[str, object]:
     return {
+        "attempt": attempt,
+        "status": _RUNNING,
+        "model": model,
         "partial_text": "",
         "stop_requested": False,
         "error_code": "",
@@ -270,7 +263,3 @@ def _fresh(now: datetime) -> dict[str, object]:
 
 def _change(session_id: str, number: int) -> Update:
     return update(turn_table).where(_turn.session_id == session_id, _turn.number == number)
-
-
-def _touch(connection: Connection, session_id: str, **values: object) -> None:
-    connection.execute(update(session_table).where(session_table.c.session_id == session_id).values(**values))

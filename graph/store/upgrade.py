@@ -1,4 +1,4 @@
-"""Runs the numbered migrations. Slow to import: Alembic comes with it."""
+"""Runs the migrations. Slow to import, because of Alembic."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _FOLDER = Path(__file__).parent / "migration"
 
 
 def make_config() -> Config:
-    """Alembic's settings without a file: where the migrations are."""
+    """Returns Alembic's settings: where the migrations are."""
     config = Config()
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     return config
 
 
 def upgrade(connection: Connection, revision: str | None, path: Path) -> None:
-    """Runs the migrations that are missing, all in the caller's transaction.
+    """Runs the missing migrations, all in the caller's transaction.
 
     Args:
         connection: In a write transaction.
         revision: The revision in the file, None for a new file.
-        path: The file, for the error's words.
+        path: The file, for the error message.
 
     Raises:
-        NewerDatabaseError: The revision isn't one of ours.
+        NewerDatabaseError: The revision is unknown, so a newer version wrote it.
     """
     config = make_config()
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}

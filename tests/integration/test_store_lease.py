@@ -119,7 +119,8 @@ def test_lease_that_ran_out_is_free_and_its_holder_writes_no_more(stores: StoreS
     with pytest.raises(LeaseLostError):
         stores.turns.finish(old, turn.number, "finished")
     assert stores.turns.get(SESSION, 1).status == "running"
-    assert stores.turns.finish(new, turn.number, "failed", error_code="closed")
+    stores.turns.finish(new, turn.number, "failed", error_code="closed")
+    assert stores.turns.get(SESSION, 1).status == "failed"
 
 
 def test_lease_whose_release_could_not_be_written_is_free_for_its_own_server(stores: StoreSet) -> None:

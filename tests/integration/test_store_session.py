@@ -105,7 +105,6 @@ def test_update_changes_only_what_is_given(stores: StoreSet) -> None:
     make(stores, SESSION)
     stores.sessions.update(SESSION, OWNER, compression_rate=0.5)
     stores.sessions.update(SESSION, OWNER, model="big")
-    stores.sessions.update(SESSION, OWNER)
     row = stores.sessions.get(SESSION, OWNER)
     assert (row.compression_rate, row.strategy, row.model) == (0.5, "interval", "big")
 

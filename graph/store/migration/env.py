@@ -1,4 +1,4 @@
-"""Alembic's entry: runs migrations on the connection that it's given."""
+"""Alembic's entry point: runs the migrations on the connection that `upgrade` passes."""
 
 from __future__ import annotations
 

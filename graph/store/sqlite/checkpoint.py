@@ -1,4 +1,4 @@
-"""LangGraph's checkpoints in SQLite: a cache that is rebuilt from the tables when it can't be read."""
+"""LangGraph's checkpoints in SQLite: a cache, rebuilt from the tables when it can't be read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph.error import DatabaseError, NotADatabaseError
-from graph.store.sqlite.file import make_private_file, set_up_lock, to_database_error
+from graph.store.sqlite.file import errors_as_ours, make_private_file, set_up_lock
 
 _SIDE_FILES = ("", "-wal", "-shm")
-# Pages of 4 KiB: the log is folded back into the file before it outgrows what it protects.
+# In pages of 4 KiB. With SQLite's default of 1,000 the log would grow larger than the file itself.
 _LOG_PAGES = 64
 
 _NEWEST = """
@@ -40,25 +40,25 @@ _PRUNE_WRITES = """
 
 
 class Checkpointer(SqliteSaver):
-    """LangGraph's SQLite saver, made safe: rolls back on errors, runs no code from a forged row, stays small.
+    """LangGraph's SQLite saver that rolls back on errors, runs no code from a forged row and can be pruned.
 
-    "Newest" goes by the order of writing: checkpoint ids hold the clock, and a clock may be set back.
+    "Newest" means written last: checkpoint ids contain the time, and a clock may be set back.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, busy_timeout_seconds: float = 30) -> None:
-        # None lets in known harmless types alone; the default would call whatever a forged row names.
+        # None allows only types known to be harmless; the default calls whatever constructor a forged row names.
         super().__init__(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self._path = path
         self._busy_timeout_seconds = busy_timeout_seconds
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: FBT001, FBT002  # LangGraph's signature
-        """Gives a cursor; commits at the end of the block, rolls back on any exception (LangGraph's would commit).
+        """Yields a cursor; commits at the end of the block, rolls back on any exception (LangGraph's would commit).
 
         Raises:
-            DatabaseError: Or one of its kinds, for what SQLite refused.
+            DatabaseError: SQLite reports an error; the subclass says which.
         """
-        with self.lock, _errors_as_ours(self._path), closing(self.conn.cursor()) as cursor:
+        with self.lock, errors_as_ours(self._path), closing(self.conn.cursor()) as cursor:
             try:
                 yield cursor
             except BaseException:
@@ -68,11 +68,11 @@ class Checkpointer(SqliteSaver):
                 self.conn.commit()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Returns the checkpoint that `config` names, or the thread's newest by the order of writing.
+        """Returns the checkpoint that `config` names, or the thread's newest one.
 
         Raises:
-            NotADatabaseError: The checkpoint can't be read back.
-            DatabaseError: Or another of its kinds, for what SQLite refused.
+            NotADatabaseError: The checkpoint can't be decoded.
+            DatabaseError: SQLite reports another error; the subclass says which.
         """
         wanted = config if get_checkpoint_id(config) else self._newest(config)
         if wanted is None:
@@ -83,10 +83,10 @@ class Checkpointer(SqliteSaver):
             raise NotADatabaseError(str(self._path)) from error
 
     def prune_thread(self, thread_id: str, keep: int = 2) -> None:
-        """Deletes all but the newest checkpoints of a session, with their writes, in one transaction.
+        """Deletes all but the newest `keep` checkpoints of a session, with their writes, in one transaction.
 
         Raises:
-            DatabaseError: Or one of its kinds; nothing is deleted.
+            DatabaseError: Nothing is deleted; the subclass says why.
         """
         names = {"thread_id": thread_id, "keep": keep}
         with self.cursor() as cursor:
@@ -94,19 +94,17 @@ class Checkpointer(SqliteSaver):
             cursor.execute(_PRUNE_WRITES, names)
 
     def renew(self) -> None:
-        """Deletes a file that turned out to be damaged while it was open, and goes on with a new one.
+        """Replaces a file that turned out to be damaged while it was open by a new one.
 
-        Other processes go on with the old file: what they keep there is checked against the truth before it's used.
+        Other processes keep using the deleted file; whatever they read there is compared with the tables first.
 
         Raises:
-            DatabaseError: Or one of its kinds: no new file can be made.
+            DatabaseError: No new file can be created; the subclass says why.
         """
         with self.lock, set_up_lock(self._path, wait_seconds=self._busy_timeout_seconds):
             self.conn.close()
             _delete(self._path)
-            self.conn = _connect(self._path, self._busy_timeout_seconds)
-            self.is_setup = False
-            self.setup()
+            self.conn = _open(self._path, self._busy_timeout_seconds).conn
 
     def close(self) -> None:
         """Closes the file."""
@@ -124,13 +122,13 @@ class Checkpointer(SqliteSaver):
 
 
 def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointer:
-    """Opens the checkpoints at `path`; a file that's no database, or damaged, is rebuilt.
+    """Opens the checkpoints at `path`; a damaged file, or one that is no database, is replaced by a new one.
 
     Safe when several processes start at once.
 
     Raises:
-        DatabaseBusyError: Another process kept it locked for longer than the busy timeout.
-        DatabaseError: The file or its folder can't be made, read or written.
+        DatabaseBusyError: Another process kept the file locked for longer than the busy timeout.
+        DatabaseError: The file or its folder can't be created, read or written.
     """
     with set_up_lock(path, wait_seconds=busy_timeout_seconds):
         try:
@@ -141,32 +139,22 @@ def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointe
 
 
 def _open(path: Path, busy_timeout_seconds: float) -> Checkpointer:
-    connection = _connect(path, busy_timeout_seconds)
-    try:
-        with _errors_as_ours(path):
-            checkpointer = Checkpointer(connection, path, busy_timeout_seconds=busy_timeout_seconds)
-            checkpointer.setup()
-    except BaseException:
-        connection.close()
-        raise
-    return checkpointer
-
-
-def _connect(path: Path, busy_timeout_seconds: float) -> sqlite3.Connection:
     make_private_file(path)
-    with _errors_as_ours(path):
+    with errors_as_ours(path):
         # One connection for all threads: the saver's lock lets one at a time use it.
         connection = sqlite3.connect(path, timeout=busy_timeout_seconds, check_same_thread=False)
         try:
             if connection.execute("PRAGMA page_count").fetchone() == (0,):
-                connection.execute("PRAGMA auto_vacuum=FULL")  # can be set before the first table alone
+                connection.execute("PRAGMA auto_vacuum=FULL")  # has no effect once there is a table
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
             _check(connection, path)
+            checkpointer = Checkpointer(connection, path, busy_timeout_seconds=busy_timeout_seconds)
+            checkpointer.setup()
         except BaseException:
             connection.close()
             raise
-    return connection
+    return checkpointer
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
@@ -180,11 +168,3 @@ def _delete(path: Path) -> None:
             path.with_name(path.name + side).unlink(missing_ok=True)
     except OSError as error:
         raise DatabaseError(str(error.strerror)) from error
-
-
-@contextmanager
-def _errors_as_ours(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise to_database_error(error, path) from error

@@ -1,4 +1,4 @@
-"""What is SQLite's own: private files, set-up by one process at a time, its errors as ours."""
+"""SQLite files: private access rights, locks between processes, integrity checks, and SQLite's errors as ours."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DAMAGED_CODES = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
 
 
 def make_private_file(path: Path) -> None:
-    """Makes the file and its folder if they aren't there; nobody but this user may read either file or journal.
+    """Creates the file and its folder if they are missing, and lets only this user read them.
 
     SQLite gives its `-wal` and `-shm` files the mode of the database, so it must be right before the first connection.
 
     Raises:
-        DatabaseError: The folder or the file can't be made or opened for writing.
+        DatabaseError: The folder or the file can't be created or opened for writing.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -44,13 +44,13 @@ def make_private_file(path: Path) -> None:
 
 @contextmanager
 def set_up_lock(path: Path, *, wait_seconds: float) -> Iterator[None]:
-    """Lets one process (and one thread of it) at a time set up the database at `path`.
+    """Lets one thread of one process at a time set up the database at `path`.
 
     SQLite's own locks don't cover this: a change of the journal mode may fail as busy without waiting.
 
     Raises:
         DatabaseBusyError: Another process held the lock for all of `wait_seconds`.
-        DatabaseError: The lock file can't be made.
+        DatabaseError: The lock file can't be created.
     """
     lock_path = path.with_name(f"{path.name}.lock")
     make_private_file(lock_path)
@@ -69,7 +69,7 @@ def set_up_lock(path: Path, *, wait_seconds: float) -> Iterator[None]:
 
 @contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Says for the block's time that a server uses the database at `path`; ends with the process, however it ends."""
+    """Marks the database at `path` as used by a server; the mark ends with the block or with the process."""
     with _use_lock(path).open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield
@@ -77,10 +77,10 @@ def in_use(path: Path) -> Iterator[None]:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Makes sure that no server uses the database at `path`, nor begins to in the block.
+    """Ensures that no server uses the database at `path`, and that none starts to during the block.
 
     Raises:
-        DatabaseBusyError: One does.
+        DatabaseBusyError: A server uses it.
     """
     with _use_lock(path).open("rb") as lock:
         try:
@@ -97,54 +97,48 @@ def _use_lock(path: Path) -> Path:
     return lock_path
 
 
-def use_write_ahead_log(path: Path, busy_timeout_seconds: float) -> None:
-    """Lets readers go on while one writes; the mode stays in the file.
+@contextmanager
+def connect(path: Path, busy_timeout_seconds: float) -> Iterator[sqlite3.Connection]:
+    """Opens a connection of its own for the block.
 
     Raises:
-        DatabaseError: Or one of its kinds: the file is busy, damaged or can't be written.
+        DatabaseError: SQLite reports an error; the subclass says which.
     """
-    try:
-        with closing(sqlite3.connect(path, timeout=busy_timeout_seconds)) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-    except sqlite3.Error as error:
-        raise to_database_error(error, path) from error
+    with errors_as_ours(path), closing(sqlite3.connect(path, timeout=busy_timeout_seconds)) as connection:
+        yield connection
 
 
 def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: float) -> None:
-    """Looks for damage in the file; a file too large to be looked through in time is taken as sound.
+    """Checks the file for damage; one too large to be checked within the limit passes.
 
     Raises:
-        NotADatabaseError: It's damaged.
-        DatabaseError: Or another of its kinds, for what SQLite refused.
+        NotADatabaseError: The file is damaged.
+        DatabaseError: SQLite reports another error; the subclass says which.
     """
     until = time.monotonic() + limit_seconds
-    try:
-        with closing(sqlite3.connect(path, timeout=busy_timeout_seconds)) as connection:
-            connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+    with connect(path, busy_timeout_seconds) as connection:
+        connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+        try:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
-            return
-        raise to_database_error(error, path) from error
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                return
+            raise
     if found != ("ok",):
         raise NotADatabaseError(str(path))
 
 
-def is_new(path: Path) -> bool:
-    """Whether nothing was ever kept in the database.
-
-    Raises:
-        DatabaseError: Or one of its kinds, for what SQLite refused.
-    """
+@contextmanager
+def errors_as_ours(path: Path) -> Iterator[None]:
+    """Raises the driver's errors as ours."""
     try:
-        with closing(sqlite3.connect(path)) as connection:
-            return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,))
+        yield
     except sqlite3.Error as error:
         raise to_database_error(error, path) from error
 
 
 def to_database_error(error: BaseException | None, path: Path) -> DatabaseError:
-    """Turns what the driver raised into our error; only the driver's name of the fault is kept, never a value."""
+    """Maps an error of the driver to ours; keeps only the driver's name for it, as its message may quote values."""
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK
     if code in _BUSY_CODES:
         return DatabaseBusyError(str(path))

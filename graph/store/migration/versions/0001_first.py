@@ -1,4 +1,4 @@
-"""The first tables; a migration is never changed once it's released, so it says its columns by itself."""
+"""The first tables. Lists its columns itself: a released migration never changes, while the schema does."""
 
 from __future__ import annotations
 

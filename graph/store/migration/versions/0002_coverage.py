@@ -1,4 +1,4 @@
-"""What a record covers in messages and tokens, what a compaction changed, and where a context begins anew."""
+"""Adds what a record covers, the sizes around a compaction, and where a session's context starts after a reset."""
 
 from __future__ import annotations
 

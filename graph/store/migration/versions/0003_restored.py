@@ -1,4 +1,4 @@
-"""How large the context was when a compaction was undone, so that it isn't made again at once."""
+"""Adds the size of the context when a compaction was undone, so that it isn't repeated at once."""
 
 from __future__ import annotations
 
