@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import streamlit as st
 
-from component import compacting, page_state, service_provider
+from component import compacting, dialog, page_state, service_provider
 from component.wording import words_of
 from graph.error import TurnfoldError
 
@@ -19,8 +19,10 @@ def send_typed() -> None:
     command = service_provider.current().folds.command_of(text) if text else None
     if command is not None:
         _run_command(command)
-    elif text and not send(text):
-        st.session_state[page_state.ASK] = text
+    elif text:
+        send(text)
+        if page_state.notice() is not None:
+            st.session_state[page_state.ASK] = text
 
 
 def _run_command(command: Literal["compact", "reset"]) -> None:
@@ -38,21 +40,14 @@ def restore(identifier: str, record_id: str) -> None:
     _try(lambda: service_provider.current().folds.restore(identifier, record_id))
 
 
-def send(text: str) -> bool:
-    """Sends a message to the open session or to a new one; returns whether it was accepted."""
+def send(text: str) -> None:
+    """Sends a message to the open session or to a new one."""
     service = service_provider.current()
     identifier = page_state.session_id() or service.sessions.new_id()
     message_id = f"user-{uuid4().hex}"
-    if not _try(lambda: service.turns.send(identifier, text, message_id=message_id, options=page_state.options())):
-        return False
-    if identifier != page_state.session_id():
+    is_sent = _try(lambda: service.turns.send(identifier, text, message_id=message_id, options=page_state.options()))
+    if is_sent and identifier != page_state.session_id():
         page_state.open_session(identifier)
-    return True
-
-
-def send_suggestion(text: str) -> None:
-    """Sends one of the suggestions of the empty page."""
-    send(text)
 
 
 def stop(identifier: str) -> None:
@@ -71,13 +66,15 @@ def regenerate(identifier: str) -> None:
 
 
 def rename(identifier: str) -> None:
-    """Gives a session the typed title."""
+    """Gives a session the title typed in its dialog."""
+    dialog.close()
     title = str(st.session_state[page_state.NEW_TITLE]).strip()
     _try(lambda: service_provider.current().sessions.rename(identifier, title))
 
 
 def delete(identifier: str) -> None:
-    """Deletes a session; if it was open, opens the empty page."""
+    """Deletes a session, as its dialog was told to; if it was open, opens the empty page."""
+    dialog.close()
     if _try(lambda: service_provider.current().sessions.delete(identifier)) and identifier == page_state.session_id():
         page_state.open_session(None)
 
@@ -88,5 +85,5 @@ def _try(action: Callable[[], object]) -> bool:
     except TurnfoldError as error:
         page_state.set_notice(error)
         return False
-    page_state.clear_notice()
+    page_state.set_notice(None)
     return True

@@ -54,6 +54,6 @@ def _tell(words: Words) -> bool:
     except TurnfoldError as error:
         page_state.set_notice(error)
     else:
-        page_state.clear_notice()
+        page_state.set_notice(None)
         st.toast(describe_compaction(words, record), icon=":material/compress:")
     return True

@@ -30,11 +30,7 @@ def draw(
 
 
 def is_open() -> bool:
-    """Returns whether a dialog is open in this tab.
-
-    Only the user may have the whole page drawn then: the browser may build the dialog again, and what was being typed
-    in it is lost.
-    """
+    """Returns whether a dialog is open: a rerun of the page may rebuild it and lose what is being typed there."""
     return _OPEN in st.session_state
 
 

@@ -70,7 +70,7 @@ def open_session(identifier: str | None) -> None:
     else:
         st.query_params[SESSION_PARAMETER] = identifier
     st.session_state.pop(_SHOWN_TURNS, None)
-    clear_notice()
+    set_notice(None)
 
 
 def options() -> TurnOptions:
@@ -102,14 +102,9 @@ def notice() -> TurnfoldError | None:
     return cast("TurnfoldError | None", st.session_state.get(_NOTICE))
 
 
-def set_notice(error: TurnfoldError) -> None:
-    """Keeps the error of an action for the next runs of the script."""
+def set_notice(error: TurnfoldError | None) -> None:
+    """Keeps the error of the last action for the next runs of the script; None if it succeeded."""
     st.session_state[_NOTICE] = error
-
-
-def clear_notice() -> None:
-    """Drops the error of the last action."""
-    st.session_state.pop(_NOTICE, None)
 
 
 def _language(service: ChatService) -> Language:
@@ -144,7 +139,7 @@ def _keep_changes(service: ChatService, session: SessionView) -> SessionView:
     except TurnfoldError as error:
         set_notice(error)
         return session
-    clear_notice()
+    set_notice(None)
     return session
 
 

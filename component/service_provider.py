@@ -43,11 +43,7 @@ def current() -> ChatService:
     return _Provided.service or _own_service()[0]
 
 
-def _close(opened: tuple[ChatService, ExitStack]) -> None:
-    opened[1].close()
-
-
-@st.cache_resource(show_spinner=False, on_release=_close)
+@st.cache_resource(show_spinner=False, on_release=lambda opened: opened[1].close())
 def _own_service() -> tuple[ChatService, ExitStack]:
     from graph.service import open_service  # noqa: PLC0415  # imports LangGraph, which a page with a provided service doesn't need
 

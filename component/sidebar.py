@@ -127,11 +127,6 @@ def _draw_delete(now: PageState, item: SessionItem) -> None:
 def _draw_choice(confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
         st.button(cancel, key="dialog_cancel", on_click=dialog.close)
-        st.button(confirm, key="dialog_confirm", type="primary", on_click=_confirm, args=(on_confirm, identifier))
+        st.button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
     if not dialog.is_open():
         st.rerun()
-
-
-def _confirm(on_confirm: Callable[[str], None], identifier: str) -> None:
-    on_confirm(identifier)
-    dialog.close()

@@ -32,11 +32,7 @@ def draw_drawer_button(now: PageState) -> None:
         on_click=dialog.request,
         args=("panel",),
     )
-    dialog.draw("panel", now.words.panel_title, _draw_drawer, now, position="right", width=372)
-
-
-def _draw_drawer(now: PageState) -> None:
-    _draw(now, "drawer")
+    dialog.draw("panel", now.words.panel_title, _draw, now, "drawer", position="right", width=372)
 
 
 @st.fragment

@@ -69,7 +69,7 @@ def _draw_empty(now: PageState) -> None:
                     key=f"suggestion_{number}",
                     icon=suggestion.icon,
                     width="stretch",
-                    on_click=action.send_suggestion,
+                    on_click=action.send,
                     args=(suggestion.text,),
                 )
         if now.service.settings.is_offline:
