@@ -28,7 +28,7 @@ _SHORTER_SHARE: Final = 0.6
 
 
 class LlmNode:
-    """Builds the model input, streams one answer, and archives it before state has it."""
+    """Builds the model input, streams one answer, and archives it before it enters the state."""
 
     def __init__(self, deps: NodeDeps) -> None:
         self._deps = deps
@@ -36,7 +36,7 @@ class LlmNode:
         self._schemas: dict[tuple[str, ...], list[dict[str, Any]]] = {}
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the answer for the state, and what a fold changed in it."""
+        """Returns the update of the state: the answer, and what the guard's folds change."""
         turn, deps = runtime.context, self._deps
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
         tools = self._offered(turn)
@@ -51,19 +51,19 @@ class LlmNode:
             return turn.strategy.assemble(system, history, messages)
 
         def ask(model_input: ModelInput) -> Answer:
-            model = deps.models.chat(turn.model)
+            model = deps.models.chat(turn.row.model)
             if tools and not (state["is_casual"] or is_last_round):
                 return call(model.bind_tools(tools), model_input)
-            name = deps.models.resolve(turn.model)
+            name = deps.models.resolve(turn.row.model)
             return self._tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
         guard = Guard(deps, runtime, state, build)
-        limit_tokens = deps.models.input_tokens(turn.model)
+        limit_tokens = deps.models.input_tokens(turn.row.model)
         fit = guard.fit(guard.begin(), limit_tokens=limit_tokens)
         try:
             answer = ask(fit.model_input)
         except ContextLengthError:
-            # The provider finds it too long all the same: once more, shorter than what it refused.
+            # The provider counts more tokens than we estimate: retry once with a shorter input.
             sent_tokens = fit.model_input.sent_tokens
             refused_tokens = int(sent_tokens * deps.stores.calls.correction(state["session_id"]) * _SHORTER_SHARE)
             fit = guard.fit(fit, limit_tokens=min(limit_tokens, refused_tokens))
@@ -72,12 +72,12 @@ class LlmNode:
             answer = ask(fit.model_input)
         message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
         deps.stores.archive.append(
-            turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message]
+            turn.lease, owner=turn.owner, turn=turn.row.number, attempt=turn.row.attempt, messages=[message]
         )
-        return {**fit.update, "messages": [*fit.update.get("messages", []), message]}
+        return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
 
     def _offered(self, turn: TurnContext) -> list[dict[str, Any]]:
-        """Returns the schemas of the tools: the same from call to call, as the cached prefix has them."""
+        """Returns the schemas of the tools, always the same, because they are part of the cached prefix."""
         tools = tools_of(self._deps, turn)
         names = tuple(tool.name for tool in tools)
         if names not in self._schemas:
@@ -86,7 +86,7 @@ class LlmNode:
 
 
 def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:
-    """Renames calls whose id an earlier one has: some servers number the calls of each answer from 0."""
+    """Gives calls a new id if an earlier call has theirs: some servers number the calls of each answer from 0."""
     used = {call["id"] for said in earlier if isinstance(said, AIMessage) for call in said.tool_calls}
     names = {call["id"]: f"call-{uuid.uuid4().hex}" for call in message.tool_calls if call["id"] in used}
     if not names:
@@ -99,7 +99,7 @@ def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> A
 
 
 def _runnable_calls(message: AIMessage) -> AIMessage:
-    """Turns calls with unreadable arguments into marked ones that `tool_node` answers with an error, never runs."""
+    """Marks calls with unreadable arguments, so that `tool_node` answers them with an error and never runs them."""
     if not message.invalid_tool_calls:
         return message
     bad = [call for call in message.invalid_tool_calls if call.get("id")]
