@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -34,14 +34,6 @@ _FINE_TUNED: Final = re.compile(r"^ft:([^:]+):.*")
 _EDITION: Final = re.compile(r"-(?:\d{4}-\d\d-\d\d|\d{4}|latest)$")
 
 Fetch = Callable[[], Iterable[Mapping[str, Any]]]
-
-
-@dataclass(frozen=True)
-class _Fetching:
-    """A fetch in progress; `began_at` is a time of the monotonic clock."""
-
-    is_over: threading.Event = field(default_factory=threading.Event)
-    began_at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True)
@@ -77,7 +69,8 @@ class Catalog:
         self._entries: tuple[CatalogEntry, ...] = ()
         self._error: TurnfoldError | None = None
         self._expires_at = float("-inf")
-        self._fetching: _Fetching | None = None
+        self._fetching: threading.Event | None = None  # set when the fetch in progress is over
+        self._first_wait_ends_at = float("-inf")
         self._was_fetched = False
 
     def entries(self) -> tuple[CatalogEntry, ...]:
@@ -88,7 +81,7 @@ class Catalog:
         """
         fetching = self._renew_if_old()
         if fetching is not None and not self._entries:
-            fetching.is_over.wait()
+            fetching.wait()
         with self._lock:
             if self._error is not None and not self._entries:
                 raise type(self._error)(self._error.detail)
@@ -98,18 +91,19 @@ class Catalog:
         """Returns the chat models that are known now; only the first fetch is waited for, for at most a second."""
         fetching = self._renew_if_old()
         if fetching is not None and not self._was_fetched:
-            fetching.is_over.wait(max(0.0, fetching.began_at + self._first_wait_seconds - time.monotonic()))
+            fetching.wait(max(0.0, self._first_wait_ends_at - time.monotonic()))
         return self._entries
 
-    def _renew_if_old(self) -> _Fetching | None:
+    def _renew_if_old(self) -> threading.Event | None:
         """Starts a fetch if the list has expired; returns the fetch in progress, if any."""
         with self._lock:
             if self._fetching is None and self._clock() >= self._expires_at:
-                self._fetching = _Fetching()
+                self._fetching = threading.Event()
+                self._first_wait_ends_at = time.monotonic() + self._first_wait_seconds
                 threading.Thread(target=self._renew, args=(self._fetching,), name="model-list", daemon=True).start()
             return self._fetching
 
-    def _renew(self, fetching: _Fetching) -> None:
+    def _renew(self, fetching: threading.Event) -> None:
         entries, error = self._entries, None
         try:
             entries = tuple(entry for item in self._fetch() if (entry := _to_entry(item)) is not None)
@@ -123,7 +117,7 @@ class Catalog:
             self._expires_at = self._clock() + (_FRESH_SECONDS if error is None else _FAILED_FRESH_SECONDS)
             self._fetching = None
             self._was_fetched = True
-        fetching.is_over.set()
+        fetching.set()
 
 
 def guess_window_tokens(name: str) -> int:

@@ -59,15 +59,10 @@ _BY_STATUS: Final[Mapping[int, type[ModelError]]] = {
 
 
 def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> BaseException:
-    """Returns our error for one that a model call raised; any other error is returned as it is.
-
-    Args:
-        error: The error that was raised.
-        secrets: Strings that must not appear in the detail, such as the configured key.
-    """
+    """Returns our error, whose detail shows none of the secrets; an error that isn't a model call's stays as it is."""
     import httpx2  # noqa: PLC0415  # slow to import, and the offline model never needs it
     import openai  # noqa: PLC0415  # slow to import, and the offline model never needs it
-    from pydantic import ValidationError  # noqa: PLC0415  # beside the two that it serves
+    from pydantic import ValidationError  # noqa: PLC0415  # needed only with these two
 
     if isinstance(error, openai.APIStatusError):
         return _from_response(error, secrets)

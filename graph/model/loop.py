@@ -67,10 +67,7 @@ class CallLoop:
     def start_call(self, model: ChatRunnable, messages: list[BaseMessage], put: Put) -> Future[None]:
         """Starts reading one answer of a model; cancelling the future closes its connection.
 
-        Args:
-            model: The model to call.
-            messages: The model input.
-            put: Receives each chunk and at last None, however the stream ends; called on the loop's thread.
+        `put` receives each chunk and at last None, however the stream ends; it's called on the loop's thread.
 
         Raises:
             TurnStoppedSignal: The loop is being closed.

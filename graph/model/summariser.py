@@ -55,16 +55,11 @@ def generate_summary(
         TurnStoppedSignal: The call was stopped.
         ModelError: The summary model failed.
     """
-    draft = (summarise or pick_sentences)(messages, target_length)
+    summarise = summarise or ExtractiveSummariser().summarise
+    draft = summarise(messages, target_length)
     if drafts is not None:
         drafts.append(draft)
     return draft.text.strip()
-
-
-def pick_sentences(messages: Sequence[AnyMessage], target_chars: int) -> SummaryDraft:
-    """Returns the highest-scoring sentences of messages; costs no tokens."""
-    text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
-    return SummaryDraft(text, 0, 0, is_usage=False)
 
 
 class ExtractiveSummariser:
@@ -75,16 +70,14 @@ class ExtractiveSummariser:
 
     def summarise(self, messages: Sequence[AnyMessage], target_chars: int, **_: object) -> SummaryDraft:
         """Returns the picked sentences; ignores the other arguments of `ModelSummariser.summarise`."""
-        return pick_sentences(messages, target_chars)
+        text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
+        return SummaryDraft(text, 0, 0, is_usage=False)
 
 
 class ModelSummariser:
     """Asks a chat model for the summary in one user message.
 
     Args:
-        model: The chat model.
-        caller: Makes the calls.
-        name: The model's name.
         attempts: Maximum number of attempts of a call that may be retried.
         window_tokens: The model's context window; a larger source is condensed in parts, which are joined.
 
@@ -171,11 +164,10 @@ class ModelSummariser:
         said = text_of(answer.message)
         is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
         text = until_last_sentence(inside_tags(said)) if is_cut else inside_tags(said)
-        if answer.usage is None:
-            asked = sum(estimate_tokens(message.text) for message in request)
-            return SummaryDraft(text, asked, estimate_tokens(said), is_usage=False, is_cut=is_cut)
-        usage = answer.usage
-        return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
+        if (usage := answer.usage) is not None:
+            return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
+        asked = sum(estimate_tokens(message.text) for message in request)
+        return SummaryDraft(text, asked, estimate_tokens(said), is_usage=False, is_cut=is_cut)
 
 
 Summariser = ModelSummariser | ExtractiveSummariser

@@ -13,29 +13,31 @@ from typing import TYPE_CHECKING
 from langchain_core.tools import BaseTool
 
 from graph.core.model_input import SystemPart
+from graph.core.snapshot import SessionSnapshot
 from graph.event import Folded
 from graph.model.factory import ChatModels
 from graph.record import Record
 from graph.settings import Settings
+from graph.state import ChatState
 from graph.store.database import Lease
 from graph.store.stores import Stores
 from graph.store.turn import TurnRow
-from graph.strategy.base import Strategy
+from graph.strategy.base import Strategy, first_turn
 from graph.tool.registry import ToolContext
 
 if TYPE_CHECKING:
     from graph.worker.fold_worker import FoldWorker
 
 
+@dataclass
 class WaitBudget:
     """Sums up how long a turn has waited for folds, so that one limit covers all its waits."""
 
-    def __init__(self) -> None:
-        self._spent_seconds = 0.0
+    spent_seconds: float = 0.0
 
     def remaining_seconds(self, limit_seconds: float) -> float:
         """Returns how much longer the turn may wait."""
-        return max(0.0, limit_seconds - self._spent_seconds)
+        return max(0.0, limit_seconds - self.spent_seconds)
 
     @contextmanager
     def spend(self) -> Iterator[None]:
@@ -44,7 +46,7 @@ class WaitBudget:
         try:
             yield
         finally:
-            self._spent_seconds += time.monotonic() - began
+            self.spent_seconds += time.monotonic() - began
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,16 @@ class NodeDeps:
     clock: Callable[[], datetime]
     settings: Settings
     system: SystemPart
+
+
+def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:
+    """Reads the session's snapshot for the strategy of the open turn."""
+    return deps.fold_worker.snapshot(
+        state["session_id"],
+        complete_turns=turn.row.number - 1,
+        rate=state["compression_rate"],
+        from_turn=first_turn(turn.strategy, turn.row.number),
+    )
 
 
 def folded_event(record: Record) -> Folded:

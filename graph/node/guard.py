@@ -13,7 +13,7 @@ from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn
 from graph.event import FoldWaiting
-from graph.node.context import NodeDeps, TurnContext, folded_event
+from graph.node.context import NodeDeps, TurnContext, folded_event, snapshot_of
 from graph.node.summary import state_update
 from graph.state import ChatState
 from graph.strategy.fit import Build, Fit, Fitting, Folded
@@ -25,9 +25,6 @@ class Guard:
     """Fits the input of one call below a limit.
 
     Args:
-        deps: The collaborators of the nodes.
-        runtime: The run of the graph.
-        state: The graph state.
         build: Builds the input from records and messages, as the strategy and the tools want it.
 
     Attributes:
@@ -69,7 +66,8 @@ class Guard:
             history = self.update.get("summary_history", self._state["summary_history"])
             return Folded(snapshot, history, [m for m in fit.messages if str(m.id) in raw_ids])
 
-        return fitting.by_folding(fit, self._snapshot(), fold)
+        snapshot = snapshot_of(self._deps, self._runtime.context, self._state)
+        return fitting.by_folding(fit, snapshot, fold)
 
     def _working_messages(self) -> list[AnyMessage]:
         """Returns the messages to build from, oldest first.
@@ -83,11 +81,6 @@ class Guard:
         begin = self._deps.stores.sessions.context_begin(session_id)
         said = self._deps.stores.archive.live_turns(session_id, first, turn.row.number - 1)
         return [*(entry.message for entry in said if entry.position > begin), *extract_current_turn(messages)]
-
-    def _snapshot(self) -> SessionSnapshot:
-        complete_turns, rate = self._runtime.context.row.number - 1, self._state["compression_rate"]
-        worker = self._deps.fold_worker
-        return worker.snapshot(self._state["session_id"], complete_turns=complete_turns, rate=rate)
 
     def _fold(self, spec: FoldSpec) -> SessionSnapshot | None:
         """Makes and adopts a fold and returns the session's new snapshot; None if it couldn't be made."""
@@ -104,4 +97,4 @@ class Guard:
             return None
         self._runtime.stream_writer(folded_event(record))
         _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
-        return self._snapshot()
+        return snapshot_of(self._deps, turn, self._state)

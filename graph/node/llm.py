@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages.tool import tool_call
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
@@ -92,26 +93,19 @@ def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> A
     if not names:
         return message
     calls = [{**call, "id": names.get(call["id"], call["id"])} for call in message.tool_calls]
-    mark = message.additional_kwargs.get(MARK, {})
-    unreadable = [names.get(call_id, call_id) for call_id in mark.get("unreadable_calls", ())]
-    kwargs = {**message.additional_kwargs, **({MARK: {**mark, "unreadable_calls": unreadable}} if mark else {})}
+    kwargs = dict(message.additional_kwargs)
+    if MARK in kwargs:
+        unreadable = [names.get(call_id, call_id) for call_id in kwargs[MARK]["unreadable_calls"]]
+        kwargs[MARK] = {"unreadable_calls": unreadable}
     return message.model_copy(update={"tool_calls": calls, "additional_kwargs": kwargs})
 
 
 def _runnable_calls(message: AIMessage) -> AIMessage:
     """Marks calls with unreadable arguments, so that `tool_node` answers them with an error and never runs them."""
-    if not message.invalid_tool_calls:
+    bad = message.invalid_tool_calls
+    if not bad:
         return message
-    bad = [call for call in message.invalid_tool_calls if call.get("id")]
-    calls = [
-        *message.tool_calls,
-        *({"name": c["name"] or "", "args": {}, "id": c["id"], "type": "tool_call"} for c in bad),
-    ]
-    mark = {MARK: {"unreadable_calls": [call["id"] for call in bad]}}
-    return message.model_copy(
-        update={
-            "tool_calls": calls,
-            "invalid_tool_calls": [],
-            "additional_kwargs": {**message.additional_kwargs, **mark},
-        }
-    )
+    marked = [tool_call(name=call["name"] or "", args={}, id=call["id"]) for call in bad]
+    kwargs = {**message.additional_kwargs, MARK: {"unreadable_calls": [call["id"] for call in bad]}}
+    update = {"tool_calls": [*message.tool_calls, *marked], "invalid_tool_calls": [], "additional_kwargs": kwargs}
+    return message.model_copy(update=update)

@@ -44,14 +44,8 @@ class AnswerCall:
             TurnStoppedSignal: Stop was pressed.
         """
         deps, settings, write = self._deps, self._deps.settings, self._runtime.stream_writer
-        keep = partial(
-            keep_call,
-            deps,
-            self._runtime.context,
-            model_input,
-            kind="answer",
-            full_tokens=self._full_tokens(model_input),
-        )
+        full_tokens = self._full_tokens(model_input)
+        keep = partial(keep_call, deps, self._runtime.context, model_input, kind="answer", full_tokens=full_tokens)
         began = time.monotonic()
         try:
             answer = deps.models.caller.call(

@@ -12,10 +12,9 @@ from langgraph.runtime import Runtime
 from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
 from graph.event import FoldWaiting
-from graph.node.context import NodeDeps, TurnContext, folded_event
+from graph.node.context import NodeDeps, TurnContext, folded_event, snapshot_of
 from graph.record import Record, to_entry
 from graph.state import ChatState
-from graph.strategy.base import first_turn
 
 
 class SummaryNode:
@@ -27,7 +26,7 @@ class SummaryNode:
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         """Returns the update of the state before the model is called."""
         turn, deps = runtime.context, self._deps
-        snapshot = replace(self._snapshot(turn, state), input_tokens=deps.models.input_tokens(turn.row.model))
+        snapshot = replace(snapshot_of(deps, turn, state), input_tokens=deps.models.input_tokens(turn.row.model))
         specs = turn.strategy.due_folds(snapshot)
         waited_for = _waited_for(specs, is_casual=state["is_casual"])
         adopted = False
@@ -39,16 +38,8 @@ class SummaryNode:
             elif spec.is_waited:
                 break  # coverage grows from the oldest turn without a gap
         if adopted:
-            snapshot = self._snapshot(turn, state)
+            snapshot = snapshot_of(deps, turn, state)
         return state_update(snapshot, state)
-
-    def _snapshot(self, turn: TurnContext, state: ChatState) -> SessionSnapshot:
-        return self._deps.fold_worker.snapshot(
-            state["session_id"],
-            complete_turns=turn.row.number - 1,
-            rate=state["compression_rate"],
-            from_turn=first_turn(turn.strategy, turn.row.number),
-        )
 
     def _take(self, runtime: Runtime[TurnContext], spec: FoldSpec, *, may_wait: bool) -> Record | None:
         """Returns the finished record of a fold, waiting for it if the turn may."""

@@ -75,7 +75,8 @@ def _run_all(
     for future, call in futures.items():
         text, is_error = future.result() if future in done else (words.TOO_LONG, True)
         text, most_chars = plain_text(text), deps.settings.tool_result_chars
-        text = text if len(text) <= most_chars else note_cut(text, most_chars, why="are shown")
+        if len(text) > most_chars:
+            text = note_cut(text, most_chars, why="are shown")
         seconds = done.get(future, time.monotonic()) - began
         runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds))
         results.append(

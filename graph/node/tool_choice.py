@@ -34,15 +34,9 @@ class ToolChoice:
     ) -> Answer:
         """Returns an answer that calls no tool.
 
-        If the model calls a tool nevertheless and says nothing, its endpoint ignores `tool_choice`: it's asked once
-        more without the tools.
-
-        Args:
-            name: The model's name.
-            model: The model without tools bound.
-            tools: The schemas of the tools that other calls offer.
-            model_input: The model input, which counts the tools.
-            call: Makes one call.
+        `model` has no tools bound; `tools` are the schemas that other calls offer, and `model_input` counts them. If
+        the model calls a tool nevertheless and says nothing, its endpoint ignores `tool_choice`: it's asked once more
+        without the tools.
 
         Raises:
             ToolRoundsError: The model only calls tools.

@@ -56,7 +56,6 @@ class FoldMaker:
     """Claims, writes and stores folds.
 
     Args:
-        records: Where the folds are stored.
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take.
     """
@@ -74,15 +73,10 @@ class FoldMaker:
         Returns:
             "made", "failed", or "left" if another worker makes it or made it, or it was discarded meanwhile.
         """
-        record = begin_record(
-            plan.session_id,
-            plan.spec,
-            model=plan.summariser.name,
-            source_key=plan.key,
-            created_at=self._clock(),
-        )
+        model, now = plan.summariser.name, self._clock()
+        record = begin_record(plan.session_id, plan.spec, model=model, source_key=plan.key, created_at=now)
         making_seconds = 0 if plan.is_fallback else self._deadline_seconds * _TRIES
-        expires_at = self._clock() + timedelta(seconds=making_seconds + _EXPIRY_MARGIN_SECONDS)
+        expires_at = now + timedelta(seconds=making_seconds + _EXPIRY_MARGIN_SECONDS)
         try:
             if not self._records.start(record, owner=plan.owner, expires_at=expires_at):
                 return "left"

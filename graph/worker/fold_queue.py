@@ -34,7 +34,7 @@ class FoldQueue:
     """
 
     def __init__(self, *, max_threads: int = _MAX_THREADS) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # put_all calls put
         self._lanes: dict[Lane, deque[_Job]] = {}  # the first job of a lane is running or about to
         self._is_closing = False
         self._pool = ThreadPoolExecutor(max_workers=max_threads, thread_name_prefix="fold")
@@ -42,20 +42,30 @@ class FoldQueue:
     def put(self, lane: Lane, key: str, work: Work, *, is_urgent: bool = False) -> None:
         """Queues work, unless the lane has work with this key already.
 
-        Args:
-            lane: The lane.
-            key: Identifies the work within the lane.
-            work: Takes an event that is set when it should end early; returns False to drop the jobs queued behind it.
-            is_urgent: Whether it goes before the work that hasn't begun.
+        The work gets an event that is set when it should end early, and returns False to drop the jobs queued behind
+        it. Urgent work goes before all work that hasn't begun.
         """
         with self._lock:
-            self._put(lane, key, work, is_urgent=is_urgent)
+            if self._is_closing:
+                return
+            jobs = self._lanes.get(lane)
+            if jobs is None:
+                self._lanes[lane] = deque([_Job(key, work)])
+                self._pool.submit(self._run, lane)
+                return
+            job = self._find(lane, key)
+            if job is None:
+                job = _Job(key, work)
+                jobs.append(job)
+            if is_urgent and job is not jobs[0]:
+                jobs.remove(job)
+                jobs.insert(1, job)
 
     def put_all(self, items: Iterable[tuple[Lane, str, Work]]) -> None:
-        """Queues works in order under one lock, so that one that fails early still drops all those behind it."""
+        """Queues jobs in order under one lock, so that even one that fails at once drops those behind it."""
         with self._lock:
             for lane, key, work in items:
-                self._put(lane, key, work)
+                self.put(lane, key, work)
 
     def has(self, lane: Lane, key: str) -> bool:
         """Whether this work is queued or running."""
@@ -67,20 +77,16 @@ class FoldQueue:
         with self._lock:
             return not any(lane in self._lanes for lane in _lanes_of(session_id))
 
-    def withdraw(self, lane: Lane, key: str) -> None:
-        """Drops this work if it hasn't begun."""
+    def withdraw(self, lane: Lane, key: str, *, stops_running: bool = False) -> None:
+        """Drops this work if it hasn't begun; work that is running goes on unless `stops_running`."""
         with self._lock:
             job = self._find(lane, key)
-            if job is not None:
-                self._drop_queued(lane, job)
-
-    def end(self, lane: Lane, key: str) -> None:
-        """Stops this work if it runs, drops it if it hasn't begun."""
-        with self._lock:
-            job = self._find(lane, key)
-            if job is not None:
+            if job is None:
+                return
+            if stops_running:
                 job.stop.set()
-                self._drop_queued(lane, job)
+            if job is not self._lanes[lane][0]:
+                self._lanes[lane].remove(job)
 
     def forget(self, session_id: str) -> None:
         """Drops the queued work of a session and stops the running work."""
@@ -94,28 +100,8 @@ class FoldQueue:
             self._end(list(self._lanes))
         self._pool.shutdown(wait=True)
 
-    def _put(self, lane: Lane, key: str, work: Work, *, is_urgent: bool = False) -> None:
-        if self._is_closing:
-            return
-        jobs = self._lanes.get(lane)
-        if jobs is None:
-            self._lanes[lane] = deque([_Job(key, work)])
-            self._pool.submit(self._run, lane)
-            return
-        job = self._find(lane, key)
-        if job is None:
-            job = _Job(key, work)
-            jobs.append(job)
-        if is_urgent and job is not jobs[0]:
-            jobs.remove(job)
-            jobs.insert(1, job)
-
     def _find(self, lane: Lane, key: str) -> _Job | None:
         return next((job for job in self._lanes.get(lane, ()) if job.key == key), None)
-
-    def _drop_queued(self, lane: Lane, job: _Job) -> None:
-        if job is not self._lanes[lane][0]:
-            self._lanes[lane].remove(job)
 
     def _end(self, lanes: Iterable[Lane]) -> None:
         for lane in lanes:

@@ -34,8 +34,6 @@ class FoldWorker:
     """Plans, makes and finds folds. It needs no lease: the turns adopt the records.
 
     Args:
-        stores: Where messages and records are stored.
-        models: Their summarisers make the folds.
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take.
     """
@@ -99,7 +97,7 @@ class FoldWorker:
             The finished record; None if it failed, took longer than `seconds`, or `stop` was set. The work goes on for
             a later turn.
         """
-        self.start(plan, is_urgent=True)
+        self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=True)
         until = time.monotonic() + seconds
         while (record := self.prepared(plan)) is None:
             if not self._is_under_way(plan) or time.monotonic() >= until or stop.wait(_POLL_SECONDS):
@@ -124,13 +122,8 @@ class FoldWorker:
     ) -> Record | None:
         """Makes a fold that is needed now: with the summary model, or by picking sentences if that fails.
 
-        Args:
-            session_id: The session.
-            spec: The fold.
-            owner: The session's owner.
-            model: The session's chat model.
-            stop: When set, the wait and the work end at once.
-            wait_seconds: How long the summary model may take; None for its deadline, 0 not to ask it.
+        `stop` ends the wait and the work at once. The summary model may take `wait_seconds`: None means its deadline,
+        and 0 that it isn't asked.
 
         Returns:
             The finished record; None if `stop` was set, or the result isn't smaller than its source.
@@ -138,23 +131,18 @@ class FoldWorker:
         plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
         seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
         record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
-        if record is None and stop.is_set():
-            self._queue.end(plan.lane, plan.key)
-        elif record is None:
-            self._queue.withdraw(plan.lane, plan.key)
-            record = self._pick(plan)
-        return record
-
-    def start(self, plan: FoldPlan, *, is_urgent: bool = False) -> None:
-        """Queues the fold unless it's queued or running; urgent ones go first."""
-        self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=is_urgent)
+        if record is not None:
+            return record
+        is_stopped = stop.is_set()
+        self._queue.withdraw(plan.lane, plan.key, stops_running=is_stopped)
+        return None if is_stopped else self._pick(plan)
 
     def is_idle(self, session_id: str) -> bool:
         """Whether no fold of this session is queued or running here."""
         return self._queue.is_idle(session_id)
 
     def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
-        """Queues all due folds of a session, oldest first; called when its answer is out.
+        """Queues all due folds of a session, oldest first.
 
         The first failure drops the rest, so a failing summariser is asked for one block per turn. A block that failed
         three times isn't tried again; the next turn picks sentences for it.

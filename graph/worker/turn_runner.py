@@ -30,7 +30,7 @@ from graph.worker.turn_log import TurnLog
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS: Final = 0.5
-_KEPT_LOGS: Final = 64
+_KEPT_JOBS: Final = 64
 _EVENTS: Final = get_args(Event)
 
 
@@ -121,7 +121,7 @@ class TurnRunner:
         return log if log is not None and not log.is_over else None
 
     def forget(self, session_id: str) -> None:
-        """Drops what is kept of a deleted session."""
+        """Forgets the job of a deleted session."""
         self._jobs.pop(session_id, None)
 
     def close(self) -> None:
@@ -176,8 +176,16 @@ class TurnRunner:
         return self._close(job, ending)
 
     def _stream(self, job: Job) -> None:
+        update = {  # the message of a new attempt is in state already, and the history stays as it is
+            "messages": [job.message] if job.message else [],
+            "session_id": job.session_id,
+            "turn_count": job.number,
+            "compression_rate": job.compression_rate,
+            "is_casual": job.context.row.is_casual,
+            "tool_rounds": 0,
+        }
         parts = self._graph.stream(
-            self._input(job),
+            cast("ChatState", update),
             config_of(job.session_id),
             context=job.context,
             stream_mode=["custom"],
@@ -187,18 +195,6 @@ class TurnRunner:
         for part in parts:
             if isinstance(part["data"], _EVENTS):
                 job.log.append(part["data"])
-
-    def _input(self, job: Job) -> ChatState:
-        """Returns the graph's input for one attempt; the message of a new attempt is in state already."""
-        update = {
-            "messages": [job.message] if job.message else [],
-            "session_id": job.session_id,
-            "turn_count": job.number,
-            "compression_rate": job.compression_rate,
-            "is_casual": job.context.row.is_casual,
-            "tool_rounds": 0,
-        }
-        return cast("ChatState", update)  # an update of some keys; the history stays as it is
 
     def _finished(self, job: Job) -> Event:
         answer = self._stores.archive.live_turns(job.session_id, job.number, job.number)[-1].message
@@ -222,7 +218,7 @@ class TurnRunner:
         except TurnfoldError as error:
             _LOG.warning("turn %d could not be closed: %s", number, error.code)
             return TurnFailed(number, error.code, error.detail)
-        except BaseException:  # noqa: BLE001 - the edge of a worker: the lease must be released and the watchers told
+        except BaseException:  # noqa: BLE001 - the edge of a worker: the lease must be released and the final event emitted
             _LOG.exception("turn %d could not be closed", number)
             return TurnFailed(number, InternalError.code, "")
         if ending.status == "stopped":
@@ -255,5 +251,5 @@ class TurnRunner:
     def _forget_old_jobs(self) -> None:
         """Drops the oldest jobs that are over, so that memory doesn't grow with the number of sessions."""
         over = [session_id for session_id, job in self._jobs.items() if job.log.is_over]
-        for session_id in over[: max(0, len(over) - _KEPT_LOGS)]:
+        for session_id in over[:-_KEPT_JOBS]:
             del self._jobs[session_id]
