@@ -1,4 +1,4 @@
-"""Every error that Turnfold raises on purpose, as one hierarchy.
+"""The hierarchy of all errors that Turnfold raises on purpose.
 
 * TurnfoldError
   x SettingsError
@@ -59,9 +59,9 @@ class TurnfoldError(Exception):
     """Base of all errors that Turnfold raises on purpose.
 
     Attributes:
-        code: Stable name of the failure; the page looks its sentence up by it, in the user's language.
-        detail: Short extra words for the sentence (a number, a model's name). Never a key, never message text.
-        advice: What whoever runs the server can do about it, "" if there's nothing to say.
+        code: Stable name of the failure; the page looks up its sentence by it, in the user's language.
+        detail: A short addition to the sentence, such as a number or a model's name. Never a key or message text.
+        advice: What the operator of the server can do about it, or "".
     """
 
     code: ClassVar[str] = "internal"
@@ -73,13 +73,13 @@ class TurnfoldError(Exception):
 
 
 class SettingsError(TurnfoldError):
-    """A setting has a value it can't take; `detail` names the variable and what it takes."""
+    """A setting has an invalid value; `detail` names the variable and what it takes."""
 
     code = "settings"
 
 
 class InputError(TurnfoldError):
-    """The user's input can't be taken as it is; nothing was stored. `reason` says what is wrong with it."""
+    """The user's input is refused and nothing was stored; `detail` is the `reason` if there is nothing to add."""
 
     code = "input"
 
@@ -89,49 +89,49 @@ class InputError(TurnfoldError):
 
 
 class NotFoundError(TurnfoldError):
-    """The named session, turn or record isn't there (or belongs to another owner)."""
+    """The session, turn or record doesn't exist or belongs to another owner."""
 
     code = "not_found"
 
 
 class BusyError(TurnfoldError):
-    """The session has a turn in progress and the caller didn't ask to wait for it."""
+    """A turn of the session is in progress, and the caller didn't ask to wait for it."""
 
     code = "busy"
 
 
 class ServerBusyError(BusyError):
-    """The server runs as many turns as it may; `detail` is how many. Nothing was stored."""
+    """The server runs its maximum number of turns, given in `detail`; nothing was stored."""
 
     code = "server_busy"
 
 
 class TurnRateError(BusyError):
-    """As many turns as allowed began within the last minute; `detail` is how long to wait. Nothing was stored."""
+    """Too many turns began within the last minute; `detail` is how long to wait. Nothing was stored."""
 
     code = "turn_rate"
 
 
 class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run
-    """The user pressed Stop: not a fault, but it ends the graph's run on its way out."""
+    """The turn is stopped by the user or because the server closes; ends the run of the graph."""
 
     code = "stopped"
 
 
 class StoreError(TurnfoldError):
-    """Base of what can go wrong in keeping what was said."""
+    """Base of all storage errors."""
 
     code = "store"
 
 
 class DatabaseError(StoreError):
-    """The database refused a read or a write; the transaction was rolled back."""
+    """A database operation failed; its transaction was rolled back."""
 
     code = "database"
 
 
 class NotADatabaseError(DatabaseError):
-    """The file at the configured place is no database, or a damaged one."""
+    """The configured file is no database or a damaged one."""
 
     code = "not_a_database"
     advice = "Move the file away, or put a backup in its place: make restore FROM=<file>."
@@ -152,24 +152,24 @@ class DatabaseBusyError(DatabaseError):
 
 
 class DiskFullError(DatabaseError):
-    """No room left on the disk; the transaction was rolled back."""
+    """The disk is full; the transaction was rolled back."""
 
     code = "disk_full"
     advice = "Make room on the disk, or name another folder by TURNFOLD_DATA_DIR."
 
 
 class LeaseLostError(StoreError):
-    """This worker's lease of the session ran out and somebody else has taken it."""
+    """This worker's lease of the session expired and another worker acquired it."""
 
     code = "lease_lost"
 
 
 class ModelError(TurnfoldError):
-    """Base of what can go wrong in a call of a model.
+    """Base of all errors of a model call.
 
     Attributes:
-        is_transient: Whether the same call may succeed if it's made again.
-        retry_after_seconds: How long the provider asked to wait, or None.
+        is_transient: Whether a retry may succeed.
+        retry_after_seconds: How long the provider asks to wait before a retry, or None.
     """
 
     code = "model"
@@ -199,7 +199,7 @@ class ModelMissingError(ModelError):
 
 
 class RateLimitError(ModelError):
-    """429: too many requests for now."""
+    """429: too many requests at the moment."""
 
     code = "rate_limit"
     is_transient = True
@@ -218,14 +218,14 @@ class ContextLengthError(ModelError):
 
 
 class UnreachableError(ModelError):
-    """No connection to the endpoint: refused, reset, or its name is unknown."""
+    """No connection to the endpoint: refused, reset, or an unknown host."""
 
     code = "unreachable"
     is_transient = True
 
 
 class DeadlineError(ModelError):
-    """The whole call, retries included, took longer than its deadline."""
+    """The call with its retries took longer than its deadline."""
 
     code = "deadline"
 
@@ -238,7 +238,7 @@ class CutStreamError(ModelError):
 
 
 class EmptyAnswerError(ModelError):
-    """The model ended its answer properly but said nothing and called no tool."""
+    """The answer ended properly but has neither text nor a tool call."""
 
     code = "empty_answer"
     is_transient = True
@@ -251,35 +251,35 @@ class RefusedError(ModelError):
 
 
 class BadResponseError(ModelError):
-    """What came back isn't what the protocol promises."""
+    """The response violates the protocol."""
 
     code = "bad_response"
 
 
 class ToolChoiceError(BadResponseError):
-    """400 that names `tool_choice`: the endpoint takes none. The call is made without it; the user never sees this."""
+    """400 that names `tool_choice`: the endpoint doesn't support it. The call is repeated without it."""
 
 
 class ProviderError(ModelError):
-    """5xx: the endpoint failed by itself."""
+    """5xx: the endpoint failed."""
 
     code = "provider"
     is_transient = True
 
 
 class ToolRoundsError(ModelError):
-    """The model kept asking for tools after its last round and gave no answer."""
+    """The model kept calling tools after its last round and gave no answer."""
 
     code = "tool_rounds"
 
 
 class ClosingError(TurnfoldError):
-    """The server is ending and takes nothing more; what was acknowledged is kept."""
+    """The server is shutting down and accepts nothing more; committed messages are kept."""
 
     code = "closing"
 
 
 class InternalError(TurnfoldError):
-    """A defect of ours, caught at the edge of a worker and logged there."""
+    """A defect in Turnfold, caught and logged at the edge of a worker."""
 
     code = "internal"

@@ -1,9 +1,9 @@
-"""What a turn tells its watchers while it runs.
+"""The events that a running turn emits.
 
 Order within one attempt of a turn:
 `TurnStarted, (FoldWaiting? Folded?)*, (TokenDelta* (ToolStarted+ ToolFinished+))*, TokenDelta*`, then exactly one of
 `TurnFinished | TurnFailed | TurnStopped`. `TurnFinished` comes after the answer is committed. An `AnswerRestarted` may
-stand behind any `TokenDelta` and takes back all of them since the last tool call.
+follow any `TokenDelta` and voids all of them since the last tool call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TurnStarted:
-    """The user's message is committed and a worker has the turn."""
+    """The user's message is committed and a worker runs the turn."""
 
     session_id: str
     turn: int
@@ -22,14 +22,14 @@ class TurnStarted:
 
 @dataclass(frozen=True)
 class FoldWaiting:
-    """The turn waits (at most 10 s) for the fold of these turns."""
+    """The turn waits for the fold of these turns, 10 s at most."""
 
     turns: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Folded:
-    """A record came into force in this turn."""
+    """A record became active in this turn."""
 
     record_id: str
     turns: tuple[int, ...]
@@ -39,7 +39,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class ToolStarted:
-    """A tool call of the model began; `arguments` is JSON text."""
+    """A tool call began; `arguments` is JSON text."""
 
     call_id: str
     name: str
@@ -48,7 +48,7 @@ class ToolStarted:
 
 @dataclass(frozen=True)
 class ToolFinished:
-    """A tool call ended; `result` is what the model will read (cut at the tool's limit)."""
+    """A tool call ended; `result` is the text for the model, cut to the limit for tool results."""
 
     call_id: str
     name: str
@@ -66,12 +66,12 @@ class TokenDelta:
 
 @dataclass(frozen=True)
 class AnswerRestarted:
-    """The text streamed so far was no part of the final answer's stream (a retried call): drop it."""
+    """The model call is retried: the text that it streamed so far is void."""
 
 
 @dataclass(frozen=True)
 class TurnFinished:
-    """The answer is committed, whole."""
+    """The whole answer is committed."""
 
     turn: int
     message_id: str
@@ -80,7 +80,7 @@ class TurnFinished:
 
 @dataclass(frozen=True)
 class TurnFailed:
-    """The turn was closed: the user's message is kept and Retry is possible."""
+    """The turn failed and was closed; the user's message is kept and Retry is possible."""
 
     turn: int
     code: str
@@ -89,7 +89,7 @@ class TurnFailed:
 
 @dataclass(frozen=True)
 class TurnStopped:
-    """The user stopped the turn: `text` is the partial answer that was kept."""
+    """The turn was stopped; `text` is the partial answer, which is kept."""
 
     turn: int
     text: str

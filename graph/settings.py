@@ -1,4 +1,4 @@
-"""Every setting with its name, bounds and default; read once by whoever opens the service, never at import."""
+"""All settings with their names, bounds and defaults; read when the service is opened, never at import."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
 class Settings(BaseSettings):
-    """The settings of one server; each field is the environment variable of its name in capitals.
+    """The settings of one server; each field is read from the environment variable of its name in capitals.
 
-    Values come from the environment, then from `.env` in the working folder. An empty value counts as not set.
+    The environment takes precedence over `.env` in the working folder. An empty value counts as not set.
     """
 
     model_config = SettingsConfigDict(
@@ -90,23 +90,23 @@ class Settings(BaseSettings):
 
     @property
     def is_offline(self) -> bool:
-        """Whether nothing points to a model: then the embedded offline model answers."""
+        """Whether no endpoint is configured, so that the embedded offline model answers."""
         return self.openai_api_key is None and self.openai_base_url is None
 
     @property
     def limits(self) -> Limits:
-        """The numbers of the strategies."""
+        """The limits of the strategies."""
         names = {field.name for field in fields(Limits)} & set(type(self).model_fields)
         return Limits(**{name: getattr(self, name) for name in names})
 
     @property
     def database_path(self) -> Path:
-        """Where the archive and the record table live: the only truth."""
+        """The file of the archive and the record table, the source of truth."""
         return self.turnfold_data_dir / "turnfold.db"
 
     @property
     def checkpoint_path(self) -> Path:
-        """Where LangGraph's checkpoints live: made anew from the truth whenever needed."""
+        """The file of LangGraph's checkpoints, which can always be rebuilt from the database."""
         return self.turnfold_data_dir / "checkpoint.db"
 
 
@@ -114,7 +114,7 @@ def load_settings() -> Settings:
     """Reads the settings from the environment and `.env`.
 
     Raises:
-        SettingsError: A value can't be taken; the message names each variable and what it takes.
+        SettingsError: A value is invalid; the message names each such variable and what it takes.
     """
     try:
         return Settings()
@@ -123,6 +123,6 @@ def load_settings() -> Settings:
 
 
 def _sentence(item: ErrorDetails) -> str:
-    """Says what is wrong with one variable; what is wrong between several names them itself."""
+    """Returns the message for one variable; a message about several variables names them itself."""
     said = item["msg"].removeprefix("Value error, ")
     return f"{str(item['loc'][0]).upper()}: {said}" if item["loc"] else said

@@ -1,4 +1,4 @@
-"""Makes one call of a chat model that can really be ended."""
+"""Makes one call of a chat model, with a deadline, bounded retries and a way to cancel it."""
 
 from __future__ import annotations
 
@@ -40,53 +40,33 @@ _BACKOFF: Final = wait_exponential(multiplier=_FIRST_WAIT_SECONDS, max=_MAX_WAIT
 
 
 def drop(*_: object) -> None:
-    """Takes whatever it's told and does nothing with it."""
-
-
-@dataclass(frozen=True)
-class _Request:
-    """What one call is to do, over all its attempts; `ends_at` is of the monotonic clock."""
-
-    model: ChatRunnable
-    messages: Sequence[BaseMessage]
-    stop: threading.Event
-    ends_at: float
-    on_text: Callable[[str], None]
-    on_restart: Callable[[], None]
-
-    @property
-    def remaining_seconds(self) -> float:
-        return self.ends_at - time.monotonic()
-
-    def check(self) -> None:
-        """Raises TurnStoppedSignal or DeadlineError if the call has to end now."""
-        if self.stop.is_set():
-            raise TurnStoppedSignal
-        if self.remaining_seconds <= 0:
-            raise DeadlineError
+    """No-op callback."""
 
 
 class ModelCaller:
-    """Calls chat models from any thread; a context manager that owns the loop on which the calls run.
+    """Calls chat models from any thread; a context manager that owns the event loop of the calls.
 
     Args:
         secrets: Strings that no error may show, such as the configured key.
+
+    Attributes:
+        loop: Where the calls run.
     """
 
     def __init__(self, *, secrets: Iterable[str] = ()) -> None:
+        self.loop = CallLoop()
         self._secrets = tuple(secrets)
-        self._loop = CallLoop()
 
     def __enter__(self) -> Self:
         """Starts the loop."""
-        self._loop.__enter__()
+        self.loop.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the calls in progress and then the loop."""
-        self._loop.__exit__(kind, error, trace)
+        """Cancels the calls in progress and stops the loop."""
+        self.loop.__exit__(kind, error, trace)
 
     def call(
         self,
@@ -101,40 +81,40 @@ class ModelCaller:
     ) -> Answer:
         """Calls the model and returns its whole answer.
 
-        Only transient failures are tried again, and only while the deadline lasts. A stream that is cut after text was
-        heard isn't: the user has read it, and the caller keeps it.
+        Only transient failures are retried, and only before the deadline. A stream that is cut after some text arrived
+        isn't retried: the user has read the text, and the caller keeps it.
 
         Args:
             model: A chat model, or one with tools bound.
             messages: The model input.
-            stop: When set, the call ends within a tenth of a second, whatever it's doing.
-            deadline_seconds: For all attempts and the waits between them.
-            attempts: How often the call is made at most.
-            on_text: Hears each piece of text, in the calling thread.
-            on_restart: Hears that the text so far is void, before an attempt that begins anew.
+            stop: When set, the call ends within a tenth of a second, even while it waits for data.
+            deadline_seconds: Limit for all attempts and the waits between them.
+            attempts: Maximum number of attempts.
+            on_text: Receives each piece of text, in the calling thread.
+            on_restart: Called before a retry if text of the failed attempt was passed on; that text is void.
 
         Raises:
             TurnStoppedSignal: `stop` was set, or the caller is being closed.
             DeadlineError: The deadline passed.
             ModelError: The call failed; see its subclasses.
         """
-        request = _Request(model, messages, stop, time.monotonic() + deadline_seconds, on_text, on_restart)
-        attempts_made = _Attempts(request, self._loop, self.to_ours)
+        ends_at = time.monotonic() + deadline_seconds
+        call = _Call(self.loop, self._secrets, model, messages, stop, ends_at, on_text, on_restart)
         retrying = Retrying(
-            retry=retry_if_exception(attempts_made.may_go_on),
+            retry=retry_if_exception(call.should_retry),
             stop=stop_after_attempt(attempts),
             wait=_wait_seconds,
             sleep=sleep_using_event(stop),
             reraise=True,
         )
-        answer: Answer = retrying(attempts_made.make_one)
+        answer: Answer = retrying(call.attempt)
         return answer
 
     def run(self, function: Callable[[], Awaitable[T]], *, deadline_seconds: float) -> T:
-        """Runs one asynchronous function of a client on the loop.
+        """Runs an asynchronous function of a client on the loop and returns its result.
 
         Raises:
-            DeadlineError: It took longer.
+            DeadlineError: The deadline passed.
             ModelError: The client failed; see its subclasses.
         """
 
@@ -142,76 +122,86 @@ class ModelCaller:
             with fail_after(deadline_seconds):
                 return await function()
 
-        future = self._loop.start(limited)
+        future = self.loop.start(limited)
         error = error_of(future)
         if error is not None:
-            raise self.to_ours(error) from None
+            raise to_model_error(error, secrets=self._secrets) from None
         return future.result()
 
-    def end_calls(self) -> None:
-        """Ends the calls in progress, and every later one at once; the connections may be closed after that."""
-        self._loop.end_calls()
 
-    def to_ours(self, error: BaseException) -> BaseException:
-        """Returns our error for a foreign one; one that is no failure of a call stays what it is."""
-        return to_model_error(error, secrets=self._secrets) or error
+@dataclass
+class _Call:
+    """One call with all its attempts.
 
+    Attributes:
+        ends_at: The deadline on the monotonic clock.
+        is_heard: Whether text of the newest attempt was passed on.
+    """
 
-class _Attempts:
-    """The attempts of one call; remembers whether any text was heard."""
+    loop: CallLoop
+    secrets: tuple[str, ...]
+    model: ChatRunnable
+    messages: Sequence[BaseMessage]
+    stop: threading.Event
+    ends_at: float
+    on_text: Callable[[str], None]
+    on_restart: Callable[[], None]
+    is_heard: bool = False
 
-    def __init__(self, request: _Request, loop: CallLoop, to_ours: Callable[[BaseException], BaseException]) -> None:
-        self._request = request
-        self._loop = loop
-        self._to_ours = to_ours
-        self._is_heard = False
-
-    def make_one(self) -> Answer:
-        """Makes one attempt and returns its answer, or raises why there is none."""
-        request = self._request
-        request.check()
-        if self._is_heard:
-            self._is_heard = False
-            request.on_restart()
+    def attempt(self) -> Answer:
+        """Makes one attempt and returns its answer, or raises our error."""
+        self._check()
+        if self.is_heard:
+            self.is_heard = False
+            self.on_restart()
         chunks: SimpleQueue[BaseMessage | None] = SimpleQueue()
         builder = AnswerBuilder()
-        reading = self._loop.start_call(request.model, list(request.messages), chunks.put)
+        reading = self.loop.start_call(self.model, list(self.messages), chunks.put)
         try:
             while (chunk := self._next(chunks)) is not None:
                 if text := builder.add(chunk):
-                    self._is_heard = True
-                    request.on_text(text)
+                    self.is_heard = True
+                    self.on_text(text)
             error = error_of(reading)
         finally:
             reading.cancel()
         if error is None:
             return builder.build()
-        ours = self._to_ours(error)
+        ours = to_model_error(error, secrets=self.secrets)
         if isinstance(ours, UnreachableError) and builder.has_chunk:
             ours = CutStreamError()
         raise ours from None
 
-    def may_go_on(self, error: BaseException) -> bool:
-        """Whether another attempt makes sense after this error and may still be in time."""
+    def should_retry(self, error: BaseException) -> bool:
+        """Whether another attempt after this error may succeed before the deadline."""
         if not isinstance(error, ModelError) or not error.is_transient:
             return False
-        if self._is_heard and isinstance(error, CutStreamError):
+        if self.is_heard and isinstance(error, CutStreamError):
             return False
         wait_seconds = error.retry_after_seconds
-        return self._request.remaining_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
+        return self._remaining_seconds() > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
 
     def _next(self, chunks: SimpleQueue[BaseMessage | None]) -> BaseMessage | None:
-        """Waits for the next chunk; None at the stream's end."""
+        """Waits for the next chunk; None at the end of the stream."""
         while True:
-            self._request.check()
+            self._check()
             try:
-                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._request.remaining_seconds)))
+                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._remaining_seconds())))
             except Empty:
                 continue
 
+    def _check(self) -> None:
+        if self.stop.is_set():
+            raise TurnStoppedSignal
+        if self._remaining_seconds() <= 0:
+            raise DeadlineError
+
+    def _remaining_seconds(self) -> float:
+        return self.ends_at - time.monotonic()
+
 
 def _wait_seconds(state: RetryCallState) -> float:
-    """Returns how long to wait before the next attempt: what the provider asked for, else longer each time."""
+    """Returns how long to wait before the next attempt: the provider's Retry-After, else an exponential backoff."""
     error = state.outcome.exception() if state.outcome is not None else None
     asked = error.retry_after_seconds if isinstance(error, ModelError) else None
     return _BACKOFF(state) if asked is None else asked

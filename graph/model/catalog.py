@@ -1,4 +1,4 @@
-"""Which models an endpoint lists and how much each can read."""
+"""The models that an endpoint lists, and the context window of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -37,14 +37,6 @@ Fetch = Callable[[], Iterable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
-class _Fetching:
-    """A fetch under way; `began_at` is of the monotonic clock."""
-
-    is_over: threading.Event = field(default_factory=threading.Event)
-    began_at: float = field(default_factory=time.monotonic)
-
-
-@dataclass(frozen=True)
 class CatalogEntry:
     """A chat model of the endpoint; `window_tokens` is None if the endpoint doesn't say."""
 
@@ -53,14 +45,14 @@ class CatalogEntry:
 
 
 class Catalog:
-    """The endpoint's models, fetched at first use and kept for five minutes (half a minute if that failed).
+    """The endpoint's models, fetched at first use and cached for five minutes (half a minute after a failure).
 
-    A thread of its own fetches them, one at a time. Nobody waits for a renewal: what is known serves meanwhile.
+    Fetches run one at a time in a background thread. Nobody waits for a refresh: the old list is used meanwhile.
 
     Args:
-        fetch: Gets the entries of the endpoint's list, or gives up in time; may raise a TurnfoldError.
-        clock: Seconds that never go back.
-        first_wait_seconds: How long the very first list is waited for by those who can do without it.
+        fetch: Returns the entries of the endpoint's list; has its own timeout and may raise a TurnfoldError.
+        clock: A monotonic clock in seconds.
+        first_wait_seconds: How long `known` waits for the first list.
     """
 
     def __init__(
@@ -77,45 +69,47 @@ class Catalog:
         self._entries: tuple[CatalogEntry, ...] = ()
         self._error: TurnfoldError | None = None
         self._expires_at = float("-inf")
-        self._fetching: _Fetching | None = None
+        self._fetching: threading.Event | None = None  # set when the fetch in progress is over
+        self._first_wait_ends_at = float("-inf")
         self._was_fetched = False
 
     def entries(self) -> tuple[CatalogEntry, ...]:
-        """Returns the chat models in the order of the endpoint; waits for the list only while none is known.
+        """Returns the chat models in the endpoint's order; waits for the list only while none is known.
 
         Raises:
-            ModelError: The endpoint can't be asked, and never could.
+            ModelError: The endpoint failed, and no earlier list is known.
         """
         fetching = self._renew_if_old()
         if fetching is not None and not self._entries:
-            fetching.is_over.wait()
+            fetching.wait()
         with self._lock:
             if self._error is not None and not self._entries:
                 raise type(self._error)(self._error.detail)
             return self._entries
 
     def known(self) -> tuple[CatalogEntry, ...]:
-        """Returns the chat models that are known now; the very first list of all is given a second to come."""
+        """Returns the chat models that are known now; only the first fetch is waited for, for at most a second."""
         fetching = self._renew_if_old()
         if fetching is not None and not self._was_fetched:
-            fetching.is_over.wait(max(0.0, fetching.began_at + self._first_wait_seconds - time.monotonic()))
+            fetching.wait(max(0.0, self._first_wait_ends_at - time.monotonic()))
         return self._entries
 
-    def _renew_if_old(self) -> _Fetching | None:
-        """Begins a fetch if what is known is old, and returns the one that is under way, if any."""
+    def _renew_if_old(self) -> threading.Event | None:
+        """Starts a fetch if the list has expired; returns the fetch in progress, if any."""
         with self._lock:
             if self._fetching is None and self._clock() >= self._expires_at:
-                self._fetching = _Fetching()
+                self._fetching = threading.Event()
+                self._first_wait_ends_at = time.monotonic() + self._first_wait_seconds
                 threading.Thread(target=self._renew, args=(self._fetching,), name="model-list", daemon=True).start()
             return self._fetching
 
-    def _renew(self, fetching: _Fetching) -> None:
+    def _renew(self, fetching: threading.Event) -> None:
         entries, error = self._entries, None
         try:
             entries = tuple(entry for item in self._fetch() if (entry := _to_entry(item)) is not None)
         except TurnfoldError as known_error:
             error = known_error
-        except Exception:  # noqa: BLE001 - the edge of a thread: those who wait must be told
+        except Exception:  # noqa: BLE001 - the edge of a thread: waiting threads must get an error
             _LOG.exception("the list of models could not be read")
             error = BadResponseError()
         with self._lock:
@@ -123,13 +117,13 @@ class Catalog:
             self._expires_at = self._clock() + (_FRESH_SECONDS if error is None else _FAILED_FRESH_SECONDS)
             self._fetching = None
             self._was_fetched = True
-        fetching.is_over.set()
+        fetching.set()
 
 
 def guess_window_tokens(name: str) -> int:
-    """Returns how much a model can read by LangChain's profile of its name; 8,192 for a name that has none.
+    """Returns the context window in LangChain's profile of a model's name; 8,192 for a name without one.
 
-    A provider before the name, the date of an edition and a fine-tuning don't count.
+    A provider's prefix, the date of a release and a fine-tuning are ignored.
     """
     plain = _FINE_TUNED.sub(r"\1", name.rsplit("/", 1)[-1].lower()).removeprefix("chat")
     return _profile_tokens(plain) or _profile_tokens(_EDITION.sub("", plain)) or UNKNOWN_WINDOW_TOKENS
@@ -139,13 +133,13 @@ def guess_window_tokens(name: str) -> int:
 def _profile_tokens(name: str) -> int | None:
     from langchain_openai import ChatOpenAI  # noqa: PLC0415  # slow to import, and offline never needs it
 
-    # Made for its profile alone: it's asked nothing, and what it would read from the environment is given.
+    # Made only for its profile and never called; the arguments keep it from reading the environment.
     model = ChatOpenAI(model=name, api_key=SecretStr("none"), base_url="http://127.0.0.1", openai_proxy=None)
     return (model.profile or {}).get("max_input_tokens") or None
 
 
 def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:
-    """Returns the entry of one item, or None if it's no chat model."""
+    """Returns the entry of one item of the list, or None if it's no chat model."""
     name = item.get("id")
     if not isinstance(name, str) or not name or _NO_CHAT.search(name):
         return None

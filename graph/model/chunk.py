@@ -1,4 +1,4 @@
-"""Puts the chunks of one streamed answer together, strictly."""
+"""Builds an answer from the chunks of one stream, strictly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graph.error import BadResponseError, CutStreamError, EmptyAnswerError, Refu
 
 @dataclass(frozen=True)
 class Usage:
-    """The tokens that the provider reported for a call; `cached_tokens` of the input came from its prefix cache."""
+    """The tokens that the provider reported for a call; `cached_tokens` are the input tokens read from its cache."""
 
     input_tokens: int
     output_tokens: int
@@ -35,7 +35,7 @@ class Answer:
 
 @dataclass
 class _Call:
-    """A tool call as far as it has come; its arguments are the raw text of all fragments."""
+    """A tool call so far; `arguments` is the raw text of all its fragments."""
 
     id: str | None
     name: str
@@ -43,9 +43,12 @@ class _Call:
 
 
 class AnswerBuilder:
-    """Collects chunks and makes the answer of them, or tells why they are none.
+    """Collects chunks and builds the answer, or raises why there is none.
 
-    LangChain's own merge is not used: it repairs half arguments of a cut stream, and such a call would then run.
+    LangChain's own merge isn't used: it repairs the half arguments of a cut stream, and such a call would then run.
+
+    Attributes:
+        has_chunk: Whether any chunk was added.
     """
 
     def __init__(self) -> None:
@@ -56,27 +59,22 @@ class AnswerBuilder:
         self._model_name: str | None = None
         self._usage: Usage | None = None
         self._is_refused = False
-        self._has_chunk = False
         self._has_choice = False
-
-    @property
-    def has_chunk(self) -> bool:
-        """Whether anything has come."""
-        return self._has_chunk
+        self.has_chunk = False
 
     def add(self, chunk: BaseMessage) -> str:
-        """Takes the next chunk and returns its text ("" if it has none). Reasoning blocks are no text."""
+        """Adds the next chunk and returns its text, "" if it has none; reasoning blocks don't count as text."""
         if not isinstance(chunk, AIMessage):
             msg = f"the stream brought a {chunk.type} message"
             raise BadResponseError(msg)
         text = plain_text(text_of(chunk))
         self._pieces.append(text)
-        self._has_chunk = True
+        self.has_chunk = True
         if isinstance(chunk, AIMessageChunk):
             for fragment in chunk.tool_call_chunks:
                 self._add_fragment(fragment)
         else:
-            # A model that can't stream gives its whole message at once: nothing of it can be cut off.
+            # A model that can't stream returns the whole message at once, so it can't be a cut one.
             self._finish_reason = "stop"
             self._calls += [_Call(call["id"], call["name"], json.dumps(call["args"])) for call in chunk.tool_calls]
         metadata = chunk.response_metadata
@@ -85,7 +83,7 @@ class AnswerBuilder:
         self._is_refused = self._is_refused or bool(chunk.additional_kwargs.get("refusal"))
         self._has_choice = self._has_choice or bool(text or self._calls or self._finish_reason or metadata)
         if chunk.usage_metadata is not None:
-            # The last report counts: some servers send a running total with every chunk.
+            # The last report wins: some servers send a running total with every chunk.
             details = chunk.usage_metadata.get("input_token_details", {})
             self._usage = Usage(
                 chunk.usage_metadata["input_tokens"],
@@ -107,18 +105,18 @@ class AnswerBuilder:
         known.arguments += arguments
 
     def build(self) -> Answer:
-        """Returns the answer, after the stream has ended.
+        """Returns the answer after the end of the stream.
 
         Raises:
-            CutStreamError: It ended without a finish reason, or at the length limit inside a tool call.
-            RefusedError: The model or its filter refused.
+            CutStreamError: The stream ended without a finish reason, or at the length limit with a tool call.
+            RefusedError: The model or its content filter refused.
             EmptyAnswerError: There is neither text nor a tool call.
-            BadResponseError: Chunks came but none had a choice in it.
+            BadResponseError: There are chunks, but none with a choice.
         """
         text = "".join(self._pieces)
         if self._is_refused or self._finish_reason in ("content_filter", "refusal"):
             raise RefusedError
-        if self._has_chunk and not self._has_choice:
+        if self.has_chunk and not self._has_choice:
             raise BadResponseError
         if self._finish_reason is None or (self._finish_reason == "length" and self._calls):
             raise CutStreamError(self._finish_reason or "")
@@ -144,7 +142,7 @@ class AnswerBuilder:
 
 
 def _is_next_call(known: _Call, fragment: ToolCallChunk) -> bool:
-    """Whether the fragment begins another call under an index already used, as some servers number all calls 0."""
+    """Whether a fragment begins another call under the same index: some servers number all calls 0."""
     if not fragment["name"] or not known.name:
         return False
     if fragment["id"] and known.id:
@@ -153,7 +151,7 @@ def _is_next_call(known: _Call, fragment: ToolCallChunk) -> bool:
 
 
 def _parse(arguments: str) -> dict[str, Any] | None:
-    """Returns the arguments as a dict, or None if they aren't exactly one JSON object. None at all count as {}."""
+    """Returns the arguments as a dict, or None if they aren't exactly one JSON object; blank text counts as {}."""
     if not arguments.strip():
         return {}
     try:
@@ -169,7 +167,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _split_calls(calls: list[_Call]) -> tuple[list[ToolCall], list[InvalidToolCall]]:
-    """Returns the calls that parse strictly and those that don't; ids are made unique, a missing one made up."""
+    """Returns the calls whose arguments parse and those whose don't; missing and repeated ids get a random one."""
     valid: list[ToolCall] = []
     invalid: list[InvalidToolCall] = []
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""LangChain's OpenAI client with what it drops put back; imported late, by the factory alone, as it takes seconds."""
+"""LangChain's OpenAI client, with refusals kept; the factory imports it late, because that takes seconds."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from graph.error import BadResponseError
 
 
 class EndpointChat(ChatOpenAI):
-    """`ChatOpenAI` that keeps refusals and names a malformed stream as such."""
+    """`ChatOpenAI` that keeps refusals and raises BadResponseError for a malformed stream."""
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401  # passed on as they come
         try:
             async for chunk in super()._astream(*args, **kwargs):
                 yield chunk
         except (AttributeError, IndexError, KeyError, TypeError):
-            # The client trusts the shape of what it parsed: JSON of another shape fails like a defect of its own.
+            # The client doesn't check the shape of the JSON: another shape fails like a programming error.
             raise BadResponseError from None
 
     def _convert_chunk_to_generation_chunk(

@@ -31,10 +31,10 @@ _ListEntries = Callable[[], Sequence[CatalogEntry]]
 
 
 class ChatModels:
-    """The models of one server. Nothing is sent to the endpoint before a model is used or the list is asked for.
+    """The models of one server. Nothing is sent to the endpoint until a model or the list of models is used.
 
     Attributes:
-        caller: Makes the calls of these models, and of no others: their connections live on its loop.
+        caller: Makes the calls of these models only, because their connections belong to its loop.
     """
 
     def __init__(self, settings: Settings, caller: ModelCaller) -> None:
@@ -47,19 +47,19 @@ class ChatModels:
 
     @property
     def default_name(self) -> str:
-        """The model of a new session; "" while it depends on the endpoint's list and that isn't known."""
+        """The model of a new session; "" while it depends on the endpoint's list and the list isn't known."""
         try:
             return self._resolve("", self._known_entries)
         except ModelError:
             return ""
 
     def resolve(self, name: str) -> str:
-        """Returns the name of the model that really answers for a session's model name.
+        """Returns the name of the model that answers for a session's model name.
 
-        "" and the offline model's name mean the default one; without an endpoint every name means the offline model.
+        "" and the offline model's name mean the default model; without an endpoint every name means the offline model.
 
         Raises:
-            ModelError: The default depends on the endpoint's list, and that can't be had.
+            ModelError: The default depends on the endpoint's list, and the endpoint failed.
         """
         return self._resolve(name, self._catalog.entries)
 
@@ -74,7 +74,7 @@ class ChatModels:
         return self._choose_default(list_entries)
 
     def chat(self, name: str) -> BaseChatModel:
-        """Returns the chat model for a session's model name; the same one each time.
+        """Returns the chat model for a session's model name; the same object each time.
 
         Raises:
             ModelError: As `resolve`.
@@ -85,29 +85,25 @@ class ChatModels:
                 self._chats[resolved] = OfflineChat() if self._settings.is_offline else self._make(resolved)
             return self._chats[resolved]
 
-    def summary_name(self, chat_name: str) -> str:
-        """Returns the name of the model that summarises for sessions of this chat model."""
-        return self._settings.chat_summary_model or chat_name
-
-    def summariser(self, name: str) -> Summariser:
-        """Returns the summariser that works by this model.
+    def summariser(self, chat_name: str) -> Summariser:
+        """Returns the summariser for sessions of this chat model.
 
         Raises:
             ModelError: As `resolve`.
         """
         if self._settings.is_offline:
             return ExtractiveSummariser()
-        resolved = self.resolve(name)
+        name = self.resolve(self._settings.chat_summary_model or chat_name)
         return ModelSummariser(
-            self.chat(resolved),
+            self.chat(name),
             self.caller,
-            resolved,
+            name,
             attempts=self._settings.model_attempts,
-            window_tokens=self.window_tokens(resolved),
+            window_tokens=self.window_tokens(name),
         )
 
     def options(self) -> tuple[ModelOption, ...]:
-        """Returns the models to choose from: the configured ones first, then those that the endpoint lists."""
+        """Returns the models to choose from: the default one, then those that the endpoint lists."""
         if self._settings.is_offline:
             return (ModelOption(OFFLINE_NAME, is_offline=True),)
         listed = [entry.name for entry in self._known_entries()]
@@ -115,36 +111,32 @@ class ChatModels:
         return tuple(ModelOption(name, is_offline=False) for name in names)
 
     def window_tokens(self, name: str) -> int:
-        """Returns the context window: as set, as the endpoint lists it, or by the name; 8,192 if none is known."""
+        """Returns the context window: from the settings, the endpoint's list or the name; 8,192 if it's unknown."""
         if self._settings.model_window_tokens is not None:
             return self._settings.model_window_tokens
         if self._settings.is_offline:
             return UNKNOWN_WINDOW_TOKENS
-        # OpenAI's own list says nothing of windows: no need to wait for it.
+        # OpenAI's own list has no windows, so there's no need to wait for it.
         entries = self._known_entries() if self._settings.openai_base_url else ()
         listed = next((entry.window_tokens for entry in entries if entry.name == name), None)
         return listed or guess_window_tokens(name)
 
     def input_tokens(self, name: str) -> int:
-        """Returns how large a whole input for a session's model name may be: the guard's share of its window."""
+        """Returns how large the whole input of a session's model may be: the guard's share of its window."""
         try:
             resolved = self.resolve(name)
         except ModelError:
             resolved = name
         return int(self.window_tokens(resolved) * self._settings.guard_share)
 
-    def is_offline(self, name: str) -> bool:  # noqa: ARG002  # asked for a model, answered alike for all of a server
-        """Whether sessions of this model are answered by the embedded model."""
-        return self._settings.is_offline
-
     def close(self) -> None:
-        """Ends the calls in progress and closes the connections."""
-        self.caller.end_calls()
+        """Cancels the calls in progress and closes the connections."""
+        self.caller.loop.end_calls()
         if self._connections is not None:
             self.caller.run(self._connections.aclose, deadline_seconds=_LIST_SECONDS)
 
     def _choose_default(self, list_entries: _ListEntries) -> str:
-        """Returns OpenAI's usual model where it is likely there, else the first that the endpoint lists."""
+        """Returns gpt-4o-mini where it probably exists, else the first model that the endpoint lists."""
         has_key = self._settings.openai_api_key is not None
         if has_key and self._settings.openai_base_url is None:
             return _OPENAI_DEFAULT
@@ -159,8 +151,8 @@ class ChatModels:
         return _OPENAI_DEFAULT if has_key and _OPENAI_DEFAULT in listed else listed[0]
 
     def _known_entries(self) -> tuple[CatalogEntry, ...]:
-        """Returns the endpoint's models as far as they're known; no page and no turn waits for a list that hangs."""
-        import openai  # noqa: F401, PLC0415  # slow to import: the time that the first list has doesn't go for it
+        """Returns the endpoint's models that are known now, so that no page and no turn waits for a hung endpoint."""
+        import openai  # noqa: F401, PLC0415  # slow to import: that must not use up the wait for the first list
 
         return self._catalog.known()
 
@@ -192,7 +184,7 @@ class ChatModels:
         )
 
     def _connect(self) -> httpx2.AsyncClient:
-        """Returns the one pool of connections; LangChain's own is shared by all of a process, across event loops."""
+        """Returns our own connection pool; LangChain shares its pool across the event loops of a process."""
         from openai import DefaultAsyncHttpx2Client  # noqa: PLC0415  # slow to import, and offline never needs it
 
         if self._connections is None:
@@ -206,13 +198,13 @@ class ChatModels:
 
     @property
     def _url(self) -> str:
-        # Given in any case: left out, the client would read other variables than the settings do.
+        # Always passed: without it the client reads environment variables that aren't settings of ours.
         return self._settings.openai_base_url or _OPENAI_URL
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """The certificates that are trusted; read once a process, as that takes as long as a turn."""
+    """Returns the trusted certificates; cached, because reading them takes as long as a turn."""
     import httpx2  # noqa: PLC0415  # slow to import, and offline never needs it
 
     return httpx2.create_ssl_context()
@@ -220,7 +212,7 @@ def _certificates() -> ssl.SSLContext:
 
 @cache
 def _idle_client() -> httpx2.Client:
-    """No call ever goes through it, but without one LangChain makes its own and reads the certificates again."""
+    """Returns a client that is never used; without it LangChain makes one and reads the certificates again."""
     import httpx2  # noqa: PLC0415  # slow to import, and offline never needs it
 
     return httpx2.Client(verify=_certificates())
@@ -228,7 +220,7 @@ def _idle_client() -> httpx2.Client:
 
 @contextmanager
 def open_models(settings: Settings) -> Iterator[ChatModels]:
-    """Opens the models of these settings; their calls end and their connections close with the context."""
+    """Opens the models; leaving the context cancels their calls and closes their connections."""
     secrets = [settings.openai_api_key.get_secret_value()] if settings.openai_api_key else []
     with ModelCaller(secrets=secrets) as caller:
         models = ChatModels(settings, caller)

@@ -1,8 +1,9 @@
-"""Turns what the OpenAI client and its HTTP library raise into our errors; the only place that knows theirs."""
+"""Maps the errors of the OpenAI client and its HTTP library to ours; no other module knows them."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -49,39 +50,40 @@ _REFUSAL: Final = re.compile(r"content_filter|content_policy_violation|responsib
 _MISSING: Final = re.compile(r"model_not_found|model .{1,100}(?:does not exist|not found)", re.IGNORECASE)
 _TOOL_CHOICE: Final = re.compile(r"tool.?choice", re.IGNORECASE)
 _BUSY_STATUS: Final = frozenset({408, 409, 425})
+_BY_STATUS: Final[Mapping[int, type[ModelError]]] = {
+    401: AuthenticationError,
+    403: AccessDeniedError,
+    404: ModelMissingError,
+    429: RateLimitError,
+}
 
 
-def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> ModelError | None:
-    """Returns our error for one that a model call raised, or None if it's none of a model call's.
-
-    Args:
-        error: What was raised.
-        secrets: Strings that must not appear in the error's detail, such as the configured key.
-    """
+def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> BaseException:
+    """Returns our error, whose detail shows none of the secrets; an error that isn't a model call's stays as it is."""
     import httpx2  # noqa: PLC0415  # slow to import, and the offline model never needs it
     import openai  # noqa: PLC0415  # slow to import, and the offline model never needs it
-    from pydantic import ValidationError  # noqa: PLC0415  # beside the two that it serves
+    from pydantic import ValidationError  # noqa: PLC0415  # needed only with these two
 
-    ours: ModelError | None = None
-    if isinstance(error, ModelError):
-        ours = error
-    elif isinstance(error, (openai.APIResponseValidationError, json.JSONDecodeError, UnicodeError, ValidationError)):
-        ours = BadResponseError()
-    elif isinstance(error, openai.APIStatusError):
-        ours = _from_response(error, secrets)
-    elif isinstance(error, (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError)):
-        ours = DeadlineError()
-    elif isinstance(error, (openai.APIConnectionError, httpx2.RequestError, httpx2.StreamError, ConnectionError)):
-        ours = UnreachableError()
-    elif isinstance(error, openai.APIError):
-        ours = _from_event(error, secrets)
-    elif isinstance(error, ValueError) and "No generation chunks" in str(error):
-        ours = CutStreamError()
-    return ours
+    if isinstance(error, openai.APIStatusError):
+        return _from_response(error, secrets)
+    # In this order: a timeout of the client is one of its connection errors too.
+    plain: dict[type[ModelError], tuple[type[BaseException], ...]] = {
+        BadResponseError: (openai.APIResponseValidationError, json.JSONDecodeError, UnicodeError, ValidationError),
+        DeadlineError: (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
+        UnreachableError: (openai.APIConnectionError, httpx2.RequestError, httpx2.StreamError, ConnectionError),
+    }
+    for ours, theirs in plain.items():
+        if isinstance(error, theirs):
+            return ours()
+    if isinstance(error, openai.APIError):
+        return _from_event(error, secrets)
+    if isinstance(error, ValueError) and "No generation chunks" in str(error):
+        return CutStreamError()
+    return error
 
 
 def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
-    """Returns our error for an HTTP error response, with one short line for the user."""
+    """Maps an HTTP error response; the detail is one short line for the user."""
     sentence = error.body.get("message") if isinstance(error.body, Mapping) else None
     detail = f"HTTP {error.status_code}"
     if isinstance(sentence, str) and sentence:
@@ -90,7 +92,7 @@ def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
 
 
 def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
-    """Returns our error for one that came as an event inside the stream, after HTTP had already said 200."""
+    """Maps an error that came as an event of the stream, after HTTP status 200."""
     status = int(error.code) if error.code and re.fullmatch(r"[45]\d\d", error.code) else 500
     words = _words(error)
     if re.search(r"rate.?limit", words, re.IGNORECASE):
@@ -99,7 +101,7 @@ def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
 
 
 def _from_status(status: int, words: str, detail: str, retry_after_seconds: float | None) -> ModelError:
-    """Returns our error for an HTTP status and the words that came with it (codes and message)."""
+    """Maps an HTTP status and the words (codes, message) that came with it."""
     kind: type[ModelError]
     if _CONTEXT_LENGTH.search(words) and status not in (401, 403, 404, 429):
         kind = ContextLengthError
@@ -114,20 +116,18 @@ def _from_status(status: int, words: str, detail: str, retry_after_seconds: floa
     elif status in _BUSY_STATUS or status >= 500:  # noqa: PLR2004  # HTTP's own number
         kind = ProviderError
     else:
-        kind = {401: AuthenticationError, 403: AccessDeniedError, 404: ModelMissingError, 429: RateLimitError}.get(
-            status, BadResponseError
-        )
+        kind = _BY_STATUS.get(status, BadResponseError)
     return kind(detail, retry_after_seconds=retry_after_seconds)
 
 
 def _words(error: APIError) -> str:
-    """Returns all in which an error may name its reason: its message, and what its body says."""
+    """Returns all text that may name the reason of an error: its message and the fields of its body."""
     fields = error.body.values() if isinstance(error.body, Mapping) else ()
     return " ".join([error.message, *(str(field) for field in fields if isinstance(field, (str, dict)))])
 
 
 def _scrub(sentence: str, secrets: Iterable[str]) -> str:
-    """Returns the sentence on one line, cut, with whatever is or looks like a key hidden."""
+    """Returns the sentence on one line, cut to 200 characters, with secrets and whatever looks like a key hidden."""
     for secret in secrets:
         if secret:
             sentence = sentence.replace(secret, _HIDDEN)
@@ -136,7 +136,7 @@ def _scrub(sentence: str, secrets: Iterable[str]) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns how many seconds a Retry-After header asks to wait (a number or a date), or None."""
+    """Returns the seconds that a Retry-After header (a number or a date) asks to wait; None without a valid one."""
     value = headers.get("retry-after")
     if value is None:
         return None
@@ -147,4 +147,4 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = parsedate_to_datetime(value).timestamp() - time.time()
         except ValueError:
             return None
-    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124  # NaN alone differs from itself
+    return None if math.isnan(seconds) else max(0.0, seconds)

@@ -1,4 +1,4 @@
-"""One event loop in a thread of its own, where model calls run so that they can be ended."""
+"""An event loop in its own thread, in which model calls run so that they can be cancelled."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _CLOSED: Final = "the service is closing"
 
 
 class CallLoop:
-    """A context manager; the loop runs while it's open.
+    """The event loop, as a context manager.
 
-    It is there because cancelling a task is the only way to end a blocked read of a connection at once, also before the
-    first token. Nothing else of the product is asynchronous.
+    Cancelling a task is the only way to end a blocked read of a connection at once, even before the first token.
+    Nothing else in the product is asynchronous.
     """
 
     def __init__(self) -> None:
@@ -48,16 +48,16 @@ class CallLoop:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the calls in progress and then the thread."""
+        """Cancels the calls in progress and ends the thread."""
         self.end_calls()
         if self._portal is not None:
-            # Left alone, the portal waits for its tasks, and one of them may hang for a whole deadline.
+            # By default the portal waits for its tasks, and one of them may hang until its deadline.
             self._portal.call(partial(self._portal.stop, cancel_remaining=True))
         self._portal = None
         self._stack.close()
 
     def end_calls(self) -> None:
-        """Ends the calls in progress, and every later one at once; the connections may be closed after that."""
+        """Cancels the calls in progress and refuses new ones, so that the connections can be closed."""
         with self._lock:
             self._is_closing = True
             calls = list(self._calls)
@@ -65,17 +65,14 @@ class CallLoop:
             call.cancel()
 
     def start_call(self, model: ChatRunnable, messages: list[BaseMessage], put: Put) -> Future[None]:
-        """Starts to read one answer of a model; cancelling the future closes its connection.
+        """Starts reading one answer of a model; cancelling the future closes its connection.
 
-        Args:
-            model: What to call.
-            messages: The model input.
-            put: Gets each chunk, then None, however the stream ends; called on the loop's thread.
+        `put` receives each chunk and at last None, however the stream ends; it's called on the loop's thread.
 
         Raises:
             TurnStoppedSignal: The loop is being closed.
         """
-        # Not started under the lock: the start waits for the loop, and the loop may wait in _forget for the lock.
+        # Don't hold the lock here: starting waits for the loop, and the loop may wait for the lock in _forget.
         reading = self.start(_read, model, messages, put)
         with self._lock:
             is_closing = self._is_closing
@@ -95,7 +92,7 @@ class CallLoop:
         if self._portal is None:
             raise TurnStoppedSignal(_CLOSED)
         try:
-            # A fresh context: LangChain would hand the tokens to the callbacks of the graph's run that calls us.
+            # In an empty context, or LangChain would pass the tokens to the callbacks of the graph run that calls us.
             return Context().run(self._portal.start_task_soon, function, *arguments)
         except RuntimeError:
             raise TurnStoppedSignal(_CLOSED) from None
@@ -106,7 +103,7 @@ class CallLoop:
 
 
 def error_of(future: Future[Any]) -> BaseException | None:
-    """Waits for the task and returns what it raised; one cancelled under us was ended by the loop's closing."""
+    """Waits for the task and returns its error, if any; a cancelled task counts as stopped by the closing loop."""
     try:
         return future.exception()
     except CancelledError:
@@ -118,7 +115,7 @@ async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> N
         async for chunk in model.astream(messages, config={"callbacks": []}):
             put(chunk)
     except (SystemExit, KeyboardInterrupt) as error:
-        # Left alone, it would end the loop, and with it every other call and all that are to come.
+        # Unconverted, it would end the loop and thereby every other call.
         msg = f"a model raised {type(error).__name__}"
         raise RuntimeError(msg) from error
     finally:
@@ -127,10 +124,10 @@ async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> N
 
 
 def _release(error: BaseException | None) -> None:
-    """Clears traceback frames, so that half-read streams are finalised on the loop's thread.
+    """Clears traceback frames, so that half-read streams are finalised now, on the loop's thread.
 
-    They must be finalised here, on the loop's thread. Left to the garbage collector, another thread may finalise one
-    end of the chain while the loop is closing the other, and Python complains of a generator that is running.
+    Otherwise the garbage collector may finalise one end of the chain in another thread while the loop closes the other,
+    and Python reports a generator that is already running.
     """
     while error is not None:
         clear_frames(error.__traceback__)

@@ -1,4 +1,4 @@
-"""Makes the text of a summary, by a model or by picking sentences."""
+"""Writes the text of a summary, with a model or by picking sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -36,47 +36,6 @@ PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, st
 }
 
 
-class Summariser(Protocol):
-    """Makes summaries; `name` says by what, `prompt_version` by which words."""
-
-    @property
-    def name(self) -> str:
-        """The model's name, or "extractive"."""
-
-    @property
-    def prompt_version(self) -> str:
-        """Changes whenever the same source would be asked for in other words, in any style."""
-
-    def summarise(
-        self,
-        messages: Sequence[AnyMessage],
-        target_chars: int,
-        *,
-        feedback: str = "",
-        style: PromptStyle = "plain",
-        answer_tokens: int | None = None,
-        may_retry: bool = False,
-        stop: threading.Event,
-        deadline_seconds: float,
-    ) -> SummaryDraft:
-        """Returns a summary of about `target_chars` characters.
-
-        Args:
-            messages: What to condense, tool results included.
-            target_chars: Length to aim at.
-            feedback: What was wrong with the draft before, "" at the first try.
-            style: Which prompt asks for it.
-            answer_tokens: How many tokens may be written; None leaves it to the model.
-            may_retry: Whether a call that fails in passing is made again.
-            stop: When set, the making ends at once.
-            deadline_seconds: For the whole making.
-
-        Raises:
-            TurnStoppedSignal: `stop` was set.
-            ModelError: The model failed.
-        """
-
-
 def generate_summary(
     messages: Sequence[AnyMessage],
     target_length: int,
@@ -84,28 +43,23 @@ def generate_summary(
     *,
     drafts: list[SummaryDraft] | None = None,
 ) -> str:
-    """Returns a summary of about `target_length` characters as it was written; `review_drafts` decides over it.
+    """Returns a draft summary of about `target_length` characters; `review_drafts` decides whether it's used.
 
     Args:
         messages: Messages of complete turns, tool calls and results included.
         target_length: `int(original_chars * compression_rate)`.
-        summarise: Writes it (`Summariser.summarise`); without one sentences are picked, and no model is needed.
-        drafts: Where the draft is added, with what it cost.
+        summarise: Writes the draft (`Summariser.summarise`); None picks sentences without a model.
+        drafts: The draft with its cost is appended here.
 
     Raises:
-        TurnStoppedSignal: The making was stopped.
+        TurnStoppedSignal: The call was stopped.
         ModelError: The summary model failed.
     """
-    draft = (summarise or pick_sentences)(messages, target_length)
+    summarise = summarise or ExtractiveSummariser().summarise
+    draft = summarise(messages, target_length)
     if drafts is not None:
         drafts.append(draft)
     return draft.text.strip()
-
-
-def pick_sentences(messages: Sequence[AnyMessage], target_chars: int) -> SummaryDraft:
-    """Returns the highest-scoring sentences of messages; costs no tokens."""
-    text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
-    return SummaryDraft(text, 0, 0, is_usage=False)
 
 
 class ExtractiveSummariser:
@@ -114,31 +68,21 @@ class ExtractiveSummariser:
     name = "extractive"
     prompt_version = "1"
 
-    def summarise(
-        self,
-        messages: Sequence[AnyMessage],
-        target_chars: int,
-        *,
-        feedback: str = "",  # noqa: ARG002  # the same source gives the same sentences, whatever was wrong with them
-        style: PromptStyle = "plain",  # noqa: ARG002  # sentences are picked alike from messages and from summaries
-        answer_tokens: int | None = None,  # noqa: ARG002  # the target bounds the length
-        may_retry: bool = False,  # noqa: ARG002  # nothing is called
-        stop: threading.Event,  # noqa: ARG002  # done in milliseconds
-        deadline_seconds: float,  # noqa: ARG002  # done in milliseconds
-    ) -> SummaryDraft:
-        """Returns the picked sentences; see `Summariser.summarise`."""
-        return pick_sentences(messages, target_chars)
+    def summarise(self, messages: Sequence[AnyMessage], target_chars: int, **_: object) -> SummaryDraft:
+        """Returns the picked sentences; ignores the other arguments of `ModelSummariser.summarise`."""
+        text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
+        return SummaryDraft(text, 0, 0, is_usage=False)
 
 
 class ModelSummariser:
     """Asks a chat model for the summary in one user message.
 
     Args:
-        model: The chat model.
-        caller: Makes the calls.
-        name: The model's name.
-        attempts: How often one call is made at most, where it may be made again.
+        attempts: Maximum number of attempts of a call that may be retried.
         window_tokens: The model's context window; a larger source is condensed in parts, which are joined.
+
+    Attributes:
+        prompt_version: Changes whenever the words of any style's prompt change.
     """
 
     prompt_version = "/".join(style.PROMPT_VERSION for style in _GENERATORS)
@@ -164,7 +108,22 @@ class ModelSummariser:
         stop: threading.Event,
         deadline_seconds: float,
     ) -> SummaryDraft:
-        """Returns the model's summary; see `Summariser.summarise`."""
+        """Returns a summary of about `target_chars` characters.
+
+        Args:
+            messages: What to condense, tool results included.
+            target_chars: Length to aim at.
+            feedback: What was wrong with the previous draft, "" for the first one.
+            style: Selects the prompt.
+            answer_tokens: Maximum length of the answer; None leaves it to the model.
+            may_retry: Whether transient failures are retried.
+            stop: When set, the call ends at once.
+            deadline_seconds: Limit for all parts together.
+
+        Raises:
+            TurnStoppedSignal: `stop` was set.
+            ModelError: The model failed.
+        """
         ends_at = time.monotonic() + deadline_seconds
         language = user_language(messages)
         parts = list(_split(messages, self._source_tokens))
@@ -205,21 +164,23 @@ class ModelSummariser:
         said = text_of(answer.message)
         is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
         text = until_last_sentence(inside_tags(said)) if is_cut else inside_tags(said)
-        if answer.usage is None:
-            asked = sum(estimate_tokens(message.text) for message in request)
-            return SummaryDraft(text, asked, estimate_tokens(said), is_usage=False, is_cut=is_cut)
-        usage = answer.usage
-        return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
+        if (usage := answer.usage) is not None:
+            return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
+        asked = sum(estimate_tokens(message.text) for message in request)
+        return SummaryDraft(text, asked, estimate_tokens(said), is_usage=False, is_cut=is_cut)
+
+
+Summariser = ModelSummariser | ExtractiveSummariser
 
 
 def inside_tags(text: str) -> str:
-    """Returns what stands between `<summary>` tags, to the end if the last one is missing; without tags, all of it."""
+    """Returns the text between `<summary>` tags; to its end without a closing tag, all of it without an opening one."""
     tagged = _TAGGED.search(text)
     return (tagged.group(1) if tagged else text).strip()
 
 
 def _split(messages: Sequence[AnyMessage], limit_tokens: int) -> Iterator[list[AnyMessage]]:
-    """Splits messages into parts of at most that many tokens, in order; a message larger than that is cut."""
+    """Splits messages into parts of at most `limit_tokens`, in order; a larger message is cut."""
     part: list[AnyMessage] = []
     part_tokens = 0
     for message in (piece for whole in messages for piece in _cut(whole, limit_tokens)):
@@ -233,7 +194,7 @@ def _split(messages: Sequence[AnyMessage], limit_tokens: int) -> Iterator[list[A
 
 
 def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
-    """Cuts one message into pieces of at most that many tokens, between words where it can; nothing is lost."""
+    """Cuts a message into pieces of at most `limit_tokens`, between words where possible; nothing is lost."""
     tokens = message_tokens(message)
     if tokens <= limit_tokens:
         yield message
@@ -243,7 +204,7 @@ def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
     changes = {"content": "", "tool_calls": []} if calls else {"content": ""}
     bare = message.model_copy(update=changes)
     while text:
-        # Dense stretches have more tokens per character than the whole: the estimate is made for each piece anew.
+        # Tokens per character vary within a text, so each piece is estimated for itself.
         chars = max(1, len(text) * limit_tokens // max(1, estimate_tokens(text)))
         while chars > 1 and estimate_tokens(text[:chars]) > limit_tokens:
             chars = chars * 9 // 10

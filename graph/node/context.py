@@ -1,4 +1,4 @@
-"""What a run of the graph is told beside its state; never kept in a checkpoint, never a key in it."""
+"""What the nodes get besides the graph state; it's never in a checkpoint and holds no key."""
 
 from __future__ import annotations
 
@@ -13,37 +13,40 @@ from typing import TYPE_CHECKING
 from langchain_core.tools import BaseTool
 
 from graph.core.model_input import SystemPart
+from graph.core.snapshot import SessionSnapshot
 from graph.event import Folded
 from graph.model.factory import ChatModels
 from graph.record import Record
 from graph.settings import Settings
+from graph.state import ChatState
 from graph.store.database import Lease
 from graph.store.stores import Stores
-from graph.strategy.base import Strategy
+from graph.store.turn import TurnRow
+from graph.strategy.base import Strategy, first_turn
 from graph.tool.registry import ToolContext
 
 if TYPE_CHECKING:
     from graph.worker.fold_worker import FoldWorker
 
 
+@dataclass
 class WaitBudget:
-    """How long a turn has waited for folds so far; all of its waits together keep to one limit."""
+    """Sums up how long a turn has waited for folds, so that one limit covers all its waits."""
 
-    def __init__(self) -> None:
-        self._spent_seconds = 0.0
+    spent_seconds: float = 0.0
 
     def remaining_seconds(self, limit_seconds: float) -> float:
-        """Returns how long the turn may still wait."""
-        return max(0.0, limit_seconds - self._spent_seconds)
+        """Returns how much longer the turn may wait."""
+        return max(0.0, limit_seconds - self.spent_seconds)
 
     @contextmanager
     def spend(self) -> Iterator[None]:
-        """Counts the time within as waited."""
+        """Counts the time inside the block as waited."""
         began = time.monotonic()
         try:
             yield
         finally:
-            self._spent_seconds += time.monotonic() - began
+            self.spent_seconds += time.monotonic() - began
 
 
 @dataclass(frozen=True)
@@ -51,28 +54,25 @@ class TurnContext:
     """One attempt of one turn.
 
     Attributes:
-        lease: The lease of the session; every write of the turn is fenced by it.
+        lease: The session's lease; its fence is checked by every write of the turn.
+        row: The turn as the attempt began.
         stop: Set when the user presses Stop or the server shuts down.
         time_zone: IANA name of the user's zone, "" for UTC.
-        history_tokens: Our estimate for all live messages of the turns before this one.
-        fold_wait: What the waits of summary_node and guard are counted on.
+        fold_wait: Counts the waits of summary_node and guard.
     """
 
     lease: Lease
     owner: str
-    turn: int
-    attempt: int
-    model: str
+    row: TurnRow
     strategy: Strategy
     stop: threading.Event
     time_zone: str
-    history_tokens: int
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
 
 
 @dataclass(frozen=True)
 class NodeDeps:
-    """What the nodes work with; the same objects in every run."""
+    """The collaborators of the nodes, the same objects in every run."""
 
     models: ChatModels
     fold_worker: FoldWorker
@@ -83,6 +83,16 @@ class NodeDeps:
     system: SystemPart
 
 
+def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:
+    """Reads the session's snapshot for the strategy of the open turn."""
+    return deps.fold_worker.snapshot(
+        state["session_id"],
+        complete_turns=turn.row.number - 1,
+        rate=state["compression_rate"],
+        from_turn=first_turn(turn.strategy, turn.row.number),
+    )
+
+
 def folded_event(record: Record) -> Folded:
-    """Returns the event of a record that was adopted."""
+    """Returns the event for an adopted record."""
     return Folded(record.id, record.turns, record.original_chars, record.summary_chars)

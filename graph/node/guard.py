@@ -1,10 +1,9 @@
-"""Keeps a model input below the guard's share of the window, whatever the strategy."""
+"""Keeps a model input below the guard's share of the window, with any strategy."""
 
 from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -14,7 +13,7 @@ from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn
 from graph.event import FoldWaiting
-from graph.node.context import NodeDeps, TurnContext, folded_event
+from graph.node.context import NodeDeps, TurnContext, folded_event, snapshot_of
 from graph.node.summary import state_update
 from graph.state import ChatState
 from graph.strategy.fit import Build, Fit, Fitting, Folded
@@ -22,34 +21,31 @@ from graph.strategy.fit import Build, Fit, Fitting, Folded
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class FittedInput(Fit):
-    """An input, and the update of the state if something was folded for it."""
-
-    update: dict[str, Any] = field(default_factory=dict)
-
-
 class Guard:
-    """Fits the input of one call.
+    """Fits the input of one call below a limit.
 
     Args:
-        build: Makes the input of records and messages, as the strategy and the tools want it.
+        build: Builds the input from records and messages, as the strategy and the tools want it.
+
+    Attributes:
+        update: What the folds made so far change in the state.
     """
 
     def __init__(self, deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build) -> None:
+        self.update: dict[str, Any] = {}
         self._deps = deps
         self._runtime = runtime
         self._state = state
         self._build = build
 
-    def begin(self) -> FittedInput:
+    def begin(self) -> Fit:
         """Builds the input as the strategy wants it, whatever its size."""
         history, messages = self._state["summary_history"], self._working_messages()
-        return FittedInput(history, messages, self._build(history, messages))
+        return Fit(history, messages, self._build(history, messages))
 
-    def fit(self, fit: FittedInput, *, limit_tokens: int) -> FittedInput:
-        """Makes an input smaller if it would reach the limit, see `strategy.fit.Fitting`."""
-        # A correction is at most 2: far below the limit there's no need to read it.
+    def fit(self, fit: Fit, *, limit_tokens: int) -> Fit:
+        """Makes an input smaller if it reaches the limit; `strategy.fit.Fitting` says how."""
+        # The correction is at most 2, so an input below half of the limit needs no database query.
         if fit.model_input.sent_tokens * 2 < limit_tokens:
             return fit
         correction = self._deps.stores.calls.correction(self._state["session_id"])
@@ -58,44 +54,36 @@ class Guard:
             return fit
         merged_tokens = self._deps.settings.merged_tokens
         fitting = Fitting(self._build, allowed_tokens=allowed_tokens, merged_tokens=merged_tokens)
-        update = dict(fit.update)
         if not self._runtime.context.strategy.sends_records:
-            fitted = fitting.by_leaving_out(fit)
-            return FittedInput(fitted.history, fitted.messages, fitted.model_input, update)
+            return fitting.by_leaving_out(fit)
 
         def fold(spec: FoldSpec) -> Folded | None:
             snapshot = self._fold(spec)
             if snapshot is None:
                 return None
-            update.clear()
-            update.update(state_update(snapshot, self._state))
+            self.update = state_update(snapshot, self._state)
             raw_ids = {str(entry.message.id) for entry in snapshot.raw}
-            history = update.get("summary_history", self._state["summary_history"])
+            history = self.update.get("summary_history", self._state["summary_history"])
             return Folded(snapshot, history, [m for m in fit.messages if str(m.id) in raw_ids])
 
-        fitted = fitting.by_folding(fit, self._snapshot(), fold)
-        return FittedInput(fitted.history, fitted.messages, fitted.model_input, update)
+        snapshot = snapshot_of(self._deps, self._runtime.context, self._state)
+        return fitting.by_folding(fit, snapshot, fold)
 
     def _working_messages(self) -> list[AnyMessage]:
         """Returns the messages to build from, oldest first.
 
-        Turns that another strategy folded have left the state: one that sends whole turns gets them from the archive.
+        A strategy that sends whole turns reads them from the archive, because folded turns have left the state.
         """
         turn, messages = self._runtime.context, list(self._state["messages"])
         if turn.strategy.whole_turns is None:
             return messages
-        session_id, first = self._state["session_id"], max(1, turn.turn - turn.strategy.whole_turns)
+        session_id, first = self._state["session_id"], max(1, turn.row.number - turn.strategy.whole_turns)
         begin = self._deps.stores.sessions.context_begin(session_id)
-        said = self._deps.stores.archive.live_turns(session_id, first, turn.turn - 1)
+        said = self._deps.stores.archive.live_turns(session_id, first, turn.row.number - 1)
         return [*(entry.message for entry in said if entry.position > begin), *extract_current_turn(messages)]
 
-    def _snapshot(self) -> SessionSnapshot:
-        complete_turns, rate = self._runtime.context.turn - 1, self._state["compression_rate"]
-        worker = self._deps.fold_worker
-        return worker.snapshot(self._state["session_id"], complete_turns=complete_turns, rate=rate)
-
     def _fold(self, spec: FoldSpec) -> SessionSnapshot | None:
-        """Makes a fold, adopts it and returns the session's snapshot after it; None if it couldn't be made."""
+        """Makes and adopts a fold and returns the session's new snapshot; None if it couldn't be made."""
         turn, session_id, worker = self._runtime.context, self._state["session_id"], self._deps.fold_worker
         limit_seconds = self._deps.settings.fold_wait_seconds
         seconds = turn.fold_wait.remaining_seconds(limit_seconds) if worker.may_wait(session_id) else 0.0
@@ -103,10 +91,10 @@ class Guard:
             self._runtime.stream_writer(FoldWaiting(spec.turns))
         with turn.fold_wait.spend():
             record = worker.make_now(
-                session_id, spec, owner=turn.owner, model=turn.model, stop=turn.stop, wait_seconds=seconds
+                session_id, spec, owner=turn.owner, model=turn.row.model, stop=turn.stop, wait_seconds=seconds
             )
         if record is None or not self._deps.stores.records.adopt(turn.lease, record.id):
             return None
         self._runtime.stream_writer(folded_event(record))
         _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
-        return self._snapshot()
+        return snapshot_of(self._deps, turn, self._state)

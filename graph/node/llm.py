@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages.tool import tool_call
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
@@ -28,7 +29,7 @@ _SHORTER_SHARE: Final = 0.6
 
 
 class LlmNode:
-    """Builds the model input, streams one answer, and archives it before state has it."""
+    """Builds the model input, streams one answer, and archives it before it enters the state."""
 
     def __init__(self, deps: NodeDeps) -> None:
         self._deps = deps
@@ -36,7 +37,7 @@ class LlmNode:
         self._schemas: dict[tuple[str, ...], list[dict[str, Any]]] = {}
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the answer for the state, and what a fold changed in it."""
+        """Returns the update of the state: the answer, and what the guard's folds change."""
         turn, deps = runtime.context, self._deps
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
         tools = self._offered(turn)
@@ -51,19 +52,19 @@ class LlmNode:
             return turn.strategy.assemble(system, history, messages)
 
         def ask(model_input: ModelInput) -> Answer:
-            model = deps.models.chat(turn.model)
+            model = deps.models.chat(turn.row.model)
             if tools and not (state["is_casual"] or is_last_round):
                 return call(model.bind_tools(tools), model_input)
-            name = deps.models.resolve(turn.model)
+            name = deps.models.resolve(turn.row.model)
             return self._tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
         guard = Guard(deps, runtime, state, build)
-        limit_tokens = deps.models.input_tokens(turn.model)
+        limit_tokens = deps.models.input_tokens(turn.row.model)
         fit = guard.fit(guard.begin(), limit_tokens=limit_tokens)
         try:
             answer = ask(fit.model_input)
         except ContextLengthError:
-            # The provider finds it too long all the same: once more, shorter than what it refused.
+            # The provider counts more tokens than we estimate: retry once with a shorter input.
             sent_tokens = fit.model_input.sent_tokens
             refused_tokens = int(sent_tokens * deps.stores.calls.correction(state["session_id"]) * _SHORTER_SHARE)
             fit = guard.fit(fit, limit_tokens=min(limit_tokens, refused_tokens))
@@ -72,12 +73,12 @@ class LlmNode:
             answer = ask(fit.model_input)
         message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
         deps.stores.archive.append(
-            turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=[message]
+            turn.lease, owner=turn.owner, turn=turn.row.number, attempt=turn.row.attempt, messages=[message]
         )
-        return {**fit.update, "messages": [*fit.update.get("messages", []), message]}
+        return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
 
     def _offered(self, turn: TurnContext) -> list[dict[str, Any]]:
-        """Returns the schemas of the tools: the same from call to call, as the cached prefix has them."""
+        """Returns the schemas of the tools, always the same, because they are part of the cached prefix."""
         tools = tools_of(self._deps, turn)
         names = tuple(tool.name for tool in tools)
         if names not in self._schemas:
@@ -86,32 +87,25 @@ class LlmNode:
 
 
 def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:
-    """Renames calls whose id an earlier one has: some servers number the calls of each answer from 0."""
+    """Gives calls a new id if an earlier call has theirs: some servers number the calls of each answer from 0."""
     used = {call["id"] for said in earlier if isinstance(said, AIMessage) for call in said.tool_calls}
     names = {call["id"]: f"call-{uuid.uuid4().hex}" for call in message.tool_calls if call["id"] in used}
     if not names:
         return message
     calls = [{**call, "id": names.get(call["id"], call["id"])} for call in message.tool_calls]
-    mark = message.additional_kwargs.get(MARK, {})
-    unreadable = [names.get(call_id, call_id) for call_id in mark.get("unreadable_calls", ())]
-    kwargs = {**message.additional_kwargs, **({MARK: {**mark, "unreadable_calls": unreadable}} if mark else {})}
+    kwargs = dict(message.additional_kwargs)
+    if MARK in kwargs:
+        unreadable = [names.get(call_id, call_id) for call_id in kwargs[MARK]["unreadable_calls"]]
+        kwargs[MARK] = {"unreadable_calls": unreadable}
     return message.model_copy(update={"tool_calls": calls, "additional_kwargs": kwargs})
 
 
 def _runnable_calls(message: AIMessage) -> AIMessage:
-    """Turns calls with unreadable arguments into marked ones that `tool_node` answers with an error, never runs."""
-    if not message.invalid_tool_calls:
+    """Marks calls with unreadable arguments, so that `tool_node` answers them with an error and never runs them."""
+    bad = message.invalid_tool_calls
+    if not bad:
         return message
-    bad = [call for call in message.invalid_tool_calls if call.get("id")]
-    calls = [
-        *message.tool_calls,
-        *({"name": c["name"] or "", "args": {}, "id": c["id"], "type": "tool_call"} for c in bad),
-    ]
-    mark = {MARK: {"unreadable_calls": [call["id"] for call in bad]}}
-    return message.model_copy(
-        update={
-            "tool_calls": calls,
-            "invalid_tool_calls": [],
-            "additional_kwargs": {**message.additional_kwargs, **mark},
-        }
-    )
+    marked = [tool_call(name=call["name"] or "", args={}, id=call["id"]) for call in bad]
+    kwargs = {**message.additional_kwargs, MARK: {"unreadable_calls": [call["id"] for call in bad]}}
+    update = {"tool_calls": [*message.tool_calls, *marked], "invalid_tool_calls": [], "additional_kwargs": kwargs}
+    return message.model_copy(update=update)

@@ -1,4 +1,4 @@
-"""A model call within a turn, and the row of what it was sent and what it cost."""
+"""Makes a model call of a turn, and stores the row of its input and cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class AnswerCall:
-    """Calls the chat model in one run of the graph; each call leaves a row, also when it fails."""
+    """Calls the chat model in one run of the graph; every call is stored as a row, a failed one too."""
 
     def __init__(self, deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> None:
         self._deps = deps
@@ -37,13 +37,15 @@ class AnswerCall:
         self._state = state
 
     def __call__(self, model: ChatRunnable, model_input: ModelInput) -> Answer:
-        """Streams the answer's text as events and returns the whole of it.
+        """Streams the answer's text as events and returns the whole answer.
 
         Raises:
             ModelError: The call failed.
             TurnStoppedSignal: Stop was pressed.
         """
         deps, settings, write = self._deps, self._deps.settings, self._runtime.stream_writer
+        full_tokens = self._full_tokens(model_input)
+        keep = partial(keep_call, deps, self._runtime.context, model_input, kind="answer", full_tokens=full_tokens)
         began = time.monotonic()
         try:
             answer = deps.models.caller.call(
@@ -56,30 +58,18 @@ class AnswerCall:
                 on_restart=lambda: write(AnswerRestarted()),
             )
         except TurnfoldError as error:
-            # Why the call failed matters more to the user than that its row couldn't be kept.
+            # The reason of the failure matters more to the user than a row that can't be written.
             with contextlib.suppress(StoreError):
-                self._keep(model_input, None, seconds=time.monotonic() - began, error_code=error.code)
+                keep(None, seconds=time.monotonic() - began, error_code=error.code)
             raise
-        self._keep(model_input, answer.usage, seconds=time.monotonic() - began)
+        keep(answer.usage, seconds=time.monotonic() - began)
         return answer
 
-    def _keep(self, model_input: ModelInput, usage: Usage | None, *, seconds: float, error_code: str = "") -> None:
-        keep_call(
-            self._deps,
-            self._runtime.context,
-            model_input,
-            usage,
-            kind="answer",
-            full_tokens=self._full_tokens(model_input),
-            seconds=seconds,
-            error_code=error_code,
-        )
-
     def _full_tokens(self, model_input: ModelInput) -> int:
-        """Estimates what the same call would have sent without any fold: every message of the session, whole."""
-        beside = sum(item.tokens for item in model_input.items if item.kind == "tools")
-        said = self._runtime.context.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
-        return estimate_tokens(self._deps.system.text) + said + beside
+        """Estimates what the same call would send without folds: every message of the session in full."""
+        tools = sum(item.tokens for item in model_input.items if item.kind == "tools")
+        said = self._runtime.context.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
+        return estimate_tokens(self._deps.system.text) + said + tools
 
 
 def keep_call(
@@ -91,9 +81,9 @@ def keep_call(
     kind: Literal["answer", "reasoning"],
     full_tokens: int,
     seconds: float,
-    error_code: str,
+    error_code: str = "",
 ) -> None:
-    """Writes the row of a call that has ended, well or not.
+    """Stores the row of a call that has ended or failed.
 
     Raises:
         StoreError: It couldn't be written.
@@ -101,10 +91,10 @@ def keep_call(
     row = ModelCall(
         id=f"call-{secrets.token_urlsafe(9)}",
         session_id=turn.lease.session_id,
-        turn=turn.turn,
-        attempt=turn.attempt,
+        turn=turn.row.number,
+        attempt=turn.row.attempt,
         kind=kind,
-        model=turn.model,
+        model=turn.row.model,
         manifest=tuple((item.kind, item.id, item.version, item.tokens) for item in model_input.items),
         input_hash=model_input.digest(),
         sent_tokens=model_input.sent_tokens,
@@ -120,10 +110,10 @@ def keep_call(
 
 
 def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
-    """Returns the tools that a turn is offered."""
+    """Returns the tools of a turn."""
     context = ToolContext(
         caller=deps.models.caller,
-        model=deps.models.chat(turn.model),
+        model=deps.models.chat(turn.row.model),
         stop=turn.stop,
         time_zone=turn.time_zone,
         clock=deps.clock,
@@ -134,7 +124,7 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
 
 
 def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:
-    """Keeps the call of a model that a tool made: what it has found out counts more than a row that can't be kept."""
+    """Stores the model call of a tool; the tool's result counts more than a row that can't be written."""
     prompt, given = side.messages
     items = (
         InputItem("system", "reasoning", 1, message_tokens(prompt)),
@@ -153,6 +143,5 @@ def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:
             error_code=side.error_code,
         )
     except StoreError as error:
-        _LOG.warning(
-            "a tool's call in session=%s turn=%d was not kept: %s", turn.lease.session_id, turn.turn, error.code
-        )
+        session_id, number = turn.lease.session_id, turn.row.number
+        _LOG.warning("a tool's call in session=%s turn=%d was not kept: %s", session_id, number, error.code)

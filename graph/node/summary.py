@@ -12,47 +12,39 @@ from langgraph.runtime import Runtime
 from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
 from graph.event import FoldWaiting
-from graph.node.context import NodeDeps, TurnContext, folded_event
+from graph.node.context import NodeDeps, TurnContext, folded_event, snapshot_of
 from graph.record import Record, to_entry
 from graph.state import ChatState
-from graph.strategy.base import first_turn
 
 
 class SummaryNode:
-    """Adopts ready folds, waits for at most one, and lets folded turns leave the state."""
+    """Adopts ready folds, waits for at most one, and removes folded turns from the state."""
 
     def __init__(self, deps: NodeDeps) -> None:
         self._deps = deps
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns what changes in the state before the model is called."""
+        """Returns the update of the state before the model is called."""
         turn, deps = runtime.context, self._deps
-        snapshot = replace(self._snapshot(turn, state), input_tokens=deps.models.input_tokens(turn.model))
+        snapshot = replace(snapshot_of(deps, turn, state), input_tokens=deps.models.input_tokens(turn.row.model))
         specs = turn.strategy.due_folds(snapshot)
+        waited_for = _waited_for(specs, is_casual=state["is_casual"])
         adopted = False
-        for spec, may_wait in zip(specs, _waits(specs, is_casual=state["is_casual"]), strict=True):
-            record = self._take(runtime, spec, may_wait=may_wait)
+        for spec in specs:
+            record = self._take(runtime, spec, may_wait=spec is waited_for)
             if record is not None and deps.stores.records.adopt(turn.lease, record.id):
                 runtime.stream_writer(folded_event(record))
                 adopted = True
             elif spec.is_waited:
-                break  # coverage grows from the oldest turn on, without a gap
+                break  # coverage grows from the oldest turn without a gap
         if adopted:
-            snapshot = self._snapshot(turn, state)
+            snapshot = snapshot_of(deps, turn, state)
         return state_update(snapshot, state)
 
-    def _snapshot(self, turn: TurnContext, state: ChatState) -> SessionSnapshot:
-        return self._deps.fold_worker.snapshot(
-            state["session_id"],
-            complete_turns=turn.turn - 1,
-            rate=state["compression_rate"],
-            from_turn=first_turn(turn.strategy, turn.turn),
-        )
-
     def _take(self, runtime: Runtime[TurnContext], spec: FoldSpec, *, may_wait: bool) -> Record | None:
-        """Returns the finished record of a fold if it's there, or comes while the turn may wait."""
+        """Returns the finished record of a fold, waiting for it if the turn may."""
         turn, worker = runtime.context, self._deps.fold_worker
-        plan = worker.plan(turn.lease.session_id, spec, owner=turn.owner, model=turn.model)
+        plan = worker.plan(turn.lease.session_id, spec, owner=turn.owner, model=turn.row.model)
         record = worker.ready(plan)
         seconds = turn.fold_wait.remaining_seconds(self._deps.settings.fold_wait_seconds)
         if record is None and may_wait and seconds and worker.should_wait(plan):
@@ -62,22 +54,21 @@ class SummaryNode:
         return record
 
 
-def _waits(specs: Sequence[FoldSpec], *, is_casual: bool) -> list[bool]:
-    """Returns for each fold whether the turn may wait for it: one at most.
+def _waited_for(specs: Sequence[FoldSpec], *, is_casual: bool) -> FoldSpec | None:
+    """Returns the one fold that the turn may wait for, the oldest, if any.
 
-    Small talk takes what is ready and waits for nothing, unless a second block is overdue.
+    Small talk waits for nothing unless a second block is overdue.
     """
-    waited = [spec.is_waited for spec in specs]
-    if not any(waited) or (is_casual and sum(waited) < 2):  # noqa: PLR2004 - two blocks, as the rule says it
-        return [False] * len(specs)
-    first = waited.index(True)
-    return [index == first for index in range(len(specs))]
+    waited = [spec for spec in specs if spec.is_waited]
+    if not waited or (is_casual and len(waited) == 1):
+        return None
+    return waited[0]
 
 
 def state_update(snapshot: SessionSnapshot, state: ChatState) -> dict[str, Any]:
-    """Returns the records in force if they changed, and the removal of what isn't raw any more.
+    """Returns the active records if they changed, and the removal of the messages in state that are no longer raw.
 
-    That is what they cover, and what an older attempt of the open turn said; only ids that are in state.
+    Those are covered by a record or belong to an older attempt of the open turn.
     """
     raw_ids = {str(entry.message.id) for entry in snapshot.raw}
     update: dict[str, Any] = {

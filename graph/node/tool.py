@@ -38,22 +38,24 @@ class ToolNode:
         self._deps = deps
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the results as messages."""
+        """Returns the update of the state: the results as messages."""
         turn, deps = runtime.context, self._deps
-        answer = cast("AIMessage", state["messages"][-1])  # the edge that leads here asks for its calls
+        answer = cast("AIMessage", state["messages"][-1])  # only an answer with calls leads here
         tools = {tool.name: tool for tool in tools_of(deps, turn)}
         results = _run_all(answer, tools, runtime, deps)
-        deps.stores.archive.append(turn.lease, owner=turn.owner, turn=turn.turn, attempt=turn.attempt, messages=results)
+        deps.stores.archive.append(
+            turn.lease, owner=turn.owner, turn=turn.row.number, attempt=turn.row.attempt, messages=results
+        )
         return {"messages": results, "tool_rounds": state["tool_rounds"] + 1}
 
 
 def _run_all(
     answer: AIMessage, tools: Mapping[str, BaseTool], runtime: Runtime[TurnContext], deps: NodeDeps
 ) -> list[ToolMessage]:
-    """Runs the calls, sixteen at once at most, all of them under one deadline; the results are in the calls' order.
+    """Runs the calls, at most sixteen at once, under one deadline; returns the results in the order of the calls.
 
     Raises:
-        TurnStoppedSignal: Stop was pressed meanwhile.
+        TurnStoppedSignal: Stop was pressed.
     """
     unreadable = set(answer.additional_kwargs.get(MARK, {}).get("unreadable_calls", ()))
     began = time.monotonic()
@@ -61,18 +63,20 @@ def _run_all(
     try:
         futures: dict[Future[tuple[str, bool]], ToolCall] = {}
         for call in answer.tool_calls:
-            runtime.stream_writer(ToolStarted(str(call["id"]), call["name"], _as_json(call["args"])))
+            arguments = json.dumps(call["args"], ensure_ascii=False)
+            runtime.stream_writer(ToolStarted(str(call["id"]), call["name"], arguments))
             run = contextvars.copy_context().run
             futures[pool.submit(run, _run_one, call, tools, call["id"] in unreadable)] = call
         done = _await(futures, runtime, deps.settings.tool_deadline_seconds)
     finally:
-        # A call past its deadline can't be ended from here: its thread is left to itself, its result unread.
+        # A call past its deadline can't be cancelled: its thread runs on, and its result is ignored.
         pool.shutdown(wait=False, cancel_futures=True)
     results = []
     for future, call in futures.items():
         text, is_error = future.result() if future in done else (words.TOO_LONG, True)
         text, most_chars = plain_text(text), deps.settings.tool_result_chars
-        text = text if len(text) <= most_chars else note_cut(text, most_chars, why="are shown")
+        if len(text) > most_chars:
+            text = note_cut(text, most_chars, why="are shown")
         seconds = done.get(future, time.monotonic()) - began
         runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds))
         results.append(
@@ -91,19 +95,19 @@ def _run_all(
 def _await(
     futures: Mapping[Future[tuple[str, bool]], ToolCall], runtime: Runtime[TurnContext], deadline_seconds: float
 ) -> dict[Future[tuple[str, bool]], float]:
-    """Waits until all are done or the deadline is over; returns those that are done, with the time of it."""
+    """Waits until all calls are done or the deadline passes; returns the finished ones with the time they ended."""
     until = time.monotonic() + deadline_seconds
     done: dict[Future[tuple[str, bool]], float] = {}
     open_calls = set(futures)
     while open_calls and time.monotonic() < until:
         if runtime.context.stop.is_set():
-            # A call of a model ends by itself now, and its row is kept under the lease that the turn still has.
+            # A tool's own model call ends by this stop too; its row is written while the turn has the lease.
             wait(open_calls, timeout=_END_SECONDS)
             raise TurnStoppedSignal
         finished, open_calls = wait(open_calls, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         done |= dict.fromkeys(finished, time.monotonic())
     if runtime.context.stop.is_set():
-        raise TurnStoppedSignal  # a tool may end by the same stop just before we see it
+        raise TurnStoppedSignal  # the same stop may end a tool just before it is seen here
     return done
 
 
@@ -118,13 +122,9 @@ def _run_one(call: ToolCall, tools: Mapping[str, BaseTool], is_unreadable: bool)
         result = tool.invoke(call)
     except TurnStoppedSignal:
         return words.STOPPED, True
-    except BaseException as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result, an exit or a cancellation too
+    except BaseException as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result, even an exit or a cancellation
         _LOG.warning("tool %s failed: %s", call["name"], type(error).__name__)
         return words.failed(error), True
     if isinstance(result, ToolMessage):
         return result.text, result.status == "error"
     return str(result), False
-
-
-def _as_json(arguments: dict[str, Any]) -> str:
-    return json.dumps(arguments, ensure_ascii=False)

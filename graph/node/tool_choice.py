@@ -1,4 +1,4 @@
-"""How a call is made that may use no tools, with the tools still in the request."""
+"""Makes a call that must not use tools, with the tools still in the request."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NONE: Final = "none"
 class ToolChoice:
     """Calls models with `tool_choice="none"`, and remembers those whose endpoint refuses it.
 
-    The tools stay in the request, as they are in the cached prefix and some endpoints take no old tool calls without
-    them.
+    The tools stay in the request because they are part of the cached prefix, and because some endpoints refuse earlier
+    tool calls without them.
     """
 
     def __init__(self) -> None:
@@ -34,40 +34,28 @@ class ToolChoice:
     ) -> Answer:
         """Returns an answer that calls no tool.
 
-        A model that calls one all the same, and says nothing, is asked once more, now without the tools: its endpoint
-        doesn't know `tool_choice`.
-
-        Args:
-            name: The model's name.
-            model: The model, no tools bound.
-            tools: The schemas of what it's offered in other calls.
-            model_input: What it's sent, the tools included.
-            call: Makes one call.
+        `model` has no tools bound; `tools` are the schemas that other calls offer, and `model_input` counts them. If
+        the model calls a tool nevertheless and says nothing, its endpoint ignores `tool_choice`: it's asked once more
+        without the tools.
 
         Raises:
-            ToolRoundsError: It only ever calls tools.
+            ToolRoundsError: The model only calls tools.
             ModelError: The call failed.
         """
         if not tools:
             return _without_calls(call(model, model_input))
-        answer = self._answer(name, model, tools, model_input, call)
+        if name in self._refused_by:
+            answer = call(model.bind_tools(tools), model_input)
+        else:
+            try:
+                answer = call(model.bind_tools(tools, tool_choice=_NONE), model_input)
+            except ToolChoiceError:
+                answer = call(model.bind_tools(tools), model_input)
+                self._refused_by.add(name)
         if _calls_tools(answer.message) and not answer.message.text.strip():
             items = tuple(item for item in model_input.items if item.kind != "tools")
             answer = call(model, replace(model_input, items=items))
         return _without_calls(answer)
-
-    def _answer(
-        self, name: str, model: BaseChatModel, tools: Sequence[dict[str, Any]], model_input: ModelInput, call: Call
-    ) -> Answer:
-        free = model.bind_tools(tools)
-        if name in self._refused_by:
-            return call(free, model_input)
-        try:
-            return call(model.bind_tools(tools, tool_choice=_NONE), model_input)
-        except ToolChoiceError:
-            answer = call(free, model_input)
-        self._refused_by.add(name)
-        return answer
 
 
 def _calls_tools(message: AIMessage) -> bool:
@@ -75,10 +63,10 @@ def _calls_tools(message: AIMessage) -> bool:
 
 
 def _without_calls(answer: Answer) -> Answer:
-    """Drops tool calls that nobody allowed.
+    """Drops tool calls from an answer.
 
     Raises:
-        ToolRoundsError: Nothing else was said.
+        ToolRoundsError: The answer has nothing else.
     """
     if not _calls_tools(answer.message):
         return answer

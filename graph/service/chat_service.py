@@ -81,11 +81,7 @@ def open_service(
     now = clock or (lambda: datetime.now(UTC))
     with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
         fold_worker = FoldWorker(
-            stores=chat_stores,
-            summariser=lambda model: chat_models.summariser(chat_models.summary_name(model)),
-            clock=now,
-            deadline_seconds=settings.fold_deadline_seconds,
-            input_tokens=chat_models.input_tokens,
+            stores=chat_stores, models=chat_models, clock=now, deadline_seconds=settings.fold_deadline_seconds
         )
         stack.callback(fold_worker.close)
         graph = build_graph(

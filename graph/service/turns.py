@@ -232,19 +232,16 @@ class Turns:
     def _launch(
         self, lease: Lease, turn: TurnRow, session: SessionRow, options: TurnOptions, message: HumanMessage | None
     ) -> None:
-        log = TurnLog(session.session_id, turn.number, turn.attempt)
+        log = TurnLog(turn.number, turn.attempt)
         context = TurnContext(
             lease=lease,
             owner=self._owner,
-            turn=turn.number,
-            attempt=turn.attempt,
-            model=session.model,
+            row=turn,
             strategy=self._access.strategies.of(session.strategy),
             stop=log.stop,
             time_zone=options.time_zone,
-            history_tokens=turn.history_tokens,
         )
-        self._runner.submit(log, Job(context, turn, message, session.compression_rate))
+        self._runner.submit(Job(log, context, message, session.compression_rate))
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

@@ -1,4 +1,4 @@
-"""The tool that tells the time in a zone."""
+"""The tool that returns the current time in a zone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Arguments(BaseModel):
 
 
 def build_current_time(context: ToolContext) -> BaseTool:
-    """Returns `get_current_time`; without a zone it tells the user's own time."""
+    """Returns `get_current_time`; its default is the user's own zone."""
 
     def get_current_time(timezone: str = "") -> str:
         name = timezone.strip() or context.time_zone or "UTC"
@@ -46,7 +46,7 @@ def tell_time(moment: datetime, zone: str) -> str:
 
 
 def _open_zone(name: str) -> ZoneInfo | None:
-    """Returns the zone of that IANA name, or None; a name may be any text that a model made up."""
+    """Returns the zone of an IANA name, or None: the model may pass any text."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""The tools that a model may call; a new one is a file beside this and a line here."""
+"""The list of tools that a model may call; a new tool is a file in this package and a line here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ToolContext", "build_tools"]
 
 
 def build_tools(context: ToolContext) -> list[BaseTool]:
-    """Returns the tools for one run, always in this order and with the same schemas: the cached prefix has them."""
+    """Returns the tools of one run; order and schemas never change, because they are part of the cached prefix."""
     return [
         build_current_time(context),
         build_web_search(context),

@@ -1,4 +1,4 @@
-"""What the tools of one run may use."""
+"""What the tools of one run get."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Search = Callable[[str, int, float], list[Mapping[str, str]]]
 
 @dataclass(frozen=True)
 class SideCall:
-    """A model call that a tool has made by itself, well or not.
+    """A model call that a tool made itself.
 
     Attributes:
-        call_id: The tool call that it was made for; its arguments are what was sent.
-        messages: The tool's own prompt, then what was given to it.
-        usage: As the provider reported it, None if it didn't.
-        error_code: Why it failed, "" if it didn't.
+        call_id: The tool call it was made for; the input follows from its arguments.
+        messages: The tool's system prompt, then the material.
+        usage: The provider's report, None without one.
+        error_code: Why the call failed, "" if it didn't.
     """
 
     call_id: str
@@ -35,18 +35,18 @@ class SideCall:
 
 @dataclass(frozen=True)
 class ToolContext:
-    """Made anew for each run of the graph, and cheap.
+    """The collaborators of the tools in one run of the graph.
 
     Attributes:
         caller: Makes calls of `model`.
         model: The chat model of the turn, without tools.
         stop: Set when the turn is to end.
         time_zone: IANA name of the user's zone, "" for UTC.
-        clock: Tells the time, with a zone.
+        clock: Returns the current time, with a zone.
         deadline_seconds: How long one tool call may take.
         search: Searches the web: (query, number of results, seconds) to entries with `title`, `href` and `body`;
             raises ModelError. None for DuckDuckGo.
-        keep: Hears of each call of a model that a tool made, for what it cost.
+        keep: Stores the row of a model call that a tool made.
     """
 
     caller: ModelCaller

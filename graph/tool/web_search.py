@@ -1,4 +1,4 @@
-"""The tool that searches the web without a key; it never opens a page, and what it brings is marked untrusted."""
+"""The tool that searches the web without a key; it opens no page and marks its results as untrusted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Arguments(BaseModel):
 
 
 def build_web_search(context: ToolContext) -> BaseTool:
-    """Returns `web_search`; a search that fails becomes a text that the model can work with."""
+    """Returns `web_search`; a failed search returns a text for the model instead of raising."""
     search = context.search or search_duckduckgo
 
     def web_search(query: str, max_results: int = _USUAL_RESULTS) -> str:
@@ -47,7 +47,7 @@ def build_web_search(context: ToolContext) -> BaseTool:
 
 
 def render_results(results: Sequence[Mapping[str, str]]) -> str:
-    """Renders results as fenced material; a fence inside a result can't end it."""
+    """Renders results inside a fence that no result can close."""
     entries = [
         f"{number}. {_clean(result.get('title', ''), _TITLE_CHARS)}\n"
         f"   {_clean(result.get('href', ''), _BODY_CHARS)}\n"
@@ -62,13 +62,13 @@ def _clean(text: str, limit_chars: int) -> str:
 
 
 def search_duckduckgo(query: str, count: int, deadline_seconds: float) -> list[Mapping[str, str]]:
-    """Searches by DuckDuckGo and the engines that ddgs asks beside it.
+    """Searches with the engines of ddgs.
 
     Raises:
-        UnreachableError: No engine could be asked.
+        UnreachableError: No engine could be reached.
     """
     from ddgs import DDGS  # noqa: PLC0415  # slow to import, and most conversations never search
-    from ddgs.exceptions import DDGSException  # noqa: PLC0415  # beside the one that raises it
+    from ddgs.exceptions import DDGSException  # noqa: PLC0415  # belongs to DDGS
 
     try:
         return list(DDGS(timeout=max(1, int(deadline_seconds))).text(query, max_results=count))

@@ -1,4 +1,4 @@
-"""Makes one planned fold from its claim to its end, in the thread that asks."""
+"""Makes one planned fold in the calling thread: claims its row, writes the drafts, stores the result."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ Making = Literal["made", "left", "failed"]
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """A fold that is due, who will make it, and the hash of all that its text depends on.
+    """A fold that is due, and the summariser that makes it.
 
     Attributes:
-        is_fallback: Whether sentences are picked because the summary model gave nothing.
-        may_retry: Whether a draft whose call fails in passing is asked for again at once. A fold that somebody can't do
-            without is; the others have their next chance after the next answer, at no more than one call a draft.
+        key: Hash of everything that the text depends on.
+        is_fallback: Whether sentences are picked because the summary model failed.
+        may_retry: Whether transient failures of a draft's call are retried at once, because somebody needs this fold
+            now. Other folds are tried again after the next answer, so each of their drafts costs at most one call.
     """
 
     session_id: str
@@ -47,16 +48,15 @@ class FoldPlan:
 
     @property
     def lane(self) -> Lane:
-        """Which folds it is made one after the other with: those of its session that turns wait for, or the others."""
+        """The queue that it runs in: one for the folds of a session that turns wait for, one for the others."""
         return self.session_id, self.spec.is_waited
 
 
 class FoldMaker:
-    """Claims, writes and keeps folds.
+    """Claims, writes and stores folds.
 
     Args:
-        records: Where they're kept.
-        clock: The time now, UTC.
+        clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take.
     """
 
@@ -66,22 +66,17 @@ class FoldMaker:
         self._deadline_seconds = deadline_seconds
 
     def make(self, plan: FoldPlan, stop: threading.Event) -> Making:
-        """Claims a fold, writes the summary, judges it, and keeps what came of it.
+        """Claims a fold, writes and reviews the summary, and stores the result.
 
-        The row is claimed here and not when the fold is queued: its time runs from when its maker begins.
+        The row is claimed here and not when the fold is queued, so that its expiry counts from the start of the work.
 
         Returns:
-            "made", "failed", or "left": another is at it or has it ready, or it was thrown away meanwhile.
+            "made", "failed", or "left" if another worker makes it or made it, or it was discarded meanwhile.
         """
-        record = begin_record(
-            plan.session_id,
-            plan.spec,
-            model=plan.summariser.name,
-            source_key=plan.key,
-            created_at=self._clock(),
-        )
+        model, now = plan.summariser.name, self._clock()
+        record = begin_record(plan.session_id, plan.spec, model=model, source_key=plan.key, created_at=now)
         making_seconds = 0 if plan.is_fallback else self._deadline_seconds * _TRIES
-        expires_at = self._clock() + timedelta(seconds=making_seconds + _EXPIRY_MARGIN_SECONDS)
+        expires_at = now + timedelta(seconds=making_seconds + _EXPIRY_MARGIN_SECONDS)
         try:
             if not self._records.start(record, owner=plan.owner, expires_at=expires_at):
                 return "left"
@@ -103,19 +98,19 @@ class FoldMaker:
             error_code = self._draft(plan, record, source, drafts, stop)
             seconds = time.monotonic() - began
             return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
-        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and kept as a failure that is tried again
+        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and stored as a failure that is retried later
             _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
             return record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
 
     def _draft(
         self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
     ) -> str:
-        """Writes one draft, and a second if the first asks for it; returns the code of what went wrong, or ""."""
+        """Writes a draft, and a second one if the first needs it; returns the error code, "" if there was no error."""
         feedback = ""
         for _ in range(_TRIES):
             try:
                 if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
-                    return DISCARDED_CODE  # nobody wants it any more, so nothing more is paid for it
+                    return DISCARDED_CODE  # no longer needed: don't pay for another call
                 summarise = partial(
                     plan.summariser.summarise,
                     feedback=feedback,

@@ -1,4 +1,4 @@
-"""Runs folds in threads, so that those of one session never hold up another's."""
+"""Runs folds in threads, so that the folds of one session never delay those of another."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Final
 _LOG = logging.getLogger(__name__)
 _MAX_THREADS: Final = 16
 
-# Of one session's folds those that a turn may wait for have a lane of their own (True): a slow merge (False) doesn't
-# delay them, and neither delays the look for those that are due (None).
+# A session has three lanes, so that none delays the others: folds that a turn may wait for (True), merges (False), and
+# the search for folds that are due (None).
 Lane = tuple[str, bool | None]
 Work = Callable[[threading.Event], bool]
 
@@ -27,90 +27,81 @@ class _Job:
 
 
 class FoldQueue:
-    """Queues of work, one a lane; of each lane one job runs at a time, and the lanes take turns at the threads.
+    """A queue of jobs for each lane; a lane runs one job at a time, and all lanes share a thread pool.
 
     Args:
         max_threads: How many jobs run at once.
     """
 
     def __init__(self, *, max_threads: int = _MAX_THREADS) -> None:
-        self._lock = threading.Lock()
-        self._lanes: dict[Lane, deque[_Job]] = {}  # the first job of each lane runs, or is the next to
+        self._lock = threading.RLock()  # put_all calls put
+        self._lanes: dict[Lane, deque[_Job]] = {}  # the first job of a lane is running or about to
         self._is_closing = False
         self._pool = ThreadPoolExecutor(max_workers=max_threads, thread_name_prefix="fold")
 
     def put(self, lane: Lane, key: str, work: Work, *, is_urgent: bool = False) -> None:
-        """Queues work, unless the same is queued or running; urgent work goes before what hasn't begun.
+        """Queues work, unless the lane has work with this key already.
 
-        Args:
-            lane: Whose it is.
-            key: By which the same work is known.
-            work: Takes an event that is set when it should end early; returns False if what is queued behind it should
-                be dropped.
-            is_urgent: Whether somebody waits for it.
+        The work gets an event that is set when it should end early, and returns False to drop the jobs queued behind
+        it. Urgent work goes before all work that hasn't begun.
         """
         with self._lock:
-            self._put(lane, key, work, is_urgent=is_urgent)
+            if self._is_closing:
+                return
+            jobs = self._lanes.get(lane)
+            if jobs is None:
+                self._lanes[lane] = deque([_Job(key, work)])
+                self._pool.submit(self._run, lane)
+                return
+            job = self._find(lane, key)
+            if job is None:
+                job = _Job(key, work)
+                jobs.append(job)
+            if is_urgent and job is not jobs[0]:
+                jobs.remove(job)
+                jobs.insert(1, job)
 
     def put_all(self, items: Iterable[tuple[Lane, str, Work]]) -> None:
-        """Queues work in its order and at once: what fails drops all that stands behind it, however soon it fails."""
+        """Queues jobs in order under one lock, so that even one that fails at once drops those behind it."""
         with self._lock:
             for lane, key, work in items:
-                self._put(lane, key, work)
+                self.put(lane, key, work)
 
     def has(self, lane: Lane, key: str) -> bool:
         """Whether this work is queued or running."""
         with self._lock:
-            return any(job.key == key for job in self._lanes.get(lane, ()))
+            return self._find(lane, key) is not None
 
     def is_idle(self, session_id: str) -> bool:
         """Whether nothing of this session is queued or running."""
         with self._lock:
             return not any(lane in self._lanes for lane in _lanes_of(session_id))
 
-    def withdraw(self, lane: Lane, key: str) -> None:
-        """Drops this work if it hasn't begun."""
+    def withdraw(self, lane: Lane, key: str, *, stops_running: bool = False) -> None:
+        """Drops this work if it hasn't begun; work that is running goes on unless `stops_running`."""
         with self._lock:
-            jobs = self._lanes.get(lane, deque())
-            for job in [job for job in list(jobs)[1:] if job.key == key]:
-                jobs.remove(job)
-
-    def end(self, lane: Lane, key: str) -> None:
-        """Ends this work if it runs, drops it if it hasn't begun."""
-        with self._lock:
-            jobs = self._lanes.get(lane, deque())
-            for job in [job for job in jobs if job.key == key]:
+            job = self._find(lane, key)
+            if job is None:
+                return
+            if stops_running:
                 job.stop.set()
-                if job is not jobs[0]:
-                    jobs.remove(job)
+            if job is not self._lanes[lane][0]:
+                self._lanes[lane].remove(job)
 
     def forget(self, session_id: str) -> None:
-        """Drops what is queued of a session and ends what runs."""
+        """Drops the queued work of a session and stops the running work."""
         with self._lock:
             self._end(_lanes_of(session_id))
 
     def close(self) -> None:
-        """Drops what is queued, ends what runs, and waits for the threads."""
+        """Drops the queued work, stops the running work, and waits for the threads."""
         with self._lock:
             self._is_closing = True
             self._end(list(self._lanes))
         self._pool.shutdown(wait=True)
 
-    def _put(self, lane: Lane, key: str, work: Work, *, is_urgent: bool = False) -> None:
-        if self._is_closing:
-            return
-        jobs = self._lanes.get(lane)
-        if jobs is None:
-            self._lanes[lane] = deque([_Job(key, work)])
-            self._pool.submit(self._run, lane)
-            return
-        job = next((job for job in jobs if job.key == key), None)
-        if job is None:
-            job = _Job(key, work)
-            jobs.append(job)
-        if is_urgent and job is not jobs[0]:
-            jobs.remove(job)
-            jobs.insert(1, job)
+    def _find(self, lane: Lane, key: str) -> _Job | None:
+        return next((job for job in self._lanes.get(lane, ()) if job.key == key), None)
 
     def _end(self, lanes: Iterable[Lane]) -> None:
         for lane in lanes:

@@ -1,4 +1,4 @@
-"""Makes the summary of a block, in the background, once for all that want it."""
+"""Plans and makes folds in the background, each once for all that need it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from typing import Final
 from graph.core.fold_spec import FoldSpec, source_key
 from graph.core.snapshot import SessionSnapshot
 from graph.error import ModelError, NotFoundError
-from graph.model.summariser import ExtractiveSummariser, Summariser
+from graph.model.factory import ChatModels
+from graph.model.summariser import ExtractiveSummariser
+from graph.node.context import TurnContext
 from graph.record import Record
 from graph.store.stores import Stores
 from graph.strategy.base import Strategy, first_turn
@@ -29,87 +31,79 @@ _KEPT_SESSIONS: Final = 1_000
 
 
 class FoldWorker:
-    """Plans, makes and finds the summaries of blocks. It takes no lease: adoption is the turn's business."""
+    """Plans, makes and finds folds. It needs no lease: the turns adopt the records.
+
+    Args:
+        clock: Returns the current time, UTC.
+        deadline_seconds: How long one draft may take.
+    """
 
     def __init__(
-        self,
-        *,
-        stores: Stores,
-        summariser: Callable[[str], Summariser],
-        clock: Callable[[], datetime],
-        deadline_seconds: float,
-        input_tokens: Callable[[str], int],
+        self, *, stores: Stores, models: ChatModels, clock: Callable[[], datetime], deadline_seconds: float
     ) -> None:
         self._stores = stores
-        self._summariser = summariser
+        self._models = models
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._maker = FoldMaker(stores.records, clock=clock, deadline_seconds=deadline_seconds)
         self._queue = FoldQueue()
-        # Sessions in which a turn waited in vain, until a summary of theirs is made again.
+        # Sessions in which a turn waited in vain and no fold was made since.
         self._overdue = _NewestOnly(_KEPT_SESSIONS)
-        self._input_tokens = input_tokens
 
     def snapshot(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> SessionSnapshot:
-        """Reads how a session stands: its active records and, from that turn on, the messages that none covers."""
+        """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
         active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
         restored_tokens = self._stores.sessions.restored_tokens(session_id)
         correction = self._stores.calls.correction(session_id)
         return SessionSnapshot(complete_turns, active, raw, rate, correction, restored_tokens)
 
     def plan(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> FoldPlan:
-        """Says who makes a fold, and by which key it's found again.
-
-        Args:
-            session_id: The session.
-            spec: The fold.
-            owner: The session's owner.
-            model: The session's chat model; the summary model follows from it.
+        """Returns the plan of a fold, with the summariser for the session's chat model.
 
         Raises:
-            ModelError: Which model it is can't be told, as the endpoint doesn't answer.
+            ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
-        summariser = self._summariser(model)
+        summariser = self._models.summariser(model)
         key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
         return FoldPlan(session_id, owner, spec, summariser, key)
 
     def prepared(self, plan: FoldPlan) -> Record | None:
-        """Returns the finished summary of exactly this plan, if there is one."""
+        """Returns the finished record of exactly this plan, if there is one."""
         return self._stores.records.prepared(plan.session_id, plan.key)
 
     def ready(self, plan: FoldPlan) -> Record | None:
-        """Returns the finished summary of this plan, if there is one; after three failures sentences are picked now."""
+        """Returns the finished record of this plan, if there is one; after three failures, picks sentences now."""
         record = self.prepared(plan)
         if record is None and self._failures(plan) >= _MAX_FAILURES:
             record = self._pick(plan)
         return record
 
     def should_wait(self, plan: FoldPlan) -> bool:
-        """Whether a turn should wait for this fold: not for one that failed and will be tried after the answer."""
+        """Whether a turn should wait for this fold: not for one that failed and is retried after the answer."""
         return self.may_wait(plan.session_id) and (self._is_under_way(plan) or not self._failures(plan))
 
     def may_wait(self, session_id: str) -> bool:
         """Whether a turn may wait for a fold of this session.
 
-        Once one has waited in vain none does, until the session's summariser delivers again: one that hangs costs one
-        turn's wait, not each turn's.
+        False after a turn has waited in vain, until a fold of the session is made: a hung summariser delays one turn,
+        not every turn.
         """
         return session_id not in self._overdue
 
     def wait(self, plan: FoldPlan, seconds: float, stop: threading.Event) -> Record | None:
-        """Makes sure that the summary is being made and waits for it.
+        """Starts the fold if it isn't in progress, and waits for it.
 
         Returns:
-            The finished record; None if it failed, took longer than `seconds`, or `stop` was set. It is still
-            made to its end, for the next chance.
+            The finished record; None if it failed, took longer than `seconds`, or `stop` was set. The work goes on for
+            a later turn.
         """
-        self.start(plan, is_urgent=True)
+        self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=True)
         until = time.monotonic() + seconds
         while (record := self.prepared(plan)) is None:
             if not self._is_under_way(plan) or time.monotonic() >= until or stop.wait(_POLL_SECONDS):
                 break
         if record is None and not stop.is_set():
-            # Said before one more look: a summary that comes after it takes it back.
+            # Set before the last look: a fold that is finished after that look removes the mark itself.
             self._overdue.add(plan.session_id)
             record = self.prepared(plan)
             if record is not None:
@@ -126,42 +120,32 @@ class FoldWorker:
         stop: threading.Event,
         wait_seconds: float | None = None,
     ) -> Record | None:
-        """Makes a fold that can't be done without: by the summary model, or by picking sentences if that fails.
+        """Makes a fold that is needed now: with the summary model, or by picking sentences if that fails.
 
-        Args:
-            session_id: The session.
-            spec: The fold.
-            owner: The session's owner.
-            model: The session's chat model.
-            stop: When set, the wait ends at once, and the making with it.
-            wait_seconds: How long the summary model may take; None for its deadline, 0 if it isn't to be asked.
+        `stop` ends the wait and the work at once. The summary model may take `wait_seconds`: None means its deadline,
+        and 0 that it isn't asked.
 
         Returns:
-            The finished record; None if `stop` was set, or nothing smaller than the source came of it.
+            The finished record; None if `stop` was set, or the result isn't smaller than its source.
         """
         plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
         seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
         record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
-        if record is None and stop.is_set():
-            self._queue.end(plan.lane, plan.key)
-        elif record is None:
-            self._queue.withdraw(plan.lane, plan.key)
-            record = self._pick(plan)
-        return record
-
-    def start(self, plan: FoldPlan, *, is_urgent: bool = False) -> None:
-        """Begins the making in the background, unless it's under way or done; urgent ones go first."""
-        self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=is_urgent)
+        if record is not None:
+            return record
+        is_stopped = stop.is_set()
+        self._queue.withdraw(plan.lane, plan.key, stops_running=is_stopped)
+        return None if is_stopped else self._pick(plan)
 
     def is_idle(self, session_id: str) -> bool:
-        """Whether nothing of this session is being made here, or waits to be."""
+        """Whether no fold of this session is queued or running here."""
         return self._queue.is_idle(session_id)
 
     def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
-        """Begins all folds of a session that are due, in the background; for when its answer is out.
+        """Queues all due folds of a session, oldest first.
 
-        They are made oldest first, and the first that fails ends it: so a summariser that fails is asked for one block
-        a turn. A block that has failed three times isn't tried again; the next turn has sentences picked for it.
+        The first failure drops the rest, so a failing summariser is asked for one block per turn. A block that failed
+        three times isn't tried again; the next turn picks sentences for it.
         """
         session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
         if last is None:
@@ -174,28 +158,29 @@ class FoldWorker:
             from_turn=first_turn(strategy, last.number),
         )
         try:
-            snapshot = replace(snapshot, input_tokens=self._input_tokens(session.model))
+            snapshot = replace(snapshot, input_tokens=self._models.input_tokens(session.model))
             plans = [
                 self.plan(session_id, spec, owner=owner, model=session.model) for spec in strategy.due_folds(snapshot)
             ]
         except ModelError as error:
-            _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn sees to them
+            _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn tries again
             return
         due = [plan for plan in plans if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES]
         self._queue.put_all((plan.lane, plan.key, partial(self._make, plan)) for plan in due)
 
-    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, turn: int, attempt: int) -> None:
-        """Has `prepare_due` done behind this attempt in a thread of the folds: its answer waits for nothing more."""
-        prepare = partial(self._prepare, session_id, owner, strategy)
-        self._queue.put((session_id, None), f"{turn}.{attempt}", prepare)
+    def prepare_soon(self, turn: TurnContext) -> None:
+        """Runs `prepare_due` after this attempt in a fold thread, so that its answer doesn't wait for it."""
+        session_id = turn.lease.session_id
+        prepare = partial(self._prepare, session_id, turn.owner, turn.strategy)
+        self._queue.put((session_id, None), f"{turn.row.number}.{turn.row.attempt}", prepare)
 
     def forget(self, session_id: str) -> None:
-        """Ends what is being made of a session that is deleted; what hadn't begun is dropped."""
+        """Stops the running folds of a deleted session and drops the queued ones."""
         self._queue.forget(session_id)
         self._overdue.remove(session_id)
 
     def close(self) -> None:
-        """Ends what is being made and waits for the workers; what hadn't begun is dropped."""
+        """Stops the running folds, drops the queued ones, and waits for the threads."""
         self._queue.close()
 
     def _prepare(self, session_id: str, owner: str, strategy: Strategy, stop: threading.Event) -> bool:
@@ -205,19 +190,19 @@ class FoldWorker:
         return True
 
     def _failures(self, plan: FoldPlan) -> int:
-        """Returns how often the fold has failed in a row, whatever server, rate or model it was tried with."""
+        """Returns how often the fold has failed in a row, with any server, rate or model."""
         return self._stores.records.failures_in_a_row(plan.session_id, plan.spec.from_position)[0]
 
     def _is_under_way(self, plan: FoldPlan) -> bool:
-        """Whether the fold is queued or in the making here, or in the making by another server."""
+        """Whether the fold is queued or running here, or running on another server."""
         return self._queue.has(plan.lane, plan.key) or self._stores.records.in_progress(
             plan.session_id, plan.key, self._clock()
         )
 
     def _make(self, plan: FoldPlan, stop: threading.Event) -> bool:
-        """Runs in a worker; returns False if the fold failed: then what is queued behind it is dropped.
+        """Runs in a fold thread; returns False to drop the folds queued behind one that failed.
 
-        It would most likely fail too, and be paid for; each has its chance again after the next answer.
+        They would probably fail too, and cost money; they are tried again after the next answer.
         """
         making = self._maker.make(plan, stop)
         if making == "made":
@@ -225,10 +210,10 @@ class FoldWorker:
         return making != "failed"
 
     def _pick(self, plan: FoldPlan) -> Record | None:
-        """Makes the fold by picking sentences, at once and in this thread, behind nobody's model call.
+        """Makes the fold by picking sentences, in this thread and outside of the queue.
 
         Returns:
-            The finished record; None if nothing smaller than the source came of it.
+            The finished record; None if the result isn't smaller than its source.
         """
         picker = ExtractiveSummariser()
         key = source_key(plan.spec, model=picker.name, prompt_version=picker.prompt_version)
@@ -241,7 +226,7 @@ class FoldWorker:
 
 
 class _NewestOnly:
-    """A set of names that keeps the newest ones only; for any thread."""
+    """A thread-safe set that keeps only the newest `limit` names."""
 
     def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()

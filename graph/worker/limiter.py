@@ -1,4 +1,4 @@
-"""How many turns may run at once and begin within a minute."""
+"""Limits how many turns run at once and begin within a minute."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MINUTE_SECONDS: Final = 60.0
 
 
 class TurnLimiter:
-    """Counts the turns of this server; refuses with a reason, instead of letting them queue unseen.
+    """Counts the turns of this server and refuses those over a limit, instead of queueing them.
 
     Args:
-        concurrent_turns: How many may run at once, over all sessions.
+        concurrent_turns: How many may run at once, in all sessions together.
         turns_per_minute: How many may begin within any sixty seconds.
-        now_seconds: A clock that never goes back.
+        now_seconds: A monotonic clock.
     """
 
     def __init__(
@@ -34,11 +34,11 @@ class TurnLimiter:
         self._begun: deque[float] = deque()
 
     def begin(self) -> None:
-        """Takes a place for a turn; `end` gives it back.
+        """Reserves a slot for a turn; `end` releases it.
 
         Raises:
-            ServerBusyError: As many turns as allowed are running; `detail` is how many.
-            TurnRateError: As many turns as allowed began within the last minute; `detail` is how long to wait.
+            ServerBusyError: The maximum number of turns is running; `detail` is that number.
+            TurnRateError: Too many turns began within the last minute; `detail` is how long to wait.
         """
         with self._lock:
             now = self._now_seconds()
@@ -54,6 +54,6 @@ class TurnLimiter:
             self._running_count += 1
 
     def end(self) -> None:
-        """Gives the place of a turn back, however it ended."""
+        """Releases the slot of a turn, however it ended."""
         with self._lock:
             self._running_count -= 1

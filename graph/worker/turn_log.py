@@ -1,4 +1,4 @@
-"""The event log of a turn that runs in this process, and how it looks right now."""
+"""The event log of a turn that runs in this process, and the live view derived from it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped)
 
 
 class TurnLog:
-    """One attempt of one turn: its events in order, for any number of watchers in any thread.
+    """The events of one attempt of a turn in order, for any number of watchers in any thread.
 
     Attributes:
         stop: Set to end the turn.
     """
 
-    def __init__(self, session_id: str, turn: int, attempt: int) -> None:
-        self.session_id = session_id
+    def __init__(self, turn: int, attempt: int) -> None:
         self.stop = threading.Event()
         self._changed = threading.Condition()
         self._events: list[Event] = []
@@ -43,31 +42,31 @@ class TurnLog:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last event is there."""
+        """Whether the final event was appended."""
         return bool(self._events) and isinstance(self._events[-1], _LAST_EVENTS)
 
     @property
     def partial_text(self) -> str:
-        """What the model call in progress has streamed so far."""
+        """The text that the current model call has streamed so far."""
         return "".join(self._saying)
 
     def append(self, event: Event) -> None:
-        """Adds an event and wakes the watchers."""
+        """Appends an event and wakes the watchers."""
         with self._changed:
             self._apply(event)
             self._events.append(event)
             self._changed.notify_all()
 
     def view(self) -> LiveTurn:
-        """Returns how the turn looks now."""
+        """Returns the turn as it is now."""
         with self._changed:
             return replace(self._view, text=self._said + "".join(self._saying), stop_requested=self.stop.is_set())
 
     def follow(self, *, timeout_seconds: float | None = None) -> Iterator[Event]:
-        """Yields all events from the first on, as they come, until the last one.
+        """Yields all events from the first to the final one, waiting for new ones.
 
         Args:
-            timeout_seconds: Gives up after that long without a new event (the iteration just ends). None: never.
+            timeout_seconds: The iteration ends after this long without a new event; None waits forever.
         """
         seen = 0
         while True:
@@ -102,11 +101,9 @@ class TurnLog:
                 )
                 is_running = any(step.status == "running" for step in steps)
                 self._view = replace(self._view, phase="tool" if is_running else "waiting", steps=steps)
-            case _:
-                pass
 
     def _end_paragraph(self) -> None:
-        """What was said before a tool call stands; what comes after it is another message."""
+        """Keeps the text before a tool call as a paragraph; the text after it belongs to another message."""
         said = "".join(self._saying).strip()
         if said:
             self._said += said + "\n\n"

@@ -1,4 +1,4 @@
-"""Runs turns in workers, so that neither a reload nor a closed tab loses or repeats one."""
+"""Runs turns in worker threads, so that a reload or a closed tab neither loses nor repeats one."""
 
 from __future__ import annotations
 
@@ -24,34 +24,43 @@ from graph.node.context import TurnContext
 from graph.recovery import StateRecovery, config_of
 from graph.state import ChatState
 from graph.store.stores import Stores
-from graph.store.turn import TurnRow
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
 from graph.worker.turn_log import TurnLog
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS: Final = 0.5
-_KEPT_LOGS: Final = 64
+_KEPT_JOBS: Final = 64
 _EVENTS: Final = get_args(Event)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One attempt of a turn, acknowledged and ready to run.
+    """One attempt of a turn, committed and ready to run.
 
     Attributes:
-        message: The user's message; None for a new attempt of the last turn, whose message is in state.
+        message: The user's message; None for a new attempt, because the state has the message already.
     """
 
+    log: TurnLog
     context: TurnContext
-    turn: TurnRow
     message: HumanMessage | None
     compression_rate: float
+
+    @property
+    def session_id(self) -> str:
+        """The turn's session."""
+        return self.context.lease.session_id
+
+    @property
+    def number(self) -> int:
+        """The turn's number."""
+        return self.context.row.number
 
 
 @dataclass(frozen=True)
 class _Ending:
-    """How a turn ends that can't go on; `code` and `detail` are of the error."""
+    """How a turn that can't go on ends; `code` and `detail` are those of the error."""
 
     status: ClosedStatus
     code: str = ""
@@ -59,10 +68,10 @@ class _Ending:
 
 
 class TurnRunner:
-    """The workers of this server and the logs of what they do.
+    """The turn workers of this server and the event logs of their turns.
 
     Attributes:
-        limiter: Gives a turn its place before it's acknowledged; the worker gives it back.
+        limiter: Reserves a slot before a turn is committed; the worker releases it.
     """
 
     def __init__(
@@ -80,31 +89,31 @@ class TurnRunner:
         self._recovery = recovery
         self._fold_worker = fold_worker
         self.limiter = limiter
-        self._logs: dict[str, tuple[TurnLog, Job]] = {}
+        self._jobs: dict[str, Job] = {}  # the newest of each session
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=max_workers, thread_name_prefix="turn")
         self._watcher = threading.Thread(target=self._watch, name="turn-watch", daemon=True)
         self._watcher.start()
 
-    def submit(self, log: TurnLog, job: Job) -> None:
-        """Hands an acknowledged turn to a worker. From here on the worker owns lease and place.
+    def submit(self, job: Job) -> None:
+        """Hands a committed turn to a worker, which from now on owns the lease and the slot.
 
         Raises:
-            InternalError: The server is closing; the next message settles the turn.
+            InternalError: The server is closing; the next message of the session closes the turn.
         """
-        log.append(TurnStarted(log.session_id, job.turn.number, job.turn.attempt))
+        job.log.append(TurnStarted(job.session_id, job.number, job.context.row.attempt))
         with self._lock:
             if self._closing.is_set():
                 raise InternalError("closing")
-            self._forget_old_logs()
-            self._logs[log.session_id] = (log, job)
-            self._pool.submit(self._run, log, job)
+            self._forget_old_jobs()
+            self._jobs[job.session_id] = job
+            self._pool.submit(self._run, job)
 
     def log(self, session_id: str) -> TurnLog | None:
-        """Returns the log of the session's newest turn in this process; it may be over."""
-        entry = self._logs.get(session_id)
-        return entry[0] if entry else None
+        """Returns the log of the session's newest turn in this process; that turn may be over."""
+        job = self._jobs.get(session_id)
+        return job.log if job else None
 
     def running(self, session_id: str) -> TurnLog | None:
         """Returns the log of the session's turn if it runs in this process."""
@@ -112,73 +121,72 @@ class TurnRunner:
         return log if log is not None and not log.is_over else None
 
     def forget(self, session_id: str) -> None:
-        """Drops what is kept of a session that is deleted."""
-        self._logs.pop(session_id, None)
+        """Forgets the job of a deleted session."""
+        self._jobs.pop(session_id, None)
 
     def close(self) -> None:
-        """Ends running turns as stopped, keeping what they have said, and waits for the workers."""
+        """Stops the running turns, keeping their partial text, and waits for the workers."""
         with self._lock:
             self._closing.set()
-            for log, _ in self._logs.values():
-                log.stop.set()
+            for job in self._jobs.values():
+                job.log.stop.set()
         self._pool.shutdown(wait=True)
         self._watcher.join()
 
-    def _run(self, log: TurnLog, job: Job) -> None:
-        """Runs one attempt in a worker: streams it, ends it in the tables, frees session and place, says the last word.
+    def _run(self, job: Job) -> None:
+        """Runs one attempt in a worker: streams it, writes the result, releases lease and slot, emits the final event.
 
-        The folds that are due now are looked for elsewhere: that may take its time, and the answer is out.
+        The search for due folds runs in another thread: it may take long, and the answer is committed.
         """
-        session_id, number = log.session_id, job.turn.number
-        with in_turn(session_id, number):
-            last = self._outcome(log, job)
+        session_id = job.session_id
+        with in_turn(session_id, job.number):
+            last = self._outcome(job)
             self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
             self._after("release", session_id, lambda: self._stores.leases.release(job.context.lease))
             self.limiter.end()
-            self._after("prepare", session_id, lambda: self._prepare(job))
-            _LOG.info("turn %d session=%s attempt=%d: %s", number, session_id, job.turn.attempt, type(last).__name__)
-            log.append(last)
-
-    def _prepare(self, job: Job) -> None:
-        context = job.context
-        self._fold_worker.prepare_soon(
-            context.lease.session_id,
-            owner=context.owner,
-            strategy=context.strategy,
-            turn=context.turn,
-            attempt=context.attempt,
-        )
+            self._after("prepare", session_id, lambda: self._fold_worker.prepare_soon(job.context))
+            attempt = job.context.row.attempt
+            _LOG.info("turn %d session=%s attempt=%d: %s", job.number, session_id, attempt, type(last).__name__)
+            job.log.append(last)
 
     def _after(self, what: str, session_id: str, action: Callable[[], None]) -> None:
-        """Does a chore beside or after a turn; its failure must not hide the answer, which is committed."""
+        """Does a chore during or after a turn; its failure must not hide the committed answer."""
         try:
             action()
-        except BaseException:  # noqa: BLE001 - the edge of a worker; each of these is made up for by the next turn
+        except BaseException:  # noqa: BLE001 - the edge of a worker; the next turn makes up for each chore
             _LOG.exception("%s after a turn of session=%s failed", what, session_id)
 
-    def _outcome(self, log: TurnLog, job: Job) -> Event:
-        """Streams the graph and returns the turn's last event; whatever goes wrong closes the turn."""
+    def _outcome(self, job: Job) -> Event:
+        """Streams the graph and returns the turn's final event; any failure closes the turn."""
         try:
-            self._stream(log, job)
-            return self._finish(job)
+            self._stream(job)
+            self._stores.turns.finish(job.context.lease, job.number, "finished")
+            return self._finished(job)
         except TurnStoppedSignal:
             ending = _Ending("stopped")
         except LeaseLostError as error:
-            return TurnFailed(job.turn.number, error.code, error.detail)  # the turn is another worker's now
+            return TurnFailed(job.number, error.code, error.detail)  # another worker owns the turn now
         except TurnfoldError as error:
-            _LOG.warning("turn %d session=%s failed: %s", job.turn.number, log.session_id, error.code)
+            _LOG.warning("turn %d session=%s failed: %s", job.number, job.session_id, error.code)
             ending = _Ending("failed", error.code, error.detail)
         except BaseException:  # noqa: BLE001 - the edge of a worker: logged here, and shown as a failed turn
-            # A SystemExit or a cancelled task of some library ends this turn alone: nobody else would free its session.
-            _LOG.exception("turn %d session=%s ended by a defect", job.turn.number, log.session_id)
+            # A SystemExit or a cancelled task of a library must end only this turn, and its session must be released.
+            _LOG.exception("turn %d session=%s ended by a defect", job.number, job.session_id)
             ending = _Ending("failed", InternalError.code)
-        return self._close(job, ending, log.partial_text)
+        return self._close(job, ending)
 
-    def _stream(self, log: TurnLog, job: Job) -> None:
-        config = config_of(log.session_id)
+    def _stream(self, job: Job) -> None:
+        update = {  # the message of a new attempt is in state already, and the history stays as it is
+            "messages": [job.message] if job.message else [],
+            "session_id": job.session_id,
+            "turn_count": job.number,
+            "compression_rate": job.compression_rate,
+            "is_casual": job.context.row.is_casual,
+            "tool_rounds": 0,
+        }
         parts = self._graph.stream(
-            self._input(job),
-            config,
+            cast("ChatState", update),
+            config_of(job.session_id),
             context=job.context,
             stream_mode=["custom"],
             version="v2",
@@ -186,48 +194,31 @@ class TurnRunner:
         )
         for part in parts:
             if isinstance(part["data"], _EVENTS):
-                log.append(part["data"])
-
-    def _input(self, job: Job) -> ChatState:
-        """Returns the ONE input of a turn: its message (that of a new attempt is in state), number and rate."""
-        update = {
-            "messages": [job.message] if job.message else [],
-            "session_id": job.context.lease.session_id,
-            "turn_count": job.turn.number,
-            "compression_rate": job.compression_rate,
-            "is_casual": job.turn.is_casual,
-            "tool_rounds": 0,
-        }
-        return cast("ChatState", update)  # an update of some keys; the history stays as it is
-
-    def _finish(self, job: Job) -> Event:
-        self._stores.turns.finish(job.context.lease, job.turn.number, "finished")
-        return self._finished(job)
+                job.log.append(part["data"])
 
     def _finished(self, job: Job) -> Event:
-        number = job.turn.number
-        answer = self._stores.archive.live_turns(job.context.lease.session_id, number, number)[-1].message
-        return TurnFinished(number, str(answer.id), text_of(answer))
+        answer = self._stores.archive.live_turns(job.session_id, job.number, job.number)[-1].message
+        return TurnFinished(job.number, str(answer.id), text_of(answer))
 
-    def _close(self, job: Job, ending: _Ending, text: str) -> Event:
-        """Closes the turn; if even that can't be written, the next turn will settle it."""
-        number = job.turn.number
+    def _close(self, job: Job, ending: _Ending) -> Event:
+        """Closes the turn; if that can't be written either, the next turn closes it."""
+        number, text = job.number, job.log.partial_text
         try:
             self._recovery.close(
                 job.context.lease,
-                job.turn,
+                job.context.row,
                 owner=job.context.owner,
                 status=ending.status,
                 code=ending.code,
                 detail=ending.detail,
                 partial_text=text,
             )
-            if self._stores.turns.get(job.context.lease.session_id, number).status == "finished":
+            if self._stores.turns.get(job.session_id, number).status == "finished":
                 return self._finished(job)
         except TurnfoldError as error:
             _LOG.warning("turn %d could not be closed: %s", number, error.code)
             return TurnFailed(number, error.code, error.detail)
-        except BaseException:  # noqa: BLE001 - the edge of a worker: the session must be freed and the watchers told
+        except BaseException:  # noqa: BLE001 - the edge of a worker: the lease must be released and the final event emitted
             _LOG.exception("turn %d could not be closed", number)
             return TurnFailed(number, InternalError.code, "")
         if ending.status == "stopped":
@@ -235,30 +226,30 @@ class TurnRunner:
         return TurnFailed(number, ending.code, ending.detail)
 
     def _watch(self) -> None:
-        """Twice a second writes each running turn's partial text and reads whether another server asked it to stop.
+        """Twice a second stores each running turn's partial text and reads whether another server asked it to stop.
 
-        A server that is killed loses what came since.
+        A killed server loses only the text since then.
         """
         saved: dict[TurnLog, str] = {}
         began = time.monotonic()
         while not self._closing.wait(max(0.0, began + _WATCH_SECONDS - time.monotonic())):
             began = time.monotonic()
-            running = {log: job for log, job in list(self._logs.values()) if not log.is_over}
-            saved = {log: saved.get(log, "") for log in running}
-            for log, job in running.items():
-                self._after("watch", log.session_id, partial(self._exchange, log, job, saved))
+            running = [job for job in list(self._jobs.values()) if not job.log.is_over]
+            saved = {job.log: saved.get(job.log, "") for job in running}
+            for job in running:
+                self._after("watch", job.session_id, partial(self._exchange, job, saved))
 
-    def _exchange(self, log: TurnLog, job: Job, saved: dict[TurnLog, str]) -> None:
-        number, text = job.turn.number, log.partial_text
+    def _exchange(self, job: Job, saved: dict[TurnLog, str]) -> None:
+        log, text = job.log, job.log.partial_text
         if saved[log] != text:
             with contextlib.suppress(LeaseLostError):  # the turn has just ended
-                self._stores.turns.save_partial(job.context.lease, number, text)
+                self._stores.turns.save_partial(job.context.lease, job.number, text)
             saved[log] = text
-        if not log.stop.is_set() and self._stores.turns.is_stop_requested(log.session_id, number):
+        if not log.stop.is_set() and self._stores.turns.is_stop_requested(job.session_id, job.number):
             log.stop.set()
 
-    def _forget_old_logs(self) -> None:
-        """Drops the oldest logs that are over, so that a server's memory doesn't grow with its sessions."""
-        over = [session_id for session_id, (log, _) in self._logs.items() if log.is_over]
-        for session_id in over[: max(0, len(over) - _KEPT_LOGS)]:
-            del self._logs[session_id]
+    def _forget_old_jobs(self) -> None:
+        """Drops the oldest jobs that are over, so that memory doesn't grow with the number of sessions."""
+        over = [session_id for session_id, job in self._jobs.items() if job.log.is_over]
+        for session_id in over[:-_KEPT_JOBS]:
+            del self._jobs[session_id]

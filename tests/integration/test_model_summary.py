@@ -149,8 +149,7 @@ def test_a_source_larger_than_the_window_is_condensed_in_parts(server: FakeOpenA
 def test_the_summary_model_may_be_another(server: FakeOpenAI) -> None:
     settings = settings_of(openai_base_url=server.url, chat_model="big", chat_summary_model="small")
     with open_models(settings) as models:
-        assert models.summary_name("big") == "small"
-        summariser = models.summariser(models.summary_name("big"))
+        summariser = models.summariser("big")
         summariser.summarise(TALK, 90, stop=threading.Event(), deadline_seconds=10)
         assert summariser.name == "small"
     assert server.bodies("summary")[0]["model"] == "small"

@@ -39,16 +39,14 @@ def test_offline_there_is_one_model_whatever_name_is_asked_for() -> None:
         assert models.options() == (ModelOption("offline-mini", is_offline=True),)
         assert models.default_name == models.resolve("gpt-4o") == "offline-mini"
         assert models.chat("gpt-4o") is models.chat("")
-        assert models.is_offline("gpt-4o")
         assert models.window_tokens("gpt-4o") == 8_192
-        assert models.summariser(models.summary_name("gpt-4o")).name == "extractive"
+        assert models.summariser("gpt-4o").name == "extractive"
 
 
 def test_opening_and_naming_sends_nothing(server: FakeOpenAI) -> None:
     with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
         assert models.default_name == "m"
         assert models.chat("m") is models.chat("")
-        assert not models.is_offline("m")
     assert server.model_list_count == 0
     assert server.exchanges == []
 
