@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from graph.event import Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
@@ -27,11 +27,23 @@ def question(number: int) -> str:
 
 
 class Chat:
-    """One session of a service, turn by turn."""
+    """One session of a service, turn by turn; as a context it ends with the service that was opened for it."""
 
-    def __init__(self, service: ChatService, session_id: str = "") -> None:
+    def __init__(self, service: ChatService, session_id: str = "", *, close: Callable[[], None] | None = None) -> None:
         self.service = service
         self.session_id = session_id or service.sessions.new_id()
+        self._close = close
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the service, as its server would at the end."""
+        assert self._close is not None, "its service was opened by somebody else"
+        self._close()
 
     def say(self, text: str, *, options: TurnOptions | None = None) -> list[Event]:
         """Sends a message, waits for the turn's end and returns its events."""
@@ -60,7 +72,7 @@ class Chat:
 
     def stop_when(self, is_time: Callable[[LiveTurn], bool]) -> list[Event]:
         """Stops the running turn once it looks like that, and returns its events."""
-        self.wait_until(lambda: (live := self.service.turns.live(self.session_id)) is not None and is_time(live))
+        self.wait_until_live(is_time)
         self.service.turns.stop(self.session_id)
         return self.events()
 
@@ -102,6 +114,10 @@ class Chat:
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
         fold_worker = self.service._access.fold_worker  # noqa: SLF001  # nobody but a test has to know
         self.wait_until(lambda: fold_worker.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
+
+    def wait_until_live(self, is_time: Callable[[LiveTurn], bool]) -> None:
+        """Waits until a turn is running and looks like that."""
+        self.wait_until(lambda: (live := self.service.turns.live(self.session_id)) is not None and is_time(live))
 
     def wait_until(self, is_true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS

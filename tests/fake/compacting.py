@@ -16,6 +16,8 @@ from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, Reply, text
 from tests.fake.openai_responder import answer_body, kind_of
 
+# Compacts after about a dozen turns.
+COMPACTING: dict[str, Any] = {"context_strategy": "compaction", "max_context_tokens": 2_000}
 HEADING = "[Previous conversation summary]"
 FILES = [f"src/not_agent/tools/part_{number}.py" for number in range(1, 13)]
 STEPS = [

@@ -14,18 +14,12 @@ from pathlib import Path
 
 from graph.event import TokenDelta
 from graph.service import open_service
-from graph.settings import Settings
+from tests.fake.open_chat import settings_maker
 
 
 def main(data_dir: str, base_url: str, session_id: str, message: str, shown: str = "/dev/null") -> None:
     """Sends one message and follows its turn until somebody kills the process."""
-    settings = Settings(  # type: ignore[call-arg]  # the base class's own argument
-        _env_file=None,
-        openai_base_url=base_url,
-        chat_model="scripted-model",
-        turnfold_data_dir=Path(data_dir),
-        model_window_tokens=100_000,
-    )
+    settings = settings_maker(Path(data_dir), base_url)()
     with open_service(settings) as service, Path(shown).open("a", encoding="utf-8", buffering=1) as lines:
         service.turns.send(session_id, message)
         for event in service.turns.follow(session_id):

@@ -64,12 +64,12 @@ class Plot:
         self._may_lag = is_behind_crash
 
     def use_tools(self, rounds: int) -> None:
-        self.model.script(*[Said("", tool="get_current_time")] * rounds)
+        self.model.script(*[Said(tool="get_current_time")] * rounds)
         self.ask()
 
     def fail(self, text: str, rounds: int) -> None:
         """The model fails after some tool rounds and that much of an answer."""
-        self.model.script(*[Said("", tool="get_current_time")] * rounds, Said(text, ending="fail"))
+        self.model.script(*[Said(tool="get_current_time")] * rounds, Said([text], ending="fail"))
         assert isinstance(self._send(self._question())[-1], TurnFailed)
 
     def stop(self, text: str, rounds: int) -> None:
@@ -244,7 +244,7 @@ class Plot:
 
     def _hang(self, text: str, rounds: int) -> None:
         """Starts a turn whose model says the text and then nothing more."""
-        self.model.script(*[Said("", tool="get_current_time")] * rounds, Said(text, ending="hang"))
+        self.model.script(*[Said(tool="get_current_time")] * rounds, Said([text], ending="hang"))
         calls = len(self.model.inputs) + rounds + 1
         self._start(self._question())
         self.chat.wait_until(lambda: len(self.model.inputs) == calls)
@@ -253,14 +253,10 @@ class Plot:
             self.chat.wait_until(lambda: (now := live(SESSION)) is not None and now.text == text)
 
     def _hang_in_tool(self, rounds: int) -> None:
-        self.model.script(*[Said("", tool="get_current_time")] * rounds, Said("기다려 보겠습니다.", tool="wait"))
+        self.model.script(*[Said(tool="get_current_time")] * rounds, Said(["기다려 보겠습니다."], tool="wait"))
         self._start(self._question())
-        self.chat.wait_until(
-            lambda: (
-                (live := self.chat.service.turns.live(SESSION)) is not None
-                and bool(live.steps)
-                and (live.steps[-1].name, live.steps[-1].status) == ("wait", "running")
-            )
+        self.chat.wait_until_live(
+            lambda live: bool(live.steps) and (live.steps[-1].name, live.steps[-1].status) == ("wait", "running")
         )
 
     def _run_again(self, action: Any) -> None:  # noqa: ANN401  # a method of Chat

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -25,15 +25,20 @@ from graph.settings import Settings
 
 @dataclass(frozen=True)
 class Said:
-    """What one call of the model does: say `text`, then call `tool`, and end as `ending` says."""
+    """What one call of the model does: stream `pieces`, then call `tool`, and end as `ending` says."""
 
-    text: str = ""
+    pieces: Sequence[str] = ()
     tool: str = ""
-    ending: str = "stop"  # or "fail" or "hang"
+    arguments: str = "{}"
+    call_id: str = ""
+    ending: Literal["stop", "fail", "hang"] = "stop"
 
 
 class ScriptedChat(BaseChatModel):
-    """Plays its script, then answers everything with a sentence; keeps every input it was sent."""
+    """Plays its script, then answers everything with a sentence; keeps every input it was sent.
+
+    A subclass that answers by what it was sent overrides `reply_to`.
+    """
 
     _script: deque[Said] = PrivateAttr(default_factory=deque)
     _inputs: list[list[AnyMessage]] = PrivateAttr(default_factory=list)
@@ -48,6 +53,9 @@ class ScriptedChat(BaseChatModel):
 
     def script(self, *said: Said) -> None:
         self._script.extend(said)
+
+    def reply_to(self, _messages: Sequence[BaseMessage], /) -> Said:
+        return self._script.popleft() if self._script else Said([f"{len(self._inputs)}번째 물음에 답합니다."])
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> ScriptedChat:  # noqa: ANN401, ARG002  # tools are called by script
         return self
@@ -68,16 +76,17 @@ class ScriptedChat(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002  # the base class's signature
         **kwargs: Any,  # noqa: ANN401, ARG002  # the base class's signature
     ) -> AsyncIterator[ChatGenerationChunk]:
-        said = self._script.popleft() if self._script else Said(f"{len(self._inputs) + 1}번째 물음에 답합니다.")
         self._inputs.append(list(messages))  # type: ignore[arg-type]  # whoever calls sends messages of these kinds
-        if said.text:
-            yield ChatGenerationChunk(message=AIMessageChunk(content=said.text))
+        said = self.reply_to(messages)
+        for piece in filter(None, said.pieces):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
         if said.ending == "fail":
             raise ProviderError
         if said.ending == "hang":
             await anyio.sleep_forever()
         if said.tool:
-            call = tool_call_chunk(name=said.tool, args="{}", id=f"call-{len(self._inputs)}", index=0)
+            call_id = said.call_id or f"call-{len(self._inputs)}"
+            call = tool_call_chunk(name=said.tool, args=said.arguments, id=call_id, index=0)
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
         reason = "tool_calls" if said.tool else "stop"
         yield ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata={"finish_reason": reason}))
@@ -99,7 +108,7 @@ class ScriptedModels(ChatModels):
     """The models of a service whose one chat model and one summariser are scripted."""
 
     def __init__(
-        self, settings: Settings, caller: ModelCaller, chat_model: ScriptedChat, summariser: ScriptedSummariser
+        self, settings: Settings, caller: ModelCaller, chat_model: ScriptedChat, summariser: Summariser
     ) -> None:
         super().__init__(settings, caller)
         self._chat_model = chat_model
@@ -113,7 +122,7 @@ class ScriptedModels(ChatModels):
 
 
 def scripted_models(
-    chat_model: ScriptedChat, summariser: ScriptedSummariser
+    chat_model: ScriptedChat, summariser: Summariser
 ) -> Callable[[Settings], AbstractContextManager[ChatModels]]:
     """Returns what `open_service` takes as `models`."""
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import anyio
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, AnyMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import PrivateAttr
 
-from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
-from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
+from graph.model.summariser import ExtractiveSummariser, SummaryDraft
 from graph.settings import Settings
 from graph.tool.tool_context import ToolContext
+from tests.fake.scripted_model import Said, ScriptedChat, scripted_models
 from tests.fault.mark import Marker
 
 ANSWER: Final = (
@@ -31,57 +29,34 @@ TOOL_SIGN: Final = "[tool]"
 _WORK_SECONDS: Final = 0.004
 
 
-class WorkingChat(BaseChatModel):
-    """Answers with a few pieces; a question with `[tool]` has a tool called first. Keeps every input."""
+class WorkingChat(ScriptedChat):
+    """Answers with a few pieces, which take it a moment each; a question with `[tool]` has a tool called first."""
 
     _marker: Marker = PrivateAttr()
     _pause_seconds: float = PrivateAttr()
-    _inputs: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
 
     def __init__(self, marker: Marker, *, pause_seconds: float = _WORK_SECONDS) -> None:
         super().__init__()
         self._marker = marker
         self._pause_seconds = pause_seconds
 
-    @property
-    def _llm_type(self) -> str:
-        return "working"
-
-    @property
-    def inputs(self) -> list[list[BaseMessage]]:
-        return self._inputs
-
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> WorkingChat:  # noqa: ANN401, ARG002  # the base class's signature; it calls by the question
-        return self
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,  # noqa: ANN401  # the base class's signature
-    ) -> ChatResult:
-        raise NotImplementedError
+    def reply_to(self, messages: Sequence[BaseMessage], /) -> Said:
+        last, pieces = messages[-1], [f"{piece}, " for piece in ANSWER.split(", ")]
+        if isinstance(last, HumanMessage) and TOOL_SIGN in last.text:
+            return Said(pieces, tool="look_up", arguments='{"name": "x"}', call_id=f"call-{last.id}")
+        return Said(pieces)
 
     async def _astream(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002  # the base class's signature
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002  # the base class's signature
-        **kwargs: Any,  # noqa: ANN401, ARG002  # the base class's signature
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> AsyncIterator[ChatGenerationChunk]:
-        self._inputs.append(messages)
-        last = messages[-1]
         with self._marker.phase("stream"):
-            for piece in ANSWER.split(", "):
+            async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
                 await anyio.sleep(self._pause_seconds)
-                yield ChatGenerationChunk(message=AIMessageChunk(content=f"{piece}, "))
-            wants_tool = isinstance(last, HumanMessage) and TOOL_SIGN in last.text
-            if wants_tool:
-                call = tool_call_chunk(name="look_up", args='{"name": "x"}', id=f"call-{last.id}", index=0)
-                yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
-            reason = "tool_calls" if wants_tool and not isinstance(last, ToolMessage) else "stop"
-            yield ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata={"finish_reason": reason}))
+                yield chunk
 
 
 class WorkingSummariser(ExtractiveSummariser):
@@ -97,37 +72,13 @@ class WorkingSummariser(ExtractiveSummariser):
             return super().summarise(messages, target_chars, **rest)
 
 
-class WorkingModels(ChatModels):
-    """One chat model and one summariser, both our own."""
-
-    def __init__(self, settings: Settings, caller: ModelCaller, chat: WorkingChat, summariser: Summariser) -> None:
-        super().__init__(settings, caller)
-        self._chat = chat
-        self._own_summariser = summariser
-
-    def chat(self, name: str) -> BaseChatModel:  # noqa: ARG002  # there's only one
-        return self._chat
-
-    def summariser(self, name: str) -> Summariser:  # noqa: ARG002  # there's only one
-        return self._own_summariser
-
-
 def working_models(
     marker: Marker, *, pause_seconds: float = _WORK_SECONDS, chat: WorkingChat | None = None
 ) -> Callable[[Settings], AbstractContextManager[ChatModels]]:
     """Returns what `open_service` takes as `models`."""
-
-    @contextmanager
-    def opened(settings: Settings) -> Iterator[ChatModels]:
-        with ModelCaller() as caller:
-            yield WorkingModels(
-                settings,
-                caller,
-                chat or WorkingChat(marker, pause_seconds=pause_seconds),
-                WorkingSummariser(marker, pause_seconds=pause_seconds),
-            )
-
-    return opened
+    return scripted_models(
+        chat or WorkingChat(marker, pause_seconds=pause_seconds), WorkingSummariser(marker, pause_seconds=pause_seconds)
+    )
 
 
 def working_tools(marker: Marker) -> Callable[[ToolContext], list[BaseTool]]:

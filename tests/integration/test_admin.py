@@ -13,13 +13,12 @@ import pytest
 
 from graph.admin.__main__ import main
 from graph.event import TurnFinished
-from graph.service import open_service
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question
 from tests.fake.logs import kept_logging
+from tests.fake.open_chat import MakeSettings, OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 Admin = Callable[..., int]
 
@@ -60,11 +59,10 @@ def chat_of_all_kinds(chat: Chat, server: FakeOpenAI) -> None:
 
 
 def test_a_backup_made_while_a_turn_runs_is_whole_and_can_be_put_back(
-    make_settings: MakeSettings, server: FakeOpenAI, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    open_chat: OpenChat, server: FakeOpenAI, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     backup = tmp_path / "copy" / "kept.db"
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+    with open_chat() as chat:
         chat.ask(1, 4)
         server.script(hang("여기까지"))
         chat.start(question(5))
@@ -76,12 +74,12 @@ def test_a_backup_made_while_a_turn_runs_is_whole_and_can_be_put_back(
         assert "in use by a server" in capsys.readouterr().err
     assert backup.stat().st_mode & 0o077 == 0
     assert [file.name for file in backup.parent.iterdir()] == ["kept.db"]
-    before = content(make_settings().database_path)
+    settings = chat.service.settings
+    before = content(settings.database_path)
     assert admin("restore", backup) == 0
-    (aside,) = make_settings().turnfold_data_dir.glob("turnfold.db.before-*Z")
+    (aside,) = settings.turnfold_data_dir.glob("turnfold.db.before-*Z")
     assert content(aside) == before
-    with open_service(make_settings()) as service:
-        chat = Chat(service, chat.session_id)
+    with open_chat(chat.session_id) as chat:
         assert [turn.status for turn in chat.turns] == ["finished"] * 4 + ["failed"]
         chat.ask(6, 6)
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6]
@@ -100,9 +98,9 @@ def test_backups_go_into_the_data_folder_by_themselves_and_overwrite_nothing(
     assert admin("backup", folder=tmp_path / "nothing") == 1
 
 
-def test_backups_during_heavy_writing_are_all_sound(make_settings: MakeSettings, admin: Admin, tmp_path: Path) -> None:
-    with open_service(make_settings()) as service:
-        chats = [Chat(service) for _ in range(3)]
+def test_backups_during_heavy_writing_are_all_sound(open_chat: OpenChat, admin: Admin, tmp_path: Path) -> None:
+    with open_chat() as chat:
+        chats = [chat, Chat(chat.service), Chat(chat.service)]
         talking = [threading.Thread(target=chat.ask, args=(1, 5)) for chat in chats]
         for thread in talking:
             thread.start()
@@ -130,20 +128,18 @@ def test_what_is_no_backup_changes_nothing(chat: Chat, admin: Admin, tmp_path: P
 
 
 def test_an_export_is_imported_again_without_loss(
-    make_settings: MakeSettings, server: FakeOpenAI, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    open_chat: OpenChat, server: FakeOpenAI, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with open_service(make_settings()) as service:
-        first, second = Chat(service), Chat(service)
+    with open_chat() as first:
+        second = Chat(first.service)
         chat_of_all_kinds(first, server)
         second.ask(1, 4)
         assert admin("export", tmp_path / "all.jsonl") == 0
-    other = make_settings(turnfold_data_dir=tmp_path / "other")
     assert admin("import", tmp_path / "all.jsonl", folder=tmp_path / "other") == 0
     assert "2 sessions imported, 0 were there already" in capsys.readouterr().out
-    kept, read = content(make_settings().database_path), content(other.database_path)
+    kept, read = content(first.service.settings.database_path), content(tmp_path / "other" / "turnfold.db")
     assert without_sequence(read) == without_sequence(kept)
-    with open_service(other) as service:
-        chat = Chat(service, first.session_id)
+    with open_chat(first.session_id, turnfold_data_dir=tmp_path / "other") as chat:
         assert [turn.status for turn in chat.turns][6:] == ["failed", "finished", "stopped"]
         assert isinstance(chat.say(question(10))[-1], TurnFinished)
     assert admin("export", tmp_path / "again.jsonl") == 0

@@ -6,15 +6,14 @@ import pytest
 
 from graph.error import BusyError, ServerBusyError
 from graph.event import TurnFinished, TurnStopped
-from graph.service import open_service
 from graph.view import TurnOptions
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, question, text_in
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.oracle import state_ids
-from tests.integration.conftest import MakeSettings, Start
 
 STRATEGIES = ["interval", "rolling", "compaction", "window"]
 OLD, NEW = "옛 답: 서버는 부산에 둡니다. ", "새 답: 서버는 대전에 둡니다. "
@@ -23,9 +22,9 @@ OLD, NEW = "옛 답: 서버는 부산에 둡니다. ", "새 답: 서버는 대�
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("action", ["regenerate", "retry"])
 def test_a_turn_that_is_run_again_after_a_reset_is_asked_its_question(
-    start: Start, server: FakeOpenAI, strategy: str, action: str
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str, action: str
 ) -> None:
-    chat = start(context_strategy=strategy, max_context_tokens=100_000)
+    chat = open_chat(context_strategy=strategy, max_context_tokens=100_000)
     chat.ask(1, 4)
     if action == "retry":
         server.script(failure(500))
@@ -44,9 +43,9 @@ def test_a_turn_that_is_run_again_after_a_reset_is_asked_its_question(
 
 @pytest.mark.parametrize("strategy", ["rolling", "compaction"])
 def test_a_slider_moved_while_an_answer_is_made_anew_keeps_no_thrown_away_one(
-    start: Start, server: FakeOpenAI, strategy: str
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
-    chat = start(
+    chat = open_chat(
         context_strategy=strategy,
         app_context_threshold=400,
         max_context_tokens=1_000,
@@ -89,18 +88,18 @@ def move_slider(chat: Chat, is_over: threading.Event, rates: tuple[float, ...]) 
             chat.service.sessions.configure(chat.session_id, compression_rate=rate)
 
 
-def test_a_refused_first_message_leaves_no_session(make_settings: MakeSettings, server: FakeOpenAI) -> None:
-    with open_service(make_settings(concurrent_turns=1)) as service:
-        busy, refused = Chat(service), Chat(service)
-        server.script(hang(is_silent=True))
-        busy.start(question(1))
-        server.wait_until(lambda fake: fake.open_count == 1)
-        with pytest.raises(ServerBusyError):
-            refused.start(question(1))
-        assert busy.rows("SELECT count(*) FROM session") == [(1,)]
-        assert [item.session_id for item in service.sessions.list()] == [busy.session_id]
-        service.turns.stop(busy.session_id)
-        assert isinstance(busy.events()[-1], TurnStopped)
+def test_a_refused_first_message_leaves_no_session(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    service = open_chat(concurrent_turns=1).service
+    busy, refused = Chat(service), Chat(service)
+    server.script(hang(is_silent=True))
+    busy.start(question(1))
+    server.wait_until(lambda fake: fake.open_count == 1)
+    with pytest.raises(ServerBusyError):
+        refused.start(question(1))
+    assert busy.rows("SELECT count(*) FROM session") == [(1,)]
+    assert [item.session_id for item in service.sessions.list()] == [busy.session_id]
+    service.turns.stop(busy.session_id)
+    assert isinstance(busy.events()[-1], TurnStopped)
 
 
 def test_a_refused_message_changes_no_setting(chat: Chat, server: FakeOpenAI) -> None:
@@ -151,14 +150,12 @@ def test_the_sentence_of_a_closed_turn_is_in_the_language_of_the_session(
     assert text_in(closed[0]) == sentence
 
 
-def test_under_window_the_state_holds_the_last_turns_alone(make_settings: MakeSettings, server: FakeOpenAI) -> None:
-    made = make_settings(context_strategy="window", window_turns=2)
-    with open_service(made) as service:
-        chat = Chat(service)
-        chat.ask(1, 9)
-        assert len(state_ids(made, chat.session_id)) == 2 * 3
-        service.sessions.configure(chat.session_id, strategy="interval")
-        chat.ask(10, 10)
-        told = "\n".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
-        assert question(1)[:12] in told
-        assert len(state_ids(made, chat.session_id)) == 20 - 2 * sum(len(turns) for turns in chat.covered)
+def test_under_window_the_state_holds_the_last_turns_alone(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="window", window_turns=2)
+    chat.ask(1, 9)
+    assert len(state_ids(chat.service.settings, chat.session_id)) == 2 * 3
+    chat.service.sessions.configure(chat.session_id, strategy="interval")
+    chat.ask(10, 10)
+    told = "\n".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
+    assert question(1)[:12] in told
+    assert len(state_ids(chat.service.settings, chat.session_id)) == 20 - 2 * sum(len(turns) for turns in chat.covered)

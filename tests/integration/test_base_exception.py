@@ -17,16 +17,15 @@ from pydantic import PrivateAttr
 
 from graph.event import TurnFailed, TurnFinished, TurnStopped
 from graph.record import ArchivedMessage
-from graph.service import open_service
 from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.database import Lease
 from graph.store.stores import Stores, open_stores
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.scripted_model import ScriptedChat, ScriptedSummariser, scripted_models
-from tests.integration.conftest import MakeSettings
 
 # What ends a thread, a loop or a task wherever nobody looks for it.
 ENDINGS = [SystemExit(3), asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit()]
@@ -106,51 +105,46 @@ def check_goes_on(chat: Chat, caplog: pytest.LogCaptureFixture, code: str = "int
 
 @pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt()], ids=repr)
 def test_a_model_that_ends_its_thread_ends_its_turn_alone(
-    make_settings: MakeSettings, caplog: pytest.LogCaptureFixture, ending: BaseException
+    open_chat: OpenChat, caplog: pytest.LogCaptureFixture, ending: BaseException
 ) -> None:
     models = scripted_models(EndingChat(ending), ScriptedSummariser())
-    with open_service(make_settings(concurrent_turns=1), models=models) as service:
-        chat = Chat(service)
-        assert isinstance(chat.say(question(1))[-1], TurnFailed)
-        check_goes_on(chat, caplog)
+    chat = open_chat(concurrent_turns=1, models=models)
+    assert isinstance(chat.say(question(1))[-1], TurnFailed)
+    check_goes_on(chat, caplog)
 
 
-def test_a_model_that_cancels_itself_ends_its_turn_alone(make_settings: MakeSettings) -> None:
+def test_a_model_that_cancels_itself_ends_its_turn_alone(open_chat: OpenChat) -> None:
     models = scripted_models(EndingChat(asyncio.CancelledError()), ScriptedSummariser())
-    with open_service(make_settings(concurrent_turns=1), models=models) as service:
-        chat = Chat(service)
-        assert isinstance(chat.say(question(1))[-1], TurnFailed | TurnStopped)
-        assert isinstance(chat.say(question(2))[-1], TurnFinished)
+    chat = open_chat(concurrent_turns=1, models=models)
+    assert isinstance(chat.say(question(1))[-1], TurnFailed | TurnStopped)
+    assert isinstance(chat.say(question(2))[-1], TurnFinished)
 
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=repr)
 def test_a_tool_that_ends_its_thread_ends_no_turn(
-    make_settings: MakeSettings, server: FakeOpenAI, ending: BaseException
+    open_chat: OpenChat, server: FakeOpenAI, ending: BaseException
 ) -> None:
     server.script(tools(ScriptedCall("look_up", "{}", "call-1")))
-    with open_service(make_settings(concurrent_turns=1), tools=lambda _: [ending_tool(ending)]) as service:
-        chat = Chat(service)
-        assert isinstance(chat.say(question(1))[-1], TurnFinished)
-        assert [step.status for step in chat.last_turn.steps] == ["error"]
-        assert isinstance(chat.say(question(2))[-1], TurnFinished)
+    chat = open_chat(concurrent_turns=1, tools=[ending_tool(ending)])
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    assert [step.status for step in chat.last_turn.steps] == ["error"]
+    assert isinstance(chat.say(question(2))[-1], TurnFinished)
 
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=repr)
 def test_a_node_that_ends_its_thread_ends_its_turn_alone(
-    make_settings: MakeSettings, caplog: pytest.LogCaptureFixture, ending: BaseException
+    open_chat: OpenChat, caplog: pytest.LogCaptureFixture, ending: BaseException
 ) -> None:
-    with open_service(make_settings(concurrent_turns=1), stores=ending_stores(ending)) as service:
-        chat = Chat(service)
-        assert chat.say(question(1))[-1] == TurnFailed(1, "internal", "")
-        check_goes_on(chat, caplog)
+    chat = open_chat(concurrent_turns=1, stores=ending_stores(ending))
+    assert chat.say(question(1))[-1] == TurnFailed(1, "internal", "")
+    check_goes_on(chat, caplog)
 
 
 def test_a_turn_that_cannot_even_be_closed_frees_its_session(
-    make_settings: MakeSettings, caplog: pytest.LogCaptureFixture
+    open_chat: OpenChat, caplog: pytest.LogCaptureFixture
 ) -> None:
     stores = ending_stores(SystemExit(1), SystemExit(2))
-    with open_service(make_settings(concurrent_turns=1), stores=stores) as service:
-        chat = Chat(service)
-        assert chat.say(question(1))[-1] == TurnFailed(1, "internal", "")
-        assert "could not be closed" in caplog.text
-        check_goes_on(chat, caplog, "interrupted")
+    chat = open_chat(concurrent_turns=1, stores=stores)
+    assert chat.say(question(1))[-1] == TurnFailed(1, "internal", "")
+    assert "could not be closed" in caplog.text
+    check_goes_on(chat, caplog, "interrupted")

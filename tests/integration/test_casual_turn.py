@@ -1,24 +1,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-
-import pytest
 
 from graph.event import TurnFinished
-from graph.service import ChatService, open_service
 from tests.fake.body import raw_turns, roles, shape, tool_names
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
-
-
-@pytest.fixture
-def hasty(make_settings: MakeSettings) -> Iterator[ChatService]:
-    with open_service(make_settings(fold_wait_seconds=0.3, fold_deadline_seconds=2)) as opened:
-        yield opened
 
 
 def test_small_talk_is_one_call_over_the_same_input(chat: Chat, server: FakeOpenAI) -> None:
@@ -41,8 +31,8 @@ def test_small_talk_at_a_fold_takes_what_is_ready(chat: Chat, server: FakeOpenAI
     assert chat.covered == [(1, 2, 3)]
 
 
-def test_small_talk_waits_for_no_fold(hasty: ChatService, server: FakeOpenAI) -> None:
-    chat = Chat(hasty)
+def test_small_talk_waits_for_no_fold(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(fold_wait_seconds=0.1)
     server.script(hang(is_silent=True), kind="summary")
     for number in (1, 2, 3):
         chat.say(question(number))
@@ -63,7 +53,7 @@ def test_small_talk_waits_when_two_blocks_are_due(chat: Chat, server: FakeOpenAI
     for _ in range(3):
         assert names(chat.say("고마워요!")) == ["TurnStarted", "TokenDelta", "TurnFinished"]
     chat.start("고마워요!")
-    chat.wait_until(lambda: (live := chat.service.turns.live(chat.session_id)) is not None and live.phase == "folding")
+    chat.wait_until_live(lambda live: live.phase == "folding")
     first.set()
     assert names(chat.events()) == ["TurnStarted", "FoldWaiting", "Folded", "TokenDelta", "TurnFinished"]
     second.set()

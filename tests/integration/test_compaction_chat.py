@@ -8,19 +8,22 @@ from graph.event import FoldWaiting, TurnFinished
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, names, question
 from tests.fake.compacting import (
+    COMPACTING,
     HEADING,
     ask_until_compacted,
     compaction,
     history_tokens,
     with_true_usage,
 )
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import Start
+
+pytestmark = pytest.mark.usefixtures("true_usage")
 
 
-def test_checklist_it_starts_by_itself_at_75_percent(start: Start, server: FakeOpenAI) -> None:
-    chat = start(max_context_tokens=6_000)
+def test_checklist_it_starts_by_itself_at_75_percent(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="compaction", max_context_tokens=6_000)
     ask_until_compacted(chat)
     # The summary is asked for when the answer is out: the call before it shows what was said until then.
     before, after = (history_tokens(body) for body in server.bodies("chat")[-2:])
@@ -29,8 +32,8 @@ def test_checklist_it_starts_by_itself_at_75_percent(start: Start, server: FakeO
     assert after <= (before + last_turn) / 2
 
 
-def test_checklist_the_summary_is_made_as_the_seed_asks(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_checklist_the_summary_is_made_as_the_seed_asks(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**COMPACTING)
     ask_until_compacted(chat)
     body = server.bodies("summary")[0]
     assert roles(body) == ["system", "user"]
@@ -44,8 +47,8 @@ def test_checklist_the_summary_is_made_as_the_seed_asks(start: Start, server: Fa
     assert "<summary>" not in compaction(chat).summary
 
 
-def test_checklist_the_last_four_messages_stay_word_for_word(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_checklist_the_last_four_messages_stay_word_for_word(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**COMPACTING)
     number = ask_until_compacted(chat)
     body = server.bodies("chat")[-1]
     assert roles(body) == ["system", "user", "assistant", "user", "assistant", "user"]
@@ -55,23 +58,23 @@ def test_checklist_the_last_four_messages_stay_word_for_word(start: Start, serve
     assert rest == [answers[0], question(number - 1), answers[1], question(number)]
 
 
-def test_checklist_the_chat_goes_on_after_it(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_checklist_the_chat_goes_on_after_it(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**COMPACTING)
     number = ask_until_compacted(chat)
     chat.ask(number + 1, number + 1)
     assert all(faults(body["messages"]) == [] for body in server.bodies("chat"))
 
 
-def test_checklist_the_tokens_fall_by_at_least_half_each_time(start: Start) -> None:
-    chat = start()
+def test_checklist_the_tokens_fall_by_at_least_half_each_time(open_chat: OpenChat) -> None:
+    chat = open_chat(**COMPACTING)
     for _ in range(3):
         ask_until_compacted(chat)
         record = compaction(chat)
         assert 0 < record.context_tokens_after <= record.context_tokens / 2
 
 
-def test_checklist_the_figures_of_a_compaction_are_told(start: Start) -> None:
-    chat = start()
+def test_checklist_the_figures_of_a_compaction_are_told(open_chat: OpenChat) -> None:
+    chat = open_chat(**COMPACTING)
     number = ask_until_compacted(chat)
     record = compaction(chat)
     assert (record.context_messages, record.context_messages_after) == (2 * (number - 1), 5)
@@ -81,8 +84,8 @@ def test_checklist_the_figures_of_a_compaction_are_told(start: Start) -> None:
     assert record.context_tokens_after == kept[0][0] + record.summary_tokens
 
 
-def test_the_user_is_told_before_and_after(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_the_user_is_told_before_and_after(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**COMPACTING)
     is_waited = threading.Event()
     server.script(lambda body: with_true_usage(body) if is_waited.wait(30) else failure(500), kind="summary")
 
@@ -100,8 +103,8 @@ def test_the_user_is_told_before_and_after(start: Start, server: FakeOpenAI) -> 
     assert names(events)[:3] == ["TurnStarted", "FoldWaiting", "Folded"]
 
 
-def test_checklist_it_comes_again_at_each_75_percent(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_checklist_it_comes_again_at_each_75_percent(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**COMPACTING)
     numbers = [ask_until_compacted(chat) for _ in range(3)]
     assert numbers == sorted(set(numbers))
     listed = chat.service.folds.compactions(chat.session_id)
@@ -111,16 +114,18 @@ def test_checklist_it_comes_again_at_each_75_percent(start: Start, server: FakeO
     assert "[previous summary]" in third
 
 
-def test_an_answer_without_tags_is_taken_whole(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_an_answer_without_tags_is_taken_whole(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**COMPACTING)
     words = " ".join(["서버 이전은 김민수가 맡고 10월에 합니다. 데이터베이스를 먼저 복제합니다."] * 4)
     server.script(text(words), kind="summary")
     ask_until_compacted(chat)
     assert compaction(chat).summary == words
 
 
-def test_a_summariser_that_fails_leaves_everything_in_and_is_asked_again(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_a_summariser_that_fails_leaves_everything_in_and_is_asked_again(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(**COMPACTING)
     server.script(failure(500), failure(500), kind="summary")
     number = ask_until_compacted(chat)
     body = server.bodies("chat")[-2]
@@ -128,8 +133,8 @@ def test_a_summariser_that_fails_leaves_everything_in_and_is_asked_again(start: 
     assert len(server.bodies("summary")) >= 2
 
 
-def test_a_summariser_that_hangs_holds_one_turn_and_leaves_no_gap(start: Start, server: FakeOpenAI) -> None:
-    chat = start(fold_wait_seconds=0.2, fold_deadline_seconds=30)
+def test_a_summariser_that_hangs_holds_one_turn_and_leaves_no_gap(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**COMPACTING, fold_wait_seconds=0.2, fold_deadline_seconds=30)
     server.script(hang(is_silent=True), kind="summary")
     waited = 0
     for number in range(1, 16):
@@ -149,9 +154,9 @@ def total_tokens(chat: Chat) -> int:
 
 @pytest.mark.parametrize(("limit", "notice"), [(20_000, ""), (1_950, "nearly_full"), (1_000, "full")])
 def test_switched_off_it_warns_at_80_and_100_percent(
-    start: Start, server: FakeOpenAI, *, limit: int, notice: str
+    open_chat: OpenChat, server: FakeOpenAI, *, limit: int, notice: str
 ) -> None:
-    chat = start(enable_auto_compaction=False, max_context_tokens=limit)
+    chat = open_chat(context_strategy="compaction", enable_auto_compaction=False, max_context_tokens=limit)
     while not chat.service.sessions.list() or total_tokens(chat) < 1_640:
         chat.say(question(1))
     assert total_tokens(chat) < 1_900

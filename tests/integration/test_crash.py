@@ -12,23 +12,22 @@ from pathlib import Path
 import pytest
 
 from graph.event import TurnFailed, TurnFinished
-from graph.service import open_service
 from tests.fake.body import content_of, faults, raw_turns, shape
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 ROOT = Path(__file__).parents[2]
 PARTIAL = "여기까지는 들었습니다."
 
 
 @pytest.fixture
-def die_in_a_turn(make_settings: MakeSettings, server: FakeOpenAI) -> Callable[[Chat, str, Callable[[], bool]], None]:
+def die_in_a_turn(server: FakeOpenAI) -> Callable[[Chat, str, Callable[[], bool]], None]:
     """Has a process of its own run the next turn and kills it (-9) once something is true."""
 
     def die(chat: Chat, message: str, is_time: Callable[[], bool]) -> None:
-        words = [str(make_settings().turnfold_data_dir), server.url, chat.session_id, message]
+        words = [str(chat.service.settings.turnfold_data_dir), server.url, chat.session_id, message]
         process = subprocess.Popen([sys.executable, "-m", "tests.fake.killed_server", *words], cwd=ROOT)
         try:
             chat.wait_until(is_time)
@@ -47,20 +46,18 @@ def has_saved_partial(chat: Chat) -> Callable[[], bool]:
 
 
 def test_a_killed_server_leaves_an_interrupted_turn_and_the_chat_goes_on(
-    make_settings: MakeSettings, server: FakeOpenAI, die_in_a_turn: Die
+    open_chat: OpenChat, server: FakeOpenAI, die_in_a_turn: Die
 ) -> None:
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+    with open_chat() as chat:
         chat.ask(1, 3)
     server.script(hang(PARTIAL))
     die_in_a_turn(chat, question(4), has_saved_partial(chat))
-    with open_service(make_settings()) as service:
-        chat = Chat(service, chat.session_id)
+    with open_chat(chat.session_id) as chat:
         turn = chat.last_turn
         assert (turn.number, turn.status, turn.error_code) == (4, "failed", "interrupted")
         assert (turn.user_text, turn.answer_text) == (question(4), PARTIAL)
-        assert service.turns.live(chat.session_id) is None
-        assert not service.sessions.list()[0].is_running
+        assert chat.service.turns.live(chat.session_id) is None
+        assert not chat.service.sessions.list()[0].is_running
         chat.ask(5, 5)
         assert chat.turns[3] == replace(turn, is_last=False)
     body = server.bodies("chat")[-1]
@@ -70,15 +67,13 @@ def test_a_killed_server_leaves_an_interrupted_turn_and_the_chat_goes_on(
 
 
 def test_an_interrupted_turn_can_be_retried_under_its_number(
-    make_settings: MakeSettings, server: FakeOpenAI, die_in_a_turn: Die
+    open_chat: OpenChat, server: FakeOpenAI, die_in_a_turn: Die
 ) -> None:
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+    with open_chat() as chat:
         chat.ask(1, 1)
     server.script(hang(PARTIAL))
     die_in_a_turn(chat, question(2), has_saved_partial(chat))
-    with open_service(make_settings()) as service:
-        chat = Chat(service, chat.session_id)
+    with open_chat(chat.session_id) as chat:
         ending = chat.retry()[-1]
         assert isinstance(ending, TurnFinished)
         assert ending.turn == 2
@@ -88,15 +83,13 @@ def test_an_interrupted_turn_can_be_retried_under_its_number(
 
 
 def test_a_server_killed_behind_a_tool_call_leaves_no_orphan(
-    make_settings: MakeSettings, server: FakeOpenAI, die_in_a_turn: Die
+    open_chat: OpenChat, server: FakeOpenAI, die_in_a_turn: Die
 ) -> None:
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+    with open_chat() as chat:
         chat.ask(1, 1)
     server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), hang())
     die_in_a_turn(chat, question(2), lambda: len(server.bodies("chat")) == 3)
-    with open_service(make_settings()) as service:
-        chat = Chat(service, chat.session_id)
+    with open_chat(chat.session_id) as chat:
         assert [step.status for step in chat.last_turn.steps] == ["done"]
         chat.ask(3, 3)
         assert [turn.status for turn in chat.turns] == ["finished", "failed", "finished"]
@@ -125,20 +118,20 @@ def with_garbage_for_checkpoints(folder: Path) -> None:
 
 @pytest.mark.parametrize("harm", [without_checkpoints, with_garbage_for_checkpoints])
 def test_the_next_input_is_the_same_without_the_checkpoints(
-    make_settings: MakeSettings, server: FakeOpenAI, tmp_path: Path, harm: Callable[[Path], None]
+    open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+    with open_chat() as chat:
         server.script(text("첫 답입니다."), tools(ScriptedCall("get_current_time", "{}", "call-1")), text("둘째 답."))
         chat.ask(1, 7)
         server.script(tools(ScriptedCall("get_current_time", "{}", "call-2")), text("여덟째 답입니다."))
         chat.ask(8, 8)
     harmed = tmp_path / "harmed"
-    shutil.copytree(make_settings().turnfold_data_dir, harmed)
+    data_dir = chat.service.settings.turnfold_data_dir
+    shutil.copytree(data_dir, harmed)
     harm(harmed)
-    for folder in (make_settings().turnfold_data_dir, harmed):
-        with open_service(make_settings(turnfold_data_dir=folder)) as service:
-            Chat(service, chat.session_id).ask(9, 9)
+    for folder in (data_dir, harmed):
+        with open_chat(chat.session_id, turnfold_data_dir=folder) as opened:
+            opened.ask(9, 9)
     whole, rebuilt = server.bodies("chat")[-2:]
     assert shape(whole)[-3:] == [7, 8, 9]
     assert rebuilt == whole

@@ -5,12 +5,11 @@ import logging
 import pytest
 
 from graph.event import TurnFailed, TurnFinished
-from graph.service import open_service
 from tests.fake.body import content_of, faults, raw_turns
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Reply, close_early, failure, hang, raw, refusal, reset, text
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 PARTIAL = "여기까지는 들었습니다."
 
@@ -30,27 +29,30 @@ FAILURES = {
 }
 
 
+def deadline_seconds(code: str) -> float:
+    return 1.5 if code == "deadline" else 20
+
+
 @pytest.mark.parametrize(("code", "reply"), FAILURES.items(), ids=FAILURES)
 def test_a_failed_turn_keeps_its_message_and_works_when_retried(
-    make_settings: MakeSettings, server: FakeOpenAI, code: str, reply: Reply
+    open_chat: OpenChat, server: FakeOpenAI, code: str, reply: Reply
 ) -> None:
-    with open_service(make_settings(model_deadline_seconds=1.5)) as service:
-        chat = Chat(service)
-        chat.ask(1, 1)
-        server.script(reply)
-        failed = chat.say(question(2))[-1]
-        assert isinstance(failed, TurnFailed)
-        assert (failed.turn, failed.code) == (2, code)
-        turn = chat.last_turn
-        assert (turn.status, turn.error_code, turn.user_text, turn.is_last) == ("failed", code, question(2), True)
-        assert turn.answer_text == (PARTIAL if code == "cut_stream" else "")
+    chat = open_chat(model_deadline_seconds=deadline_seconds(code))
+    chat.ask(1, 1)
+    server.script(reply)
+    failed = chat.say(question(2))[-1]
+    assert isinstance(failed, TurnFailed)
+    assert (failed.turn, failed.code) == (2, code)
+    turn = chat.last_turn
+    assert (turn.status, turn.error_code, turn.user_text, turn.is_last) == ("failed", code, question(2), True)
+    assert turn.answer_text == (PARTIAL if code == "cut_stream" else "")
 
-        retried = chat.retry()[-1]
-        assert isinstance(retried, TurnFinished)
-        assert retried.turn == 2
-        assert (chat.last_turn.status, chat.last_turn.attempt) == ("finished", 2)
-        chat.ask(3, 3)
-        assert [turn.number for turn in chat.turns] == [1, 2, 3]
+    retried = chat.retry()[-1]
+    assert isinstance(retried, TurnFinished)
+    assert retried.turn == 2
+    assert (chat.last_turn.status, chat.last_turn.attempt) == ("finished", 2)
+    chat.ask(3, 3)
+    assert [turn.number for turn in chat.turns] == [1, 2, 3]
     retried_body, third_body = server.bodies("chat")[-2:]
     assert raw_turns(retried_body) == [1, 2]
     assert raw_turns(third_body) == [1, 2, 3]
@@ -60,14 +62,13 @@ def test_a_failed_turn_keeps_its_message_and_works_when_retried(
 
 @pytest.mark.parametrize(("code", "reply"), FAILURES.items(), ids=FAILURES)
 def test_the_chat_goes_on_behind_a_failed_turn(
-    make_settings: MakeSettings, server: FakeOpenAI, code: str, reply: Reply
+    open_chat: OpenChat, server: FakeOpenAI, code: str, reply: Reply
 ) -> None:
-    with open_service(make_settings(model_deadline_seconds=1.5)) as service:
-        chat = Chat(service)
-        server.script(reply)
-        assert isinstance(chat.say(question(1))[-1], TurnFailed)
-        assert isinstance(chat.say(question(2))[-1], TurnFinished)
-        assert [turn.status for turn in chat.turns] == ["failed", "finished"]
+    chat = open_chat(model_deadline_seconds=deadline_seconds(code))
+    server.script(reply)
+    assert isinstance(chat.say(question(1))[-1], TurnFailed)
+    assert isinstance(chat.say(question(2))[-1], TurnFinished)
+    assert [turn.status for turn in chat.turns] == ["failed", "finished"]
     body = server.bodies("chat")[-1]
     assert raw_turns(body) == [1, 2]
     assert faults(body["messages"]) == []
@@ -75,22 +76,20 @@ def test_the_chat_goes_on_behind_a_failed_turn(
     assert answer == (PARTIAL if code == "cut_stream" else "(답변을 만들지 못했습니다.)")
 
 
-def test_a_failure_that_passes_is_not_even_seen(make_settings: MakeSettings, server: FakeOpenAI) -> None:
-    with open_service(make_settings(model_attempts=3)) as service:
-        chat = Chat(service)
-        server.script(failure(500), failure(429, headers={"Retry-After": "0"}))
-        assert names(chat.say(question(1))) == ["TurnStarted", "TokenDelta", "TurnFinished"]
-        assert (chat.last_turn.status, chat.last_turn.attempt) == ("finished", 1)
+def test_a_failure_that_passes_is_not_even_seen(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(model_attempts=3)
+    server.script(failure(500), failure(429, headers={"Retry-After": "0"}))
+    assert names(chat.say(question(1))) == ["TurnStarted", "TokenDelta", "TurnFinished"]
+    assert (chat.last_turn.status, chat.last_turn.attempt) == ("finished", 1)
     assert len(server.bodies("chat")) == 3
 
 
-def test_nothing_is_listening(make_settings: MakeSettings) -> None:
-    with open_service(make_settings(openai_base_url="http://127.0.0.1:9/v1")) as service:
-        chat = Chat(service)
-        failed = chat.say(question(1))[-1]
-        assert isinstance(failed, TurnFailed)
-        assert failed.code == "unreachable"
-        assert chat.last_turn.user_text == question(1)
+def test_nothing_is_listening(open_chat: OpenChat) -> None:
+    chat = open_chat(openai_base_url="http://127.0.0.1:9/v1")
+    failed = chat.say(question(1))[-1]
+    assert isinstance(failed, TurnFailed)
+    assert failed.code == "unreachable"
+    assert chat.last_turn.user_text == question(1)
 
 
 def test_a_failed_turn_is_folded_like_any_other(chat: Chat, server: FakeOpenAI) -> None:

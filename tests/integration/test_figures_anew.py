@@ -9,10 +9,10 @@ import pytest
 from graph.event import TurnFinished
 from tests.fake.body import content_of, raw_turns, tokens_of
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, tools
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import Start
 
 SEOUL = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
 
@@ -88,8 +88,8 @@ def test_mark_stands_where_a_late_fold_was_first_sent(chat: Chat, server: FakeOp
     assert marked(chat) == first_held(chat, server)
 
 
-def test_mark_stands_after_the_turns_that_were_compacted_by_hand(start: Start, server: FakeOpenAI) -> None:
-    chat = start(max_context_tokens=100_000)
+def test_mark_stands_after_the_turns_that_were_compacted_by_hand(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="compaction", max_context_tokens=100_000)
     chat.ask(1, 4)
     chat.service.folds.compact(chat.session_id)
     assert marked(chat) == []
@@ -113,8 +113,8 @@ def test_mark_goes_to_the_next_point_if_its_turn_has_none(chat: Chat, server: Fa
     assert marked(chat) == [5]
 
 
-def test_turn_that_two_records_share_is_counted_once(start: Start, server: FakeOpenAI) -> None:
-    chat = start(context_strategy="interval", max_context_tokens=100_000, preserve_recent_messages=1)
+def test_turn_that_two_records_share_is_counted_once(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="interval", max_context_tokens=100_000, preserve_recent_messages=1)
     server.script(tools(*[replace(SEOUL, id=f"call-{number}") for number in range(12)]))
     chat.ask(1, 1)
     chat.service.folds.compact(chat.session_id)

@@ -1,27 +1,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-
-import pytest
 
 from graph.event import Folded, FoldWaiting
 from graph.record import Record
-from graph.service import ChatService, open_service
 from tests.fake.body import content_of, shape, system_prompt
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang, slowed, text
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 KOREAN = "서버 이전은 김민수가 맡아 10월에 하기로 했습니다. 예산이 정해졌고 데이터베이스를 먼저 복제합니다. "
-
-
-@pytest.fixture
-def hasty(make_settings: MakeSettings) -> Iterator[ChatService]:
-    with open_service(make_settings(fold_wait_seconds=0.3, fold_deadline_seconds=2)) as opened:
-        yield opened
 
 
 def only_record(chat: Chat) -> Record:
@@ -49,8 +39,8 @@ def test_a_turn_that_comes_early_waits_for_the_same_summary(chat: Chat, server: 
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
 
 
-def test_a_summariser_that_hangs_holds_one_turn_and_leaves_no_gap(hasty: ChatService, server: FakeOpenAI) -> None:
-    chat = Chat(hasty)
+def test_a_summariser_that_hangs_holds_one_turn_and_leaves_no_gap(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(fold_wait_seconds=0.1, fold_deadline_seconds=30)
     server.script(hang(is_silent=True), kind="summary")
     for number in (1, 2, 3):
         chat.say(question(number))
@@ -63,8 +53,8 @@ def test_a_summariser_that_hangs_holds_one_turn_and_leaves_no_gap(hasty: ChatSer
     assert [shape(body) for body in server.bodies("chat")[3:]] == [[1, 2, 3, 4], [1, 2, 3, 4, 5]]
 
 
-def test_folds_catch_up_once_the_summariser_works_again(hasty: ChatService, server: FakeOpenAI) -> None:
-    chat = Chat(hasty)
+def test_folds_catch_up_once_the_summariser_works_again(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(fold_wait_seconds=0.3, fold_deadline_seconds=2)
     server.script(hang(is_silent=True), kind="summary")
     for number in range(1, 6):
         chat.say(question(number))
@@ -169,27 +159,21 @@ def test_what_was_prepared_for_an_old_attempt_is_thrown_away_but_paid_for(chat: 
     assert chat.service.folds.statistics(chat.session_id).fold_tokens == sum(cost for (cost,) in costs)
 
 
-def test_folds_survive_a_restart_between_the_answer_and_the_next_turn(
-    make_settings: MakeSettings, server: FakeOpenAI
-) -> None:
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+def test_folds_survive_a_restart_between_the_answer_and_the_next_turn(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    with open_chat() as chat:
         chat.ask(1, 3)
-    with open_service(make_settings()) as service:
-        events = Chat(service, chat.session_id).say(question(4))
+    events = open_chat(chat.session_id).say(question(4))
     assert "FoldWaiting" not in names(events)
     assert len(server.bodies("summary")) == 1
 
 
-def test_closing_the_server_ends_a_summary_in_the_making(make_settings: MakeSettings, server: FakeOpenAI) -> None:
+def test_closing_the_server_ends_a_summary_in_the_making(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.script(hang(is_silent=True), kind="summary")
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+    with open_chat() as chat:
         for number in (1, 2, 3):
             chat.say(question(number))
         server.wait_until(lambda fake: len(fake.bodies("summary")) == 1)
     assert chat.rows("SELECT status FROM record") == [("FAILED",)]
-    with open_service(make_settings()) as service:
-        chat = Chat(service, chat.session_id)
+    with open_chat(chat.session_id) as chat:
         chat.ask(4, 4)
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]

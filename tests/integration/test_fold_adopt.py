@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from graph.service import open_service
 from tests.fake.body import content_of, shape
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 WORDS = "서버 이전은 김민수가 맡아 10월에 하기로 했습니다. "
 HOLLOW = {
@@ -38,17 +37,16 @@ def test_a_summary_cut_by_the_providers_limit_is_asked_for_again(chat: Chat, ser
 
 
 def test_a_rolling_summary_cut_by_its_limit_ends_with_a_whole_sentence_and_is_marked(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     server.script(text((WORDS * 12)[:-10], finish_reason="length"), kind="summary")
-    with open_service(make_settings(context_strategy="rolling", app_context_threshold=500)) as service:
-        chat = Chat(service)
-        chat.ask(1, 1)
-        while not chat.covered:
-            chat.ask(len(chat.turns) + 1, len(chat.turns) + 1)
-        (record,) = service.folds.records(chat.session_id)
-        assert record.outcome == "shortened"
-        assert record.summary == (WORDS * 11).strip()
+    chat = open_chat(context_strategy="rolling", app_context_threshold=500)
+    chat.ask(1, 1)
+    while not chat.covered:
+        chat.ask(len(chat.turns) + 1, len(chat.turns) + 1)
+    (record,) = chat.service.folds.records(chat.session_id)
+    assert record.outcome == "shortened"
+    assert record.summary == (WORDS * 11).strip()
     assert server.bodies("summary")[0]["max_completion_tokens"] == 1_024
 
 

@@ -6,12 +6,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from graph.event import Folded
-from graph.service import open_service
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 
 class LeapingClock:
@@ -51,12 +50,12 @@ def requests_begun(count: int) -> Callable[[FakeOpenAI], bool]:
 
 
 def test_summaries_of_many_sessions_are_each_made_and_paid_once_however_slow(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     clock = LeapingClock()
-    settings = make_settings(fold_wait_seconds=0.1, fold_deadline_seconds=30)
-    with open_service(settings, clock=clock) as service, held_summaries(server) as gate:
-        chats = [Chat(service) for _ in range(8)]
+    first = open_chat(clock=clock, fold_wait_seconds=0.1, fold_deadline_seconds=30)
+    chats = [first, *(Chat(first.service) for _ in range(7))]
+    with held_summaries(server) as gate:
         for chat in chats:
             say_all(chat, 1, 3)
         server.wait_until(requests_begun(4))
@@ -73,14 +72,13 @@ def test_summaries_of_many_sessions_are_each_made_and_paid_once_however_slow(
         assert len(server.bodies("summary")) == 8
 
 
-def test_a_queued_fold_is_claimed_when_its_making_begins(make_settings: MakeSettings, server: FakeOpenAI) -> None:
+def test_a_queued_fold_is_claimed_when_its_making_begins(open_chat: OpenChat, server: FakeOpenAI) -> None:
     clock = LeapingClock()
-    settings = make_settings(fold_wait_seconds=0.1, fold_deadline_seconds=30, context_strategy="window")
-    with open_service(settings, clock=clock) as service, held_summaries(server) as gate:
-        chat = Chat(service)
+    chat = open_chat(clock=clock, fold_wait_seconds=0.1, fold_deadline_seconds=30, context_strategy="window")
+    with held_summaries(server) as gate:
         say_all(chat, 1, 9)
         for _ in range(3):
-            service.sessions.configure(chat.session_id, strategy="interval")
+            chat.service.sessions.configure(chat.session_id, strategy="interval")
         server.wait_until(requests_begun(1))
         assert len(chat.rows("SELECT id FROM record")) == 1
         clock.ahead = timedelta(seconds=100)
@@ -94,18 +92,17 @@ def test_a_queued_fold_is_claimed_when_its_making_begins(make_settings: MakeSett
 
 
 def test_a_fold_that_another_server_makes_is_waited_for_and_not_made_again(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    settings = make_settings(fold_wait_seconds=10)
-    with open_service(settings) as one, open_service(settings) as other, held_summaries(server) as gate:
-        chat = Chat(one)
+    chat = open_chat(fold_wait_seconds=10)
+    there = open_chat(chat.session_id, fold_wait_seconds=10)
+    with held_summaries(server) as gate:
         say_all(chat, 1, 3)
         server.wait_until(requests_begun(1))
-        there = Chat(other, chat.session_id)
-        other.sessions.configure(chat.session_id, strategy="interval")
-        there.wait_until(lambda: other._access.fold_worker.is_idle(chat.session_id))  # noqa: SLF001  # as Chat.wait_for_folds
+        there.service.sessions.configure(chat.session_id, strategy="interval")
+        there.wait_until(lambda: there.service._access.fold_worker.is_idle(chat.session_id))  # noqa: SLF001  # as Chat.wait_for_folds
         there.start(question(4))
-        there.wait_until(lambda: (live := other.turns.live(chat.session_id)) is not None and live.phase == "folding")
+        there.wait_until_live(lambda live: live.phase == "folding")
         gate.set()
         events = there.events()
         assert [event.turns for event in events if isinstance(event, Folded)] == [(1, 2, 3)]

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
-from graph.service import ChatService, open_service
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 TOO_SHORT = text("너무 짧은 요약문 하나입니다.")
 PATIENCE_SECONDS = 10
@@ -25,13 +23,6 @@ def begin_fold(chat: Chat, server: FakeOpenAI) -> None:
     server.wait_until(lambda fake: len(fake.bodies("summary")) == 1)
 
 
-def wait_until_idle(service: ChatService, session_id: str) -> None:
-    ends_at = time.monotonic() + PATIENCE_SECONDS
-    while not service._access.fold_worker.is_idle(session_id):  # noqa: SLF001  # as Chat.wait_for_folds
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
-
-
 def test_deleting_a_session_ends_its_summary_in_the_making(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang(is_silent=True), kind="summary")
     begin_fold(chat, server)
@@ -42,16 +33,16 @@ def test_deleting_a_session_ends_its_summary_in_the_making(chat: Chat, server: F
 
 
 def test_a_session_that_another_server_deletes_has_no_second_draft_made(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     gate = threading.Event()
     server.script(held(TOO_SHORT, gate), kind="summary")
-    with open_service(make_settings()) as service, open_service(make_settings()) as other:
-        chat = Chat(service)
-        begin_fold(chat, server)
-        other.sessions.delete(chat.session_id)
-        gate.set()
-        wait_until_idle(service, chat.session_id)
+    chat = open_chat()
+    begin_fold(chat, server)
+    open_chat().service.sessions.delete(chat.session_id)
+    gate.set()
+    fold_worker = chat.service._access.fold_worker  # noqa: SLF001  # as Chat.wait_for_folds, but its session is gone
+    chat.wait_until(lambda: fold_worker.is_idle(chat.session_id))
     assert len(server.bodies("summary")) == 1
 
 
@@ -76,18 +67,16 @@ def test_a_summary_thrown_away_by_a_regenerated_answer_has_no_second_draft_made(
     assert made[0] == ""
 
 
-def test_the_slider_can_be_moved_while_the_endpoint_is_gone(make_settings: MakeSettings, server: FakeOpenAI) -> None:
-    settings = make_settings(chat_model=None, openai_api_key=None, model_window_tokens=None)
-    with open_service(settings) as service:
-        chat = Chat(service)
+def test_the_slider_can_be_moved_while_the_endpoint_is_gone(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    nowhere = {"chat_model": None, "openai_api_key": None, "model_window_tokens": None}
+    with open_chat(**nowhere) as chat:
         server.script(failure(500), kind="summary")
         chat.ask(1, 3)
     server.model_list_reply = failure(500)
-    with open_service(settings) as service:
-        view = service.sessions.configure(chat.session_id, compression_rate=0.5)
+    with open_chat(chat.session_id, **nowhere) as chat:
+        view = chat.service.sessions.configure(chat.session_id, compression_rate=0.5)
         assert view.compression_rate == 0.5
     server.model_list_reply = None
-    with open_service(settings) as service:
-        chat = Chat(service, chat.session_id)
+    with open_chat(chat.session_id, **nowhere) as chat:
         chat.ask(4, 5)
-        assert [record.compression_rate for record in service.folds.records(chat.session_id)] == [0.5]
+        assert [record.compression_rate for record in chat.service.folds.records(chat.session_id)] == [0.5]

@@ -5,13 +5,12 @@ from itertools import pairwise
 import pytest
 
 from graph.event import Folded
-from graph.service import open_service
 from tests.fake.body import shape
-from tests.fake.chat import Chat, names, question
+from tests.fake.chat import names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 ENGLISH = text("The user moves a server in October and Kim is in charge of it; the database is copied first. " * 3)
 TURNS = 30
@@ -21,89 +20,83 @@ TRIES = 28
 
 @pytest.mark.parametrize(("reply", "requests_a_try"), [(ENGLISH, 2), (failure(500), 1)], ids=["language", "http 500"])
 def test_a_summariser_that_never_works_is_asked_for_one_block_a_turn_and_thrice_a_block(
-    make_settings: MakeSettings, server: FakeOpenAI, reply: Reply, requests_a_try: int
+    open_chat: OpenChat, server: FakeOpenAI, reply: Reply, requests_a_try: int
 ) -> None:
     server.respond_with(lambda body: reply if kind_of(body) == "summary" else answer_body(body))
     # Calls of the chat are made three times at most; one for a summary in the background is made once.
-    with open_service(make_settings(model_attempts=3)) as service:
-        chat = Chat(service)
-        requests = [0]
-        for number in range(1, TURNS + 1):
-            chat.ask(number, number)
-            requests.append(len(server.bodies("summary")))
-        assert max(after - before for before, after in pairwise(requests)) <= requests_a_try
-        assert requests[-1] <= TRIES * requests_a_try
-        tries = chat.rows("SELECT from_position, count(*) FROM record WHERE status = 'FAILED' GROUP BY from_position")
-        assert sorted(count for _, count in tries) == [1, *[3] * 9]
-        assert chat.covered == [(first, first + 1, first + 2) for first in range(1, 28, 3)]
-        assert {record.outcome for record in service.folds.records(chat.session_id)} == {"picked"}
-        assert {record.model for record in service.folds.records(chat.session_id)} == {"extractive"}
-        assert len(server.bodies("chat")) == TURNS
+    chat = open_chat(model_attempts=3)
+    requests = [0]
+    for number in range(1, TURNS + 1):
+        chat.ask(number, number)
+        requests.append(len(server.bodies("summary")))
+    assert max(after - before for before, after in pairwise(requests)) <= requests_a_try
+    assert requests[-1] <= TRIES * requests_a_try
+    tries = chat.rows("SELECT from_position, count(*) FROM record WHERE status = 'FAILED' GROUP BY from_position")
+    assert sorted(count for _, count in tries) == [1, *[3] * 9]
+    assert chat.covered == [(first, first + 1, first + 2) for first in range(1, 28, 3)]
+    assert {record.outcome for record in chat.service.folds.records(chat.session_id)} == {"picked"}
+    assert {record.model for record in chat.service.folds.records(chat.session_id)} == {"extractive"}
+    assert len(server.bodies("chat")) == TURNS
 
 
 def test_the_oldest_block_alone_is_tried_while_it_fails_and_the_rest_follows_once_it_works(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
-        service.turns.send(chat.session_id, question(1))
-        chat.events()
-        service.sessions.configure(chat.session_id, strategy="window")
-        chat.ask(2, 9)
-        server.script(failure(500), failure(500), kind="summary")
-        service.sessions.configure(chat.session_id, strategy="interval")
-        chat.wait_for_folds()
-        assert [question(1) in str(body) for body in server.bodies("summary")] == [True]
-        chat.ask(10, 10)
-        assert [question(1) in str(body) for body in server.bodies("summary")] == [True, True]
-        chat.ask(11, 12)
-        assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
-        assert {record.outcome for record in service.folds.records(chat.session_id)} == {"compressed"}
+    chat = open_chat()
+    chat.service.turns.send(chat.session_id, question(1))
+    chat.events()
+    chat.service.sessions.configure(chat.session_id, strategy="window")
+    chat.ask(2, 9)
+    server.script(failure(500), failure(500), kind="summary")
+    chat.service.sessions.configure(chat.session_id, strategy="interval")
+    chat.wait_for_folds()
+    assert [question(1) in str(body) for body in server.bodies("summary")] == [True]
+    chat.ask(10, 10)
+    assert [question(1) in str(body) for body in server.bodies("summary")] == [True, True]
+    chat.ask(11, 12)
+    assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
+    assert {record.outcome for record in chat.service.folds.records(chat.session_id)} == {"compressed"}
 
 
 def test_a_block_that_failed_is_tried_after_the_answer_and_not_before_it_too(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     server.script(failure(500), failure(500), kind="summary")
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
-        chat.ask(1, 5)
-        assert [exchange.kind for exchange in server.exchanges[3:]] == ["summary", "chat", "summary", "chat", "summary"]
-        events = chat.say(question(6))
-        assert "FoldWaiting" not in names(events)
-        assert chat.covered == [(1, 2, 3)]
+    chat = open_chat()
+    chat.ask(1, 5)
+    assert [exchange.kind for exchange in server.exchanges[3:]] == ["summary", "chat", "summary", "chat", "summary"]
+    events = chat.say(question(6))
+    assert "FoldWaiting" not in names(events)
+    assert chat.covered == [(1, 2, 3)]
 
 
 def test_failures_are_counted_across_restarts_and_then_sentences_are_picked(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     server.respond_with(lambda body: failure(500) if kind_of(body) == "summary" else answer_body(body))
     session_id = ""
     for number in (3, 4, 5):
-        with open_service(make_settings()) as service:
-            chat = Chat(service, session_id)
+        with open_chat(session_id) as chat:
             session_id = chat.session_id
             chat.ask(1 if number == 3 else number, number)
             assert chat.view.fold_failures == number - 2
             assert chat.covered == []
-    with open_service(make_settings()) as service:
-        chat = Chat(service, session_id)
+    with open_chat(session_id) as chat:
         events = chat.say(question(6))
         assert [event.turns for event in events if isinstance(event, Folded)] == [(1, 2, 3)]
         assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6]
-        (record,) = service.folds.records(session_id)
+        (record,) = chat.service.folds.records(session_id)
         assert (record.outcome, record.kind, record.turns) == ("picked", "interval", (1, 2, 3))
         assert record.summary_chars <= record.target_chars * 1.25
 
 
 def test_folds_that_end_with_their_server_are_no_failures_of_the_summariser(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     server.respond_with(lambda body: hang(is_silent=True) if kind_of(body) == "summary" else answer_body(body))
     session_id = ""
     for number in range(3, 7):
-        with open_service(make_settings(fold_wait_seconds=0.1)) as service:
-            chat = Chat(service, session_id)
+        with open_chat(session_id, fold_wait_seconds=0.1) as chat:
             session_id = chat.session_id
             for turn in range(1 if number == 3 else number, number + 1):
                 chat.say(question(turn))
@@ -111,19 +104,15 @@ def test_folds_that_end_with_their_server_are_no_failures_of_the_summariser(
             assert chat.view.fold_failures == 0
             assert chat.covered == []
     server.respond_with(answer_body)
-    with open_service(make_settings()) as service:
-        chat = Chat(service, session_id)
+    with open_chat(session_id) as chat:
         chat.say(question(7))
-        assert {record.outcome for record in service.folds.records(session_id)} == {"compressed"}
+        assert {record.outcome for record in chat.service.folds.records(session_id)} == {"compressed"}
 
 
-def test_a_fold_that_nobody_can_do_without_is_asked_for_again_at_once(
-    make_settings: MakeSettings, server: FakeOpenAI
-) -> None:
-    with open_service(make_settings(model_attempts=2)) as service:
-        chat = Chat(service)
-        chat.ask(1, 6)
-        server.script(failure(500), kind="summary")
-        record = service.folds.compact(chat.session_id)
+def test_a_fold_that_nobody_can_do_without_is_asked_for_again_at_once(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(model_attempts=2)
+    chat.ask(1, 6)
+    server.script(failure(500), kind="summary")
+    record = chat.service.folds.compact(chat.session_id)
     assert record.outcome != "picked"
     assert len(server.bodies("summary")) == 4

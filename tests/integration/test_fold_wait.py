@@ -2,29 +2,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-
-import pytest
+from collections.abc import Callable
 
 from graph.event import Event, Folded, TurnFinished
-from graph.service import ChatService, open_service
 from tests.fake.body import shape
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure, hang
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 TOO_LONG = failure(400, "maximum context length exceeded", code="context_length_exceeded")
 # Far from both what is right (a second or two) and what is wrong (the deadline below).
 SOON_SECONDS = 15
 DEADLINE_SECONDS = 60
-
-
-@pytest.fixture
-def service(make_settings: MakeSettings) -> Iterator[ChatService]:
-    with open_service(make_settings(fold_wait_seconds=1, fold_deadline_seconds=DEADLINE_SECONDS)) as opened:
-        yield opened
+HASTY = {"fold_wait_seconds": 0.2, "fold_deadline_seconds": DEADLINE_SECONDS}
 
 
 def hang_summaries(body: Body) -> Reply:
@@ -43,8 +35,8 @@ def adopted_models(chat: Chat) -> list[tuple[str]]:
     return chat.rows(query, chat.session_id)
 
 
-def test_a_turn_has_one_wait_for_its_block_and_the_guard_together(service: ChatService, server: FakeOpenAI) -> None:
-    chat = Chat(service)
+def test_a_turn_has_one_wait_for_its_block_and_the_guard_together(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**HASTY)
     server.respond_with(hang_summaries)
     for number in (1, 2, 3):
         chat.say(question(number))
@@ -57,9 +49,9 @@ def test_a_turn_has_one_wait_for_its_block_and_the_guard_together(service: ChatS
 
 
 def test_a_summariser_that_hangs_costs_one_turns_wait_whatever_waits_for_it(
-    service: ChatService, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = Chat(service)
+    chat = open_chat(**HASTY)
     server.respond_with(hang_summaries)
     events: list[Event] = []
     for number in range(1, 9):
@@ -70,8 +62,8 @@ def test_a_summariser_that_hangs_costs_one_turns_wait_whatever_waits_for_it(
     assert adopted_models(chat)[-1] == ("extractive",)
 
 
-def test_turns_wait_again_once_the_summariser_delivers(service: ChatService, server: FakeOpenAI) -> None:
-    chat = Chat(service)
+def test_turns_wait_again_once_the_summariser_delivers(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**HASTY)
     gates = [threading.Event(), threading.Event()]
 
     def open_gate(gate: threading.Event) -> Callable[[Body], Reply]:
@@ -92,16 +84,16 @@ def test_turns_wait_again_once_the_summariser_delivers(service: ChatService, ser
 
 
 def test_hanging_folds_of_other_sessions_hold_up_neither_folds_nor_the_guard(
-    service: ChatService, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
+    chat = open_chat(fold_wait_seconds=1, fold_deadline_seconds=DEADLINE_SECONDS)
     server.respond_with(hang_summaries)
     for _ in range(6):
-        stuck = Chat(service)
+        stuck = Chat(chat.service)
         for number in (1, 2, 3):
             stuck.say(question(number))
     server.wait_until(lambda fake: len(fake.bodies("summary")) >= 4)
     server.respond_with(answer_body)
-    chat = Chat(service)
     for number in (1, 2, 3):
         chat.say(question(number))
     server.script(TOO_LONG)
@@ -124,24 +116,21 @@ def wait_for_blocks(chat: Chat, answered: int) -> None:
     chat.wait_until(lambda: chat.rows(query) == [(answered // 3,)])
 
 
-def test_a_hanging_merge_does_not_hold_up_the_blocks_of_its_session(
-    make_settings: MakeSettings, server: FakeOpenAI
-) -> None:
+def test_a_hanging_merge_does_not_hold_up_the_blocks_of_its_session(open_chat: OpenChat, server: FakeOpenAI) -> None:
     def respond(body: Body) -> Reply:
         is_merge = kind_of(body) == "summary" and "consecutive summaries" in str(body)
         return hang(is_silent=True) if is_merge else answer_body(body)
 
     server.respond_with(respond)
     early = {"records_budget_tokens": 500, "merged_together": 4, "newest_records": 2, "merged_tokens": 300}
-    with open_service(make_settings(**early, fold_deadline_seconds=DEADLINE_SECONDS)) as service:
-        chat = Chat(service)
-        number = 0
-        while not any("consecutive summaries" in str(body) for body in server.bodies("summary")):
-            number += 1
-            chat.say(question(number))
-        wait_for_blocks(chat, number)
-        for later in range(number + 1, number + 7):
-            assert "FoldWaiting" not in names(say_timed(chat, later)[0])
-            wait_for_blocks(chat, later)
-        assert shape(server.bodies("chat")[-1])[-1] == number + 6
-        assert chat.covered[-1][-1] >= number + 3
+    chat = open_chat(**early, fold_deadline_seconds=DEADLINE_SECONDS)
+    number = 0
+    while not any("consecutive summaries" in str(body) for body in server.bodies("summary")):
+        number += 1
+        chat.say(question(number))
+    wait_for_blocks(chat, number)
+    for later in range(number + 1, number + 7):
+        assert "FoldWaiting" not in names(say_timed(chat, later)[0])
+        wait_for_blocks(chat, later)
+    assert shape(server.bodies("chat")[-1])[-1] == number + 6
+    assert chat.covered[-1][-1] >= number + 3

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
@@ -10,34 +8,22 @@ from langchain_core.tools import BaseTool, StructuredTool
 from graph.core.token import estimate_tokens
 from graph.error import InputError
 from graph.event import Folded, TurnFailed, TurnFinished
-from graph.service import open_service
 from tests.fake.body import content_of, faults, roles, system_prompt, tokens_of
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.sent import last_kinds
-from tests.integration.conftest import MakeSettings
 
-Start = Callable[..., Chat]
 STRATEGIES = ["interval", "rolling", "compaction", "window"]
 FOLDING = ["interval", "rolling", "compaction"]
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. "
 # Interval folds as it goes: only a small window is ever nearly full of its records.
 WINDOWS = {"interval": 2_600, "rolling": 4_000, "compaction": 4_000, "window": 4_000}
+# Rolling sends all that is kept, and folds nothing before the guard does.
+UNFOLDED = {"app_context_recent_messages": 100, "app_context_threshold": 1_000_000}
 TOO_LONG = failure(400, "maximum context length exceeded", code="context_length_exceeded")
-
-
-@pytest.fixture
-def start(make_settings: MakeSettings) -> Iterator[Start]:
-    with ExitStack() as stack:
-
-        def begin(*, result: str = "", **changes: object) -> Chat:
-            values = {"app_context_recent_messages": 100, "app_context_threshold": 1_000_000, **changes}
-            given = {"tools": lambda _: [look_up(result)]} if result else {}
-            return Chat(stack.enter_context(open_service(make_settings(**values), **given)))  # type: ignore[arg-type]  # a subset of its arguments
-
-        yield begin
 
 
 def look_up(result: str) -> BaseTool:
@@ -66,9 +52,9 @@ def told(body: Body) -> str:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_input_stays_below_75_percent_of_the_window_under_every_strategy(
-    start: Start, server: FakeOpenAI, strategy: str
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
-    chat = start(context_strategy=strategy, model_window_tokens=WINDOWS[strategy], window_turns=100)
+    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=WINDOWS[strategy], window_turns=100)
     fill(chat, server, 24)
     sizes = [tokens_of(body) for body in server.bodies("chat")]
     assert 0.6 * WINDOWS[strategy] < max(sizes) < 0.75 * WINDOWS[strategy]
@@ -80,9 +66,9 @@ def test_the_input_stays_below_75_percent_of_the_window_under_every_strategy(
     [("interval", {"merge", "interval"}), ("rolling", {"rolling"}), ("compaction", {"compaction"})],
 )
 def test_a_small_window_makes_each_strategy_fold_earlier_by_its_own_rule(
-    start: Start, server: FakeOpenAI, strategy: str, kinds: set[str]
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str, kinds: set[str]
 ) -> None:
-    chat = start(context_strategy=strategy, model_window_tokens=WINDOWS[strategy])
+    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=WINDOWS[strategy])
     fill(chat, server, 24)
     assert {kind for (kind,) in chat.rows("SELECT DISTINCT kind FROM record WHERE adopted_at IS NOT NULL")} == kinds
     ends = [record.turns for record in chat.service.folds.records(chat.session_id)]
@@ -91,9 +77,9 @@ def test_a_small_window_makes_each_strategy_fold_earlier_by_its_own_rule(
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_providers_context_length_error_folds_and_retries_once(
-    start: Start, server: FakeOpenAI, strategy: str
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
-    chat = start(context_strategy=strategy, window_turns=100)
+    chat = open_chat(**UNFOLDED, context_strategy=strategy, window_turns=100)
     fill(chat, server, 8)
     server.script(TOO_LONG)
     events = chat.say(question(9))
@@ -105,9 +91,9 @@ def test_the_providers_context_length_error_folds_and_retries_once(
 
 
 def test_a_second_context_length_error_fails_the_turn_and_the_next_one_goes_on(
-    start: Start, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = start()
+    chat = open_chat(**UNFOLDED)
     fill(chat, server, 8)
     server.script(TOO_LONG, TOO_LONG)
     ending = chat.say(question(9))[-1]
@@ -118,8 +104,8 @@ def test_a_second_context_length_error_fails_the_turn_and_the_next_one_goes_on(
     assert isinstance(chat.say(question(10))[-1], TurnFinished)
 
 
-def test_a_window_smaller_than_it_was_thought_is_survived(start: Start, server: FakeOpenAI) -> None:
-    chat = start(model_window_tokens=8_000)
+def test_a_window_smaller_than_it_was_thought_is_survived(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**UNFOLDED, model_window_tokens=8_000)
     fill(chat, server, 20)
     server.respond_with(
         lambda body: (
@@ -133,9 +119,9 @@ def test_a_window_smaller_than_it_was_thought_is_survived(start: Start, server: 
 
 
 def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so(
-    start: Start, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = start(model_window_tokens=1_600)
+    chat = open_chat(**UNFOLDED, model_window_tokens=1_600)
     server.script(text("하나.", usage=None), text("둘.", usage=None), text("셋.", usage=None))
     server.script(text(LONG * 9), kind="summary")
     for words in (
@@ -167,9 +153,9 @@ def padding_to(server: FakeOpenAI, limit: int) -> str:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
-    start: Start, server: FakeOpenAI, strategy: str
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
-    chat = start(context_strategy=strategy, model_window_tokens=4_000, result=LONG * 150)
+    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=4_000, tools=[look_up(LONG * 150)])
     server.script(tools(ScriptedCall("look_up", "{}", "call-1"), usage=None), text("네, 찾았습니다.", usage=None))
     assert isinstance(chat.say("자료를 찾아 줘, 어떤 내용이지?")[-1], TurnFinished)
     body = server.bodies("chat")[-1]
@@ -180,8 +166,8 @@ def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_one_message_larger_than_the_window_is_refused_with_the_reason(start: Start, strategy: str) -> None:
-    chat = start(context_strategy=strategy, model_window_tokens=2_000)
+def test_one_message_larger_than_the_window_is_refused_with_the_reason(open_chat: OpenChat, strategy: str) -> None:
+    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=2_000)
     with pytest.raises(InputError) as caught:
         chat.say("가" * 4_000)
     assert caught.value.reason == "over_window"
@@ -190,9 +176,9 @@ def test_one_message_larger_than_the_window_is_refused_with_the_reason(start: St
 
 @pytest.mark.parametrize("strategy", FOLDING)
 def test_a_summary_model_that_hangs_holds_the_guard_no_longer_than_a_fold(
-    start: Start, server: FakeOpenAI, strategy: str
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
-    chat = start(context_strategy=strategy, fold_wait_seconds=0.3, fold_deadline_seconds=60)
+    chat = open_chat(**UNFOLDED, context_strategy=strategy, fold_wait_seconds=0.1, fold_deadline_seconds=60)
     others = [Chat(chat.service) for _ in range(4)]
     for other in others:
         fill(other, server, 2)
@@ -213,9 +199,9 @@ def test_a_summary_model_that_hangs_holds_the_guard_no_longer_than_a_fold(
 
 
 def test_a_source_larger_than_the_summary_models_window_is_summarised_in_parts_and_whole(
-    start: Start, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = start(model_window_tokens=2_400, guard_share=0.95)
+    chat = open_chat(**UNFOLDED, model_window_tokens=2_400, guard_share=0.95)
     server.respond_with(lambda body: answer_body(body) if "<source>" in str(body) else without_usage(body))
     marks = [f"표지-{number}" for number in range(40)]
     chat.say(" ".join(f"{mark} {LONG}" for mark in marks)[:2_400])

@@ -12,12 +12,12 @@ from langchain_core.tools import StructuredTool
 
 from graph.error import InputError
 from graph.event import TurnFinished
-from graph.service import ChatService, open_service
+from graph.service import ChatService
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 WHOLE = {
     "right-to-left": "\u202etrap\u202c שלום مرحبا \u200f \u2066x\u2069",
@@ -34,17 +34,14 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("words", WHOLE.values(), ids=WHOLE)
-def test_what_is_taken_is_stored_shown_and_sent_whole(
-    make_settings: MakeSettings, server: FakeOpenAI, words: str
-) -> None:
-    with open_service(make_settings(model_window_tokens=1_000_000)) as service:
-        chat = Chat(service)
-        assert isinstance(chat.say(words)[-1], TurnFinished)
-        assert chat.last_turn.user_text == words
-        assert content_of(server.bodies("chat")[0]["messages"][-1]) == words
-        assert service.sessions.list()[0].title
-        chat.ask(2, 4)
-        assert chat.turns[0].user_text == words
+def test_what_is_taken_is_stored_shown_and_sent_whole(open_chat: OpenChat, server: FakeOpenAI, words: str) -> None:
+    chat = open_chat(model_window_tokens=1_000_000)
+    assert isinstance(chat.say(words)[-1], TurnFinished)
+    assert chat.last_turn.user_text == words
+    assert content_of(server.bodies("chat")[0]["messages"][-1]) == words
+    assert chat.service.sessions.list()[0].title
+    chat.ask(2, 4)
+    assert chat.turns[0].user_text == words
     assert all(faults(body["messages"]) == [] for body in server.bodies("chat"))
 
 
@@ -72,7 +69,7 @@ HALF = chr(0xD83D)
 
 
 def test_half_an_emoji_in_a_call_and_in_its_result_is_replaced_and_the_chat_goes_on(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     def look_up(words: str, places: list[dict[str, str]]) -> str:
         heard.append((words, places))
@@ -82,11 +79,10 @@ def test_half_an_emoji_in_a_call_and_in_its_result_is_replaced_and_the_chat_goes
     tool = StructuredTool.from_function(look_up, name="look_up", description="Looks it up.")
     arguments = r'{"words": "웃음 \ud83d", "places": [{"\ud83d": "\u0000"}]}'
     server.script(tools(ScriptedCall("look_up", arguments, "call-1")), text("찾았습니다."))
-    with open_service(make_settings(), tools=lambda _: [tool]) as service:
-        chat = Chat(service)
-        assert isinstance(chat.say(question(1))[-1], TurnFinished)
-        chat.ask(2, 4)
-        assert chat.turns[0].steps[0].result == "웃음 \ufffd \ufffd \ufffd"
+    chat = open_chat(tools=[tool])
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    chat.ask(2, 4)
+    assert chat.turns[0].steps[0].result == "웃음 \ufffd \ufffd \ufffd"
     assert heard == [("웃음 \ufffd", [{"\ufffd": "\ufffd"}])]
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
@@ -123,12 +119,11 @@ def test_what_cannot_be_taken_is_refused_with_its_reason(
     assert server.exchanges == []
 
 
-def test_a_megabyte_is_stored_whole_where_it_is_allowed(make_settings: MakeSettings, server: FakeOpenAI) -> None:
+def test_a_megabyte_is_stored_whole_where_it_is_allowed(open_chat: OpenChat, server: FakeOpenAI) -> None:
     words = "가나다 abc " * 131_072
-    with open_service(make_settings(message_chars=2_000_000, model_window_tokens=4_000_000)) as service:
-        chat = Chat(service)
-        assert isinstance(chat.say(words)[-1], TurnFinished)
-        assert chat.last_turn.user_text == words
+    chat = open_chat(message_chars=2_000_000, model_window_tokens=4_000_000)
+    assert isinstance(chat.say(words)[-1], TurnFinished)
+    assert chat.last_turn.user_text == words
     assert content_of(server.bodies("chat")[0]["messages"][-1]) == words
 
 

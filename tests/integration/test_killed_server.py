@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from graph.service import open_service
 from graph.view import TurnView
 from tests.fake.body import faults
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, hang, slowed, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 ROOT = Path(__file__).parents[2]
 LATE_SECONDS = 0.9  # after a save: a second one must have come by then
@@ -61,27 +59,25 @@ class Victim:
         return moment
 
 
-Start = Callable[[], Victim]
+StartVictim = Callable[[], Victim]
 
 
 @pytest.fixture
-def start(make_settings: MakeSettings, server: FakeOpenAI, tmp_path: Path) -> Iterator[Start]:
+def start_victim(chat: Chat, server: FakeOpenAI, tmp_path: Path) -> Iterator[StartVictim]:
     started: list[Victim] = []
-    folder = make_settings().turnfold_data_dir
-    with open_service(make_settings()) as reading:
 
-        def begin() -> Victim:
-            chat = Chat(reading)
-            shown = tmp_path / f"shown-{len(started)}"
-            words = [str(folder), server.url, chat.session_id, question(1), str(shown)]
-            process = subprocess.Popen([sys.executable, "-m", "tests.fake.killed_server", *words], cwd=ROOT)
-            started.append(Victim(chat, process, shown))
-            return started[-1]
+    def start() -> Victim:
+        its_chat = Chat(chat.service)
+        shown = tmp_path / f"shown-{len(started)}"
+        words = [str(chat.service.settings.turnfold_data_dir), server.url, its_chat.session_id, question(1), str(shown)]
+        process = subprocess.Popen([sys.executable, "-m", "tests.fake.killed_server", *words], cwd=ROOT)
+        started.append(Victim(its_chat, process, shown))
+        return started[-1]
 
-        yield begin
-        for victim in started:
-            victim.process.kill()
-            victim.process.wait()
+    yield start
+    for victim in started:
+        victim.process.kill()
+        victim.process.wait()
 
 
 def turn_of(victim: Victim) -> TurnView:
@@ -100,10 +96,10 @@ def check_goes_on(victim: Victim, turn: TurnView, server: FakeOpenAI) -> None:
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
-def test_a_kill_loses_half_a_second_of_an_answer_and_no_more(start: Start, server: FakeOpenAI) -> None:
-    lost = [lost_by_a_kill(start(), server)]
+def test_a_kill_loses_half_a_second_of_an_answer_and_no_more(start_victim: StartVictim, server: FakeOpenAI) -> None:
+    lost = [lost_by_a_kill(start_victim(), server)]
     while lost[-1] and len(lost) < TRIES:  # a machine under load may have been late
-        lost.append(lost_by_a_kill(start(), server))
+        lost.append(lost_by_a_kill(start_victim(), server))
     assert lost[-1] == "", lost
 
 
@@ -123,9 +119,11 @@ def lost_by_a_kill(victim: Victim, server: FakeOpenAI) -> str:
     return shown.strip().removeprefix(turn.answer_text) if len(shown.strip()) > len(turn.answer_text) else ""
 
 
-def test_a_kill_behind_a_tool_call_keeps_what_was_said_before_it_and_after(start: Start, server: FakeOpenAI) -> None:
+def test_a_kill_behind_a_tool_call_keeps_what_was_said_before_it_and_after(
+    start_victim: StartVictim, server: FakeOpenAI
+) -> None:
     server.script(tools(ScriptedCall("get_current_time", "{}", "call-1"), answer=BEFORE), hang(PARTIAL))
-    victim = start()
+    victim = start_victim()
     victim.chat.wait_until(lambda: victim.saved == PARTIAL)
     victim.kill()
     turn = turn_of(victim)
@@ -134,11 +132,11 @@ def test_a_kill_behind_a_tool_call_keeps_what_was_said_before_it_and_after(start
     check_goes_on(victim, turn, server)
 
 
-def test_a_kill_inside_a_tool_call_says_nothing_twice(start: Start, server: FakeOpenAI) -> None:
-    arguments = json.dumps({"material": "가" * 200, "question": "?"})
+def test_a_kill_inside_a_tool_call_says_nothing_twice(start_victim: StartVictim, server: FakeOpenAI) -> None:
+    arguments = json.dumps({"material": "가" * 100, "question": "?"})
     call = tools(ScriptedCall("reasoning", arguments, "call-1"), answer=BEFORE)
     server.script(slowed(call, 0.02), hang(is_silent=True))
-    victim = start()
+    victim = start_victim()
     victim.chat.wait_until(lambda: victim.saved == BEFORE)
     server.wait_until(lambda fake: len(fake.bodies("chat")) == 2)
     victim.kill()

@@ -11,12 +11,11 @@ from graph.event import TurnFinished
 from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import Summariser
-from graph.service import open_service
 from graph.settings import Settings
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.scripted_model import ScriptedChat, ScriptedModels, ScriptedSummariser
-from tests.integration.conftest import MakeSettings
 
 
 class HeldModels(ScriptedModels):
@@ -33,7 +32,7 @@ class HeldModels(ScriptedModels):
         return super().summariser(name)
 
 
-def test_an_answer_that_is_out_waits_for_no_look_at_the_folds(make_settings: MakeSettings) -> None:
+def test_an_answer_that_is_out_waits_for_no_look_at_the_folds(open_chat: OpenChat) -> None:
     gate, made = threading.Event(), list[HeldModels]()
 
     @contextmanager
@@ -42,18 +41,18 @@ def test_an_answer_that_is_out_waits_for_no_look_at_the_folds(make_settings: Mak
             made.append(HeldModels(settings, caller, gate))
             yield made[0]
 
-    with open_service(make_settings(concurrent_turns=1), models=held) as service:
-        chat, other = Chat(service), Chat(service)
-        for number in (1, 2, 3):
-            # The third answer makes a fold due: whoever is to make it can't be told now.
-            assert isinstance(chat.say(question(number))[-1], TurnFinished)
-        assert made[0].is_asked.wait(30)
-        assert service.turns.live(chat.session_id) is None
-        assert not chat.view.is_running
-        assert isinstance(other.say(question(1))[-1], TurnFinished)
-        gate.set()
-        chat.wait_for_folds()
-        assert chat.rows("SELECT turns FROM record WHERE status = 'COMPLETED'") == [("[1, 2, 3]",)]
+    chat = open_chat(concurrent_turns=1, models=held)
+    other = Chat(chat.service)
+    for number in (1, 2, 3):
+        # The third answer makes a fold due: whoever is to make it can't be told now.
+        assert isinstance(chat.say(question(number))[-1], TurnFinished)
+    assert made[0].is_asked.wait(30)
+    assert chat.service.turns.live(chat.session_id) is None
+    assert not chat.view.is_running
+    assert isinstance(other.say(question(1))[-1], TurnFinished)
+    gate.set()
+    chat.wait_for_folds()
+    assert chat.rows("SELECT turns FROM record WHERE status = 'COMPLETED'") == [("[1, 2, 3]",)]
 
 
 def test_nothing_of_a_deleted_session_is_kept_in_memory(chat: Chat, server: FakeOpenAI) -> None:

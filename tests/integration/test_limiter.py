@@ -5,66 +5,61 @@ import pytest
 from component.wording import explain_error, words_of
 from graph.error import BusyError, ServerBusyError, TurnRateError
 from graph.event import TurnFinished, TurnStopped
-from graph.service import open_service
 from graph.worker.limiter import TurnLimiter
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 
-def test_one_turn_more_than_may_run_is_refused_and_leaves_nothing(
-    make_settings: MakeSettings, server: FakeOpenAI
-) -> None:
-    with open_service(make_settings(concurrent_turns=2)) as service:
-        first, second, third = Chat(service), Chat(service), Chat(service)
-        server.script(hang("하나"), to=question(1))
-        server.script(hang("둘"), to=question(2))
-        first.start(question(1))
-        second.start(question(2))
-        with pytest.raises(ServerBusyError) as refused:
-            third.start(question(3))
-        assert "2" in refused.value.detail
-        assert explain_error(words_of("en"), refused.value).startswith("The server is writing")
-        assert third.rows("SELECT count(*) FROM message") == [(2,)]
-        assert len(service.sessions.list()) == 2
-        first.stop_when(lambda live: live.text == "하나")
-        assert isinstance(third.say(question(3))[-1], TurnFinished)
-        assert isinstance(second.stop_when(lambda live: live.text == "둘")[-1], TurnStopped)
+def test_one_turn_more_than_may_run_is_refused_and_leaves_nothing(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    service = open_chat(concurrent_turns=2).service
+    first, second, third = Chat(service), Chat(service), Chat(service)
+    server.script(hang("하나"), to=question(1))
+    server.script(hang("둘"), to=question(2))
+    first.start(question(1))
+    second.start(question(2))
+    with pytest.raises(ServerBusyError) as refused:
+        third.start(question(3))
+    assert "2" in refused.value.detail
+    assert explain_error(words_of("en"), refused.value).startswith("The server is writing")
+    assert third.rows("SELECT count(*) FROM message") == [(2,)]
+    assert len(service.sessions.list()) == 2
+    first.stop_when(lambda live: live.text == "하나")
+    assert isinstance(third.say(question(3))[-1], TurnFinished)
+    assert isinstance(second.stop_when(lambda live: live.text == "둘")[-1], TurnStopped)
 
 
-def test_a_place_is_given_back_however_a_turn_begins_or_ends(make_settings: MakeSettings, server: FakeOpenAI) -> None:
-    with open_service(make_settings(concurrent_turns=1)) as service:
-        chat = Chat(service)
-        chat.ask(1, 3)
-        service.turns.send(chat.session_id, question(3), message_id=chat.rows(LAST_QUESTION)[0][0])
-        chat.regenerate()
-        hanging = server.script(hang(), to=question(4))
-        chat.start(question(4))
-        server.wait_until(lambda _: hanging.is_asked_for)
-        with pytest.raises(BusyError):
-            chat.start(question(5))
-        service.turns.stop(chat.session_id)
-        chat.events()
-        chat.retry()
-        assert chat.last_turn.status == "finished"
+def test_a_place_is_given_back_however_a_turn_begins_or_ends(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(concurrent_turns=1)
+    chat.ask(1, 3)
+    chat.service.turns.send(chat.session_id, question(3), message_id=chat.rows(LAST_QUESTION)[0][0])
+    chat.regenerate()
+    hanging = server.script(hang(), to=question(4))
+    chat.start(question(4))
+    server.wait_until(lambda _: hanging.is_asked_for)
+    with pytest.raises(BusyError):
+        chat.start(question(5))
+    chat.service.turns.stop(chat.session_id)
+    chat.events()
+    chat.retry()
+    assert chat.last_turn.status == "finished"
 
 
 LAST_QUESTION = "SELECT message_id FROM message WHERE role = 'human' ORDER BY position DESC LIMIT 1"
 
 
-def test_more_turns_than_a_minute_allows_are_refused_with_the_time_to_wait(make_settings: MakeSettings) -> None:
-    with open_service(make_settings(turns_per_minute=2)) as service:
-        chat = Chat(service)
-        chat.ask(1, 2)
-        with pytest.raises(TurnRateError) as refused:
-            chat.start(question(3))
-        assert refused.value.detail.endswith(" s")
-        with pytest.raises(TurnRateError):
-            chat.regenerate()
-        assert [turn.status for turn in chat.turns] == ["finished"] * 2
-        (known,) = chat.rows(LAST_QUESTION)[0]
-        assert service.turns.send(chat.session_id, question(2), message_id=known) == 2
+def test_more_turns_than_a_minute_allows_are_refused_with_the_time_to_wait(open_chat: OpenChat) -> None:
+    chat = open_chat(turns_per_minute=2)
+    chat.ask(1, 2)
+    with pytest.raises(TurnRateError) as refused:
+        chat.start(question(3))
+    assert refused.value.detail.endswith(" s")
+    with pytest.raises(TurnRateError):
+        chat.regenerate()
+    assert [turn.status for turn in chat.turns] == ["finished"] * 2
+    (known,) = chat.rows(LAST_QUESTION)[0]
+    assert chat.service.turns.send(chat.session_id, question(2), message_id=known) == 2
 
 
 def test_the_minute_passes() -> None:

@@ -1,25 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from graph.service import open_service
 from tests.fake.body import content_of, summaries, system_prompt
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure, hang
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 MERGE_PROMPT = "Below are consecutive summaries of one conversation"
 
 
 @pytest.fixture
-def merging(make_settings: MakeSettings) -> Iterator[Chat]:
+def merging(open_chat: OpenChat) -> Chat:
     early = {"records_budget_tokens": 500, "merged_together": 4, "newest_records": 2, "merged_tokens": 300}
-    with open_service(make_settings(**early, fold_wait_seconds=0.3, fold_deadline_seconds=30)) as service:
-        yield Chat(service)
+    return open_chat(**early, fold_wait_seconds=0.1, fold_deadline_seconds=30)
 
 
 def merge_prompts(server: FakeOpenAI) -> list[str]:

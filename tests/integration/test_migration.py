@@ -11,12 +11,11 @@ from alembic.script import ScriptDirectory
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, message_to_dict
 from sqlalchemy import Connection, MetaData, create_engine, insert
 
-from graph.service import open_service
 from graph.store.upgrade import make_config
 from tests.fake.body import content_of, faults, shape
-from tests.fake.chat import Chat, question
+from tests.fake.chat import question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001  # as SQLite keeps it
 PLACE = {"session_id": "old", "owner": "local"}
@@ -82,10 +81,9 @@ def fill(connection: Connection) -> None:
 
 @pytest.mark.parametrize("revision", revisions())
 def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
-    make_settings: MakeSettings, server: FakeOpenAI, tmp_path: Path, revision: str
+    open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path, revision: str
 ) -> None:
-    settings = make_settings(turnfold_data_dir=tmp_path)
-    path: Path = settings.database_path
+    path = tmp_path / "turnfold.db"
     config = make_config()
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
@@ -93,13 +91,12 @@ def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
         command.upgrade(config, revision)
         fill(connection)
     engine.dispose()
-    with open_service(settings) as service:
-        chat = Chat(service, "old")
-        assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
-        assert service.sessions.list()[0].updated_at == NOW.replace(tzinfo=UTC)
-        assert [record.summary for record in service.folds.records("old")] == ["옛 버전이 쓴 요약입니다."]
-        assert [point.sent_tokens for point in service.folds.chart("old")] == [90] * TURNS
-        chat.ask(6, 8)
+    chat = open_chat("old", turnfold_data_dir=tmp_path)
+    assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
+    assert chat.service.sessions.list()[0].updated_at == NOW.replace(tzinfo=UTC)
+    assert [record.summary for record in chat.service.folds.records("old")] == ["옛 버전이 쓴 요약입니다."]
+    assert [point.sent_tokens for point in chat.service.folds.chart("old")] == [90] * TURNS
+    chat.ask(6, 8)
     first = server.bodies("chat")[0]
     assert shape(first) == [(1, 3), 4, 5, 6]
     assert "옛 버전이 쓴 요약입니다." in content_of(first["messages"][0])

@@ -11,11 +11,10 @@ import pytest
 from graph.error import ModelError, UnreachableError
 from graph.event import TokenDelta, TurnFailed, TurnFinished
 from graph.model.catalog import Catalog
-from graph.service import open_service
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 # The list may take five seconds and is given one; each of these has another two for a machine under load.
 SOON_SECONDS = 3.0
@@ -127,18 +126,17 @@ def test_a_defect_in_reading_the_list_is_told_and_ends_no_thread_for_good(clock:
         clock.seconds += 31
 
 
-def test_a_list_that_hangs_holds_up_neither_page_nor_turn(make_settings: MakeSettings, server: FakeOpenAI) -> None:
+def test_a_list_that_hangs_holds_up_neither_page_nor_turn(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.model_list_reply = hang()
-    with open_service(make_settings(model_window_tokens=None)) as service:
+    with open_chat(model_window_tokens=None) as chat:
         began = time.monotonic()
-        assert service.folds.gauge(None).window_tokens == 8_192
-        assert [option.name for option in service.sessions.model_options()] == ["scripted-model"]
+        assert chat.service.folds.gauge(None).window_tokens == 8_192
+        assert [option.name for option in chat.service.sessions.model_options()] == ["scripted-model"]
         assert time.monotonic() - began < SOON_SECONDS
-    with open_service(make_settings(model_window_tokens=None)) as service:
-        chat = Chat(service)
+    with open_chat(model_window_tokens=None) as chat:
         began = time.monotonic()
         chat.start(question(1))
-        log = service.turns.follow(chat.session_id, timeout_seconds=30)
+        log = chat.service.turns.follow(chat.session_id, timeout_seconds=30)
         next(event for event in log if isinstance(event, TokenDelta))
         assert time.monotonic() - began < SOON_SECONDS
         assert isinstance(chat.events()[-1], TurnFinished)
@@ -147,20 +145,20 @@ def test_a_list_that_hangs_holds_up_neither_page_nor_turn(make_settings: MakeSet
 
 
 def test_a_turn_waits_for_the_list_once_and_only_if_its_model_is_not_known_otherwise(
-    make_settings: MakeSettings, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     server.model_list_reply = hang()
-    with open_service(make_settings(model_window_tokens=None, chat_model=None, openai_api_key=None)) as service:
-        began = time.monotonic()
-        assert service.sessions.default_model() == ""
-        assert time.monotonic() - began < SOON_SECONDS
-        chat = Chat(service)
-        ending = chat.say(question(1))[-1]
-        assert isinstance(ending, TurnFailed)
-        assert ending.code == "deadline"
-        assert server.model_list_count == 1
-        began = time.monotonic()
-        assert isinstance(chat.retry()[-1], TurnFailed)
-        assert service.sessions.default_model() == ""
-        assert time.monotonic() - began < SOON_SECONDS
-        assert server.model_list_count == 1
+    service = open_chat(model_window_tokens=None, chat_model=None, openai_api_key=None).service
+    began = time.monotonic()
+    assert service.sessions.default_model() == ""
+    assert time.monotonic() - began < SOON_SECONDS
+    chat = Chat(service)
+    ending = chat.say(question(1))[-1]
+    assert isinstance(ending, TurnFailed)
+    assert ending.code == "deadline"
+    assert server.model_list_count == 1
+    began = time.monotonic()
+    assert isinstance(chat.retry()[-1], TurnFailed)
+    assert service.sessions.default_model() == ""
+    assert time.monotonic() - began < SOON_SECONDS
+    assert server.model_list_count == 1

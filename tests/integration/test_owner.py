@@ -3,18 +3,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from operator import attrgetter
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from graph.error import NotFoundError
-from graph.service import ChatService, open_service
+from graph.service import ChatService
 from graph.service.folds import Folds
 from graph.service.sessions import Sessions
 from graph.service.turns import Turns
-from graph.settings import Settings
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
 # What a method needs beside the session's id.
@@ -31,25 +30,10 @@ class Owners(NamedTuple):
 
 @pytest.fixture(scope="module")
 def owners(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owners]:
-    folder = tmp_path_factory.mktemp("owners")
-    with (
-        open_service(_settings(endpoint, folder, "first")) as mine,
-        open_service(_settings(endpoint, folder, "second")) as other,
-    ):
-        chat = Chat(mine)
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("owners"), endpoint.url)) as open_chat:
+        chat = open_chat(turnfold_owner="first")
         chat.ask(1, 4)
-        yield Owners(chat, other)
-
-
-def _settings(endpoint: FakeOpenAI, folder: Path, owner: str) -> Settings:
-    return Settings(  # type: ignore[call-arg]  # the base class's own argument
-        _env_file=None,
-        openai_base_url=endpoint.url,
-        chat_model="scripted-model",
-        model_window_tokens=100_000,
-        turnfold_data_dir=folder,
-        turnfold_owner=owner,
-    )
+        yield Owners(chat, open_chat(turnfold_owner="second").service)
 
 
 def methods_of_a_session() -> list[str]:

@@ -13,12 +13,11 @@ from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.base.id import uuid6
 
 from graph.event import TurnFinished
-from graph.service import open_service
 from graph.store.sqlite.checkpoint import open_checkpointer
 from tests.fake.body import faults, shape
 from tests.fake.chat import Chat
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 
 def gone(file: Path) -> None:
@@ -63,14 +62,12 @@ def other_words(file: Path) -> None:
 
 @pytest.mark.parametrize("harm", [gone, no_rows, cut_in_half, garbage_rows, other_types, other_words])
 def test_a_checkpoint_that_is_damaged_or_gone_is_made_anew(
-    make_settings: MakeSettings, server: FakeOpenAI, harm: Callable[[Path], None]
+    open_chat: OpenChat, server: FakeOpenAI, harm: Callable[[Path], None]
 ) -> None:
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+    with open_chat() as chat:
         chat.ask(1, 5)
-    harm(make_settings().checkpoint_path)
-    with open_service(make_settings()) as service:
-        chat = Chat(service, chat.session_id)
+    harm(chat.service.settings.checkpoint_path)
+    with open_chat(chat.session_id) as chat:
         chat.ask(6, 7)
     assert shape(server.bodies("chat")[-2]) == [(1, 3), 4, 5, 6]
     assert "모두 지우라고" not in str(server.bodies("chat"))

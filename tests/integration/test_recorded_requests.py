@@ -13,17 +13,14 @@ import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from graph.service import open_service
-from graph.settings import Settings
 from graph.view import TurnOptions
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_reply import ScriptedCall, failure, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.store import lay_empty_database
 
 RECORDED = Path(__file__).with_name("recorded_requests.jsonl")
 SEOUL = TurnOptions(time_zone="Asia/Seoul")
@@ -109,20 +106,8 @@ STORIES: dict[str, tuple[Story, dict[str, object]]] = {
 def play(name: str, folder: Path) -> list[str]:
     """Has the chat of that name and returns the bodies that were sent, in order."""
     story, changes = STORIES[name]
-    lay_empty_database(folder)
-    with FakeOpenAI() as server:
-        values: dict[str, Any] = {
-            "openai_base_url": server.url,
-            "openai_api_key": "sk-scripted-key-of-the-tests",
-            "chat_model": "scripted-model",
-            "turnfold_data_dir": folder,
-            "model_window_tokens": 100_000,
-            "model_attempts": 1,
-            **changes,
-        }
-        settings = Settings(_env_file=None, **values)  # type: ignore[call-arg]  # the base class's own argument
-        with open_service(settings, clock=lambda: datetime(2026, 11, 21, 8, 30, tzinfo=UTC)) as service:
-            story(Chat(service), server)
+    with FakeOpenAI() as server, chat_opener(settings_maker(folder, server.url)) as open_chat:
+        story(open_chat(clock=lambda: datetime(2026, 11, 21, 8, 30, tzinfo=UTC), **changes), server)
         return [exchange.sent.decode() for exchange in server.exchanges]
 
 

@@ -6,11 +6,12 @@ from graph.error import InputError
 from graph.event import Folded, FoldWaiting
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat, question
-from tests.fake.compacting import ask_until_compacted
+from tests.fake.compacting import COMPACTING, ask_until_compacted
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import Start
 
+pytestmark = pytest.mark.usefixtures("true_usage")
 OPENING = "암호는 은빛고래74입니다. 이 암호를 꼭 기억해 주세요."
 
 
@@ -21,8 +22,8 @@ def turns_told(chat: Chat, body: Body) -> list[int]:
     return sorted(by_record | {turn.number for turn in chat.turns[:-1] if turn.user_text in told})
 
 
-def test_restoring_under_younger_records_leaves_no_turn_out(start: Start, server: FakeOpenAI) -> None:
-    chat = start(max_context_tokens=100_000)
+def test_restoring_under_younger_records_leaves_no_turn_out(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="compaction", max_context_tokens=100_000)
     chat.say(OPENING)
     chat.ask(2, 4)
     record = chat.service.folds.compact(chat.session_id)
@@ -42,8 +43,8 @@ def test_restoring_under_younger_records_leaves_no_turn_out(start: Start, server
     assert covered == list(range(1, 16))
 
 
-def test_a_restored_compaction_is_not_made_again_by_the_next_turn(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_a_restored_compaction_is_not_made_again_by_the_next_turn(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**COMPACTING)
     number = ask_until_compacted(chat)
     (record,) = chat.service.folds.compactions(chat.session_id)
     chat.service.folds.restore(chat.session_id, record.id)
@@ -57,8 +58,8 @@ def test_a_restored_compaction_is_not_made_again_by_the_next_turn(start: Start, 
     assert question(number) in said
 
 
-def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(start: Start) -> None:
-    chat = start()
+def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(open_chat: OpenChat) -> None:
+    chat = open_chat(**COMPACTING)
     ask_until_compacted(chat)
     (record,) = chat.service.folds.compactions(chat.session_id)
     chat.service.folds.restore(chat.session_id, record.id)
@@ -68,16 +69,16 @@ def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(start: Start
     assert made.turns[-1] < again
 
 
-def test_a_compaction_by_hand_follows_a_restore_at_once(start: Start) -> None:
-    chat = start()
+def test_a_compaction_by_hand_follows_a_restore_at_once(open_chat: OpenChat) -> None:
+    chat = open_chat(**COMPACTING)
     ask_until_compacted(chat)
     (record,) = chat.service.folds.compactions(chat.session_id)
     chat.service.folds.restore(chat.session_id, record.id)
     assert chat.service.folds.compact(chat.session_id).kind == "compaction"
 
 
-def test_a_hole_that_an_older_version_left_costs_tokens_and_no_memory(start: Start, server: FakeOpenAI) -> None:
-    chat = start(context_strategy="interval")
+def test_a_hole_that_an_older_version_left_costs_tokens_and_no_memory(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="interval")
     chat.say(OPENING)
     chat.ask(2, 10)
     assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
@@ -92,8 +93,10 @@ def test_a_hole_that_an_older_version_left_costs_tokens_and_no_memory(start: Sta
     assert turns_told(chat, server.bodies("chat")[-1]) == list(range(1, 16))
 
 
-def test_compacting_under_window_says_that_it_has_no_effect_and_costs_nothing(start: Start, server: FakeOpenAI) -> None:
-    chat = start(context_strategy="window", window_turns=5)
+def test_compacting_under_window_says_that_it_has_no_effect_and_costs_nothing(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(context_strategy="window", window_turns=5)
     chat.ask(1, 8)
     with pytest.raises(InputError, match="no_effect"):
         chat.service.folds.compact(chat.session_id)

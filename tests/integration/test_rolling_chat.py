@@ -1,36 +1,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from functools import partial
+from typing import Any
 
 import pytest
 
 from graph.event import TurnFinished
-from graph.service import open_service
+from graph.offline.chat_model import OfflineChat
 from graph.settings import Settings
 from tests.fake.body import content_of, roles
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.sent import last_kinds, last_manifest
-from tests.integration.conftest import MakeSettings
 
-Start = Callable[..., Chat]
-
-
-@pytest.fixture
-def start(make_settings: MakeSettings) -> Iterator[Start]:
-    """Opens a service with these settings and begins a session; again with an id, it goes on in that one."""
-    with ExitStack() as stack:
-
-        def begin(session_id: str = "", **changes: object) -> Chat:
-            stack.close()
-            values = {"context_strategy": "rolling", "app_context_threshold": 500, **changes}
-            return Chat(stack.enter_context(open_service(make_settings(**values))), session_id)
-
-        yield begin
+ROLLING: dict[str, Any] = {"context_strategy": "rolling", "app_context_threshold": 500}
 
 
 def sent(server: FakeOpenAI, index: int = -1) -> str:
@@ -48,8 +35,8 @@ def row(chat: Chat, columns: str) -> list[tuple[object, ...]]:
     return chat.rows(f"SELECT {columns} FROM record WHERE session_id = ? ORDER BY sequence", chat.session_id)  # noqa: S608  # columns are the test's own
 
 
-def test_edge_case_first_and_second_message(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_edge_case_first_and_second_message(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING)
     chat.say(question(1))
     assert sent(server) == question(1)
     chat.say(question(2))
@@ -58,9 +45,9 @@ def test_edge_case_first_and_second_message(start: Start, server: FakeOpenAI) ->
 
 
 def test_a_long_chat_sends_summary_recent_messages_and_the_current_one_in_one_message(
-    start: Start, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = start()
+    chat = open_chat(**ROLLING)
     chat.ask(1, 6)
     text_sent = sent(server)
     assert text_sent.startswith("[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n")
@@ -69,8 +56,8 @@ def test_a_long_chat_sends_summary_recent_messages_and_the_current_one_in_one_me
     assert record.summary in text_sent
 
 
-def test_the_summary_is_asked_for_as_the_seed_says(start: Start, server: FakeOpenAI) -> None:
-    chat = start(chat_summary_model="a-small-model")
+def test_the_summary_is_asked_for_as_the_seed_says(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING, chat_summary_model="a-small-model")
     chat.ask(1, 4)
     body = server.bodies("summary")[0]
     assert body["model"] == "a-small-model"
@@ -80,8 +67,8 @@ def test_the_summary_is_asked_for_as_the_seed_says(start: Start, server: FakeOpe
     assert chat.service.settings.fold_deadline_seconds == 60
 
 
-def test_versions_grow_from_the_summary_before_and_the_new_messages(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_versions_grow_from_the_summary_before_and_the_new_messages(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING)
     chat.ask(1, 10)
     rows = row(chat, "version, status, from_position, to_position, covered_until_message_id, covered_message_count")
     assert len(rows) >= 3
@@ -97,8 +84,8 @@ def test_versions_grow_from_the_summary_before_and_the_new_messages(start: Start
     assert "[user] 질문 1번" not in second.partition("New messages since last summary:")[2]
 
 
-def test_each_message_is_kept_with_its_tokens_and_records_add_them_up(start: Start) -> None:
-    chat = start()
+def test_each_message_is_kept_with_its_tokens_and_records_add_them_up(open_chat: OpenChat) -> None:
+    chat = open_chat(**ROLLING)
     chat.ask(1, 4)
     ((last, covered_tokens),) = row(chat, "to_position, covered_token_count")
     total = chat.rows("SELECT sum(tokens), min(tokens) FROM message WHERE position <= ?", last)
@@ -106,8 +93,10 @@ def test_each_message_is_kept_with_its_tokens_and_records_add_them_up(start: Sta
     assert total[0][1] > 0
 
 
-def test_edge_case_a_message_while_summarising_starts_no_second_summary(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_edge_case_a_message_while_summarising_starts_no_second_summary(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(**ROLLING)
     server.script(hang(is_silent=True), kind="summary")
     for number in range(1, 9):
         assert isinstance(chat.say(question(number))[-1], TurnFinished)
@@ -115,15 +104,15 @@ def test_edge_case_a_message_while_summarising_starts_no_second_summary(start: S
     assert row(chat, "status") == [("IN_PROGRESS",)]
 
 
-def test_no_turn_waits_for_a_summary(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_no_turn_waits_for_a_summary(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING)
     server.script(hang(is_silent=True), kind="summary")
     events = [event for number in range(1, 8) for event in chat.say(question(number))]
     assert "FoldWaiting" not in names(events)
 
 
-def test_a_summary_slower_than_several_turns_is_still_adopted(start: Start, server: FakeOpenAI) -> None:
-    chat, answers_are_out = start(), threading.Event()
+def test_a_summary_slower_than_several_turns_is_still_adopted(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat, answers_are_out = open_chat(**ROLLING), threading.Event()
 
     def slow(body: Body) -> Reply:
         assert answers_are_out.wait(60)
@@ -141,8 +130,10 @@ def test_a_summary_slower_than_several_turns_is_still_adopted(start: Start, serv
     assert f"USER: {question(record.turns[-1] + 1)}" in sent(server) or begun_with <= 6
 
 
-def test_edge_case_a_failure_is_kept_and_tried_again_after_the_next_answer(start: Start, server: FakeOpenAI) -> None:
-    chat = start(app_context_threshold=1_000)
+def test_edge_case_a_failure_is_kept_and_tried_again_after_the_next_answer(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(context_strategy="rolling", app_context_threshold=1_000)
     server.script(failure(500), kind="summary")
     done = 0
     while not server.bodies("summary"):
@@ -156,8 +147,8 @@ def test_edge_case_a_failure_is_kept_and_tried_again_after_the_next_answer(start
     assert chat.view.fold_failures == 0
 
 
-def test_three_failures_of_a_later_version_are_told(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_three_failures_of_a_later_version_are_told(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING)
     chat.ask(1, 5)
     assert len(chat.service.folds.records(chat.session_id)) == 1
     server.respond_with(lambda body: failure(500) if "<source>" in str(body) else answer_body(body))
@@ -174,8 +165,8 @@ def test_three_failures_of_a_later_version_are_told(start: Start, server: FakeOp
     assert (record.kind, record.version, record.outcome) == ("rolling", 2, "picked")
 
 
-def test_edge_case_no_key_skips_the_summary_and_the_chat_goes_on(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_edge_case_no_key_skips_the_summary_and_the_chat_goes_on(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING)
     server.respond_with(
         lambda body: failure(401, code="invalid_api_key") if "<source>" in str(body) else answer_body(body)
     )
@@ -187,8 +178,11 @@ def test_edge_case_no_key_skips_the_summary_and_the_chat_goes_on(start: Start, s
     assert [record.outcome for record in chat.service.folds.records(chat.session_id)] == ["picked"]
 
 
-def test_without_any_key_the_offline_model_summarises_by_itself(start: Start) -> None:
-    chat = start(openai_api_key=None, openai_base_url=None, chat_model=None)
+def test_without_any_key_the_offline_model_summarises_by_itself(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graph.model.factory.OfflineChat", partial(OfflineChat, pause_seconds=0))
+    chat = open_chat(**ROLLING, openai_api_key=None, openai_base_url=None, chat_model=None)
     for number in range(1, 7):
         assert isinstance(chat.say(question(number))[-1], TurnFinished)
         chat.wait_for_folds()
@@ -196,8 +190,8 @@ def test_without_any_key_the_offline_model_summarises_by_itself(start: Start) ->
 
 
 @pytest.mark.parametrize("length", [2_000, 2_001])
-def test_edge_case_2000_characters_in_the_input(start: Start, server: FakeOpenAI, length: int) -> None:
-    chat = start(app_context_threshold=100_000)
+def test_edge_case_2000_characters_in_the_input(open_chat: OpenChat, server: FakeOpenAI, length: int) -> None:
+    chat = open_chat(context_strategy="rolling", app_context_threshold=100_000)
     long = "가" * length
     chat.say(long)
     chat.say("다음 질문이 이어집니다.")
@@ -206,8 +200,8 @@ def test_edge_case_2000_characters_in_the_input(start: Start, server: FakeOpenAI
 
 
 @pytest.mark.parametrize("length", [3_000, 3_001])
-def test_edge_case_3000_characters_in_the_summary_prompt(start: Start, server: FakeOpenAI, length: int) -> None:
-    chat = start()
+def test_edge_case_3000_characters_in_the_summary_prompt(open_chat: OpenChat, server: FakeOpenAI, length: int) -> None:
+    chat = open_chat(**ROLLING)
     long = "가" * length
     chat.say(long)
     chat.wait_for_folds()
@@ -216,13 +210,12 @@ def test_edge_case_3000_characters_in_the_summary_prompt(start: Start, server: F
 
 
 def test_edge_case_switched_off_the_current_message_goes_alone(
-    make_settings: MakeSettings, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+    open_chat: OpenChat, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("APP_CONTEXT_ENABLED", "false")
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
-        chat.ask(1, 5)
-        assert chat.view.strategy == "window"
+    chat = open_chat()
+    chat.ask(1, 5)
+    assert chat.view.strategy == "window"
     assert [len(body["messages"]) for body in server.bodies("chat")] == [2] * 5
     assert sent(server) == question(5)
     assert server.bodies("summary") == []
@@ -238,8 +231,8 @@ def test_the_settings_keep_the_names_of_the_seed(monkeypatch: pytest.MonkeyPatch
     assert settings.limits.app_context_recent_messages == 8
 
 
-def test_messages_neither_summarised_nor_sent_are_counted(start: Start, server: FakeOpenAI) -> None:
-    chat = start(app_context_threshold=100_000, app_context_recent_messages=4)
+def test_messages_neither_summarised_nor_sent_are_counted(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="rolling", app_context_threshold=100_000, app_context_recent_messages=4)
     counts = []
     for number in range(1, 6):
         chat.say(question(number))
@@ -249,35 +242,36 @@ def test_messages_neither_summarised_nor_sent_are_counted(start: Start, server: 
     assert f"USER: {question(3)}" in sent(server)
 
 
-def test_a_setting_sends_them(start: Start, server: FakeOpenAI) -> None:
-    chat = start(app_context_threshold=100_000, rolling_sends_unsummarised=True)
+def test_a_setting_sends_them(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="rolling", app_context_threshold=100_000, rolling_sends_unsummarised=True)
     chat.ask(1, 8)
     assert chat.view.unsent_messages == 0
     assert all(f"USER: {question(number)}" in sent(server) for number in range(1, 8))
 
 
-def test_a_summary_left_in_progress_by_a_dead_process_is_made_anew(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_a_summary_left_in_progress_by_a_dead_process_is_made_anew(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING)
     chat.ask(1, 3)
     assert row(chat, "status") == [("COMPLETED",)]
     chat.change("UPDATE record SET status = 'IN_PROGRESS', summary = '', expires_at = '2020-01-01 00:00:00.000000'")
-    chat = start(chat.session_id)
+    chat.close()
+    chat = open_chat(chat.session_id, **ROLLING)
     chat.ask(4, 5)
     assert row(chat, "status, error_code") == [("FAILED", "expired"), ("COMPLETED", "")]
     assert len(chat.service.folds.records(chat.session_id)) == 1
     assert len(server.bodies("summary")) == 2
 
 
-def test_summaries_go_with_their_session(start: Start) -> None:
-    chat = start()
+def test_summaries_go_with_their_session(open_chat: OpenChat) -> None:
+    chat = open_chat(**ROLLING)
     chat.ask(1, 5)
     assert row(chat, "id")
     chat.service.sessions.delete(chat.session_id)
     assert chat.rows("SELECT count(*) FROM record") == [(0,)]
 
 
-def test_a_regenerated_answer_takes_its_summary_along(start: Start, server: FakeOpenAI) -> None:
-    chat = start()
+def test_a_regenerated_answer_takes_its_summary_along(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING)
     chat.ask(1, 2)
     old, new = "옛 답은 파랑입니다. " * 30, "새 답은 초록입니다. " * 30
     server.script(text(old), text(new))
@@ -292,8 +286,8 @@ def test_a_regenerated_answer_takes_its_summary_along(start: Start, server: Fake
     assert "파랑" not in sent(server)
 
 
-def test_the_manifest_lists_what_was_sent(start: Start) -> None:
-    chat = start()
+def test_the_manifest_lists_what_was_sent(open_chat: OpenChat) -> None:
+    chat = open_chat(**ROLLING)
     chat.ask(1, 6)
     manifest = last_manifest(chat)
     assert manifest[0][:2] == ("system", "chat")

@@ -7,13 +7,13 @@ import pytest
 
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import TurnFinished, TurnStopped
-from graph.service import ChatService, open_service
+from graph.service import ChatService
 from graph.view import TurnOptions
 from tests.fake.body import raw_turns
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 
 def test_the_same_message_sent_twice_is_one_turn(chat: Chat, server: FakeOpenAI) -> None:
@@ -131,36 +131,32 @@ def test_a_running_session_is_ended_and_deleted(chat: Chat, server: FakeOpenAI) 
         ("안녕하세요", TurnOptions(strategy="magic")),
     ],
 )
-def test_what_cannot_be_taken_leaves_no_trace(
-    make_settings: MakeSettings, words: str, options: TurnOptions | None
-) -> None:
-    with open_service(make_settings(message_chars=1_000)) as service:
-        chat = Chat(service)
-        with pytest.raises(InputError):
-            chat.start(words, options=options)
-        assert chat.rows("SELECT count(*) FROM session") == [(0,)]
-        assert service.sessions.list() == ()
+def test_what_cannot_be_taken_leaves_no_trace(open_chat: OpenChat, words: str, options: TurnOptions | None) -> None:
+    chat = open_chat(message_chars=1_000)
+    with pytest.raises(InputError):
+        chat.start(words, options=options)
+    assert chat.rows("SELECT count(*) FROM session") == [(0,)]
+    assert chat.service.sessions.list() == ()
 
 
-def test_another_owner_sees_and_touches_nothing(chat: Chat, make_settings: MakeSettings) -> None:
+def test_another_owner_sees_and_touches_nothing(chat: Chat, open_chat: OpenChat) -> None:
     chat.ask(1, 1)
-    with open_service(make_settings(turnfold_owner="somebody-else")) as other:
-        assert other.sessions.list() == ()
-        for action in (other.turns.transcript, other.sessions.get, other.sessions.delete, other.turns.retry):
-            with pytest.raises(NotFoundError):
-                action(chat.session_id)
+    other = open_chat(turnfold_owner="somebody-else").service
+    assert other.sessions.list() == ()
+    for action in (other.turns.transcript, other.sessions.get, other.sessions.delete, other.turns.retry):
         with pytest.raises(NotFoundError):
-            other.turns.send(chat.session_id, question(2))
+            action(chat.session_id)
+    with pytest.raises(NotFoundError):
+        other.turns.send(chat.session_id, question(2))
     assert len(chat.turns) == 1
 
 
-def test_settings_of_a_session_hold_over_a_restart(make_settings: MakeSettings) -> None:
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+def test_settings_of_a_session_hold_over_a_restart(open_chat: OpenChat) -> None:
+    with open_chat() as chat:
         chat.ask(1, 1)
-        service.sessions.configure(chat.session_id, compression_rate=0.45, model="scripted-model")
-    with open_service(make_settings()) as service:
-        view = service.sessions.get(chat.session_id)
+        chat.service.sessions.configure(chat.session_id, compression_rate=0.45, model="scripted-model")
+    with open_chat(chat.session_id) as chat:
+        view = chat.view
         assert (view.compression_rate, view.model, view.turn_count) == (0.45, "scripted-model", 1)
 
 

@@ -3,11 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from component import service_provider
 from tests.fake.chat import Chat
-from tests.page.conftest import PAGE
+from tests.page.reading import new_page
 
 COUNT = 500
 
@@ -43,7 +42,7 @@ def test_each_of_many_sessions_is_listed_and_found(many: Chat) -> None:
 
 
 def test_more_leads_to_the_last_of_many_sessions(many: Chat) -> None:
-    page = AppTest.from_file(str(PAGE), default_timeout=60).run()
+    page = new_page().run()
     page.session_state["shown_sessions"] = COUNT - 40
     page.run()
     assert page.button(key="more_sessions").label == "대화 40개 더 보기"

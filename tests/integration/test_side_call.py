@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from graph.event import TurnFinished, TurnStopped
-from graph.service import open_service
 from tests.fake.body import tokens_of
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 ROWS = """
     SELECT turn, attempt, ordinal, kind, usage_input_tokens, usage_output_tokens, error_code FROM model_call
@@ -110,12 +109,11 @@ def test_a_tools_call_that_stop_ends_has_its_row(chat: Chat, server: FakeOpenAI)
     ]
 
 
-def test_a_tools_call_that_outlasts_its_time_has_its_row(make_settings: MakeSettings, server: FakeOpenAI) -> None:
-    with open_service(make_settings(tool_deadline_seconds=2)) as service:
-        chat = Chat(service)
-        server.script(tools(reasoning()), hang("음"), text("오래 걸려 그만두었습니다."))
-        assert isinstance(chat.say(question(1))[-1], TurnFinished)
-        assert [row[3:] for row in chat.rows(ROWS)][1] == ("reasoning", None, None, "deadline")
+def test_a_tools_call_that_outlasts_its_time_has_its_row(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(tool_deadline_seconds=1)
+    server.script(tools(reasoning()), hang("음"), text("오래 걸려 그만두었습니다."))
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    assert [row[3:] for row in chat.rows(ROWS)][1] == ("reasoning", None, None, "deadline")
 
 
 def test_the_second_try_after_a_context_length_error_is_a_call_of_its_own(chat: Chat, server: FakeOpenAI) -> None:

@@ -1,33 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
 
 from graph.event import FoldWaiting, TurnFinished
-from graph.service import open_service
 from tests.fake.body import raw_turns, summaries, tokens_of
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, text
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
-Start = Callable[..., Chat]
 SENTENCE = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. "
 ANSWER = (SENTENCE * 30)[:1_200]
 UNKNOWN_WINDOW = 8_192
-
-
-@pytest.fixture
-def start(make_settings: MakeSettings) -> Iterator[Start]:
-    with ExitStack() as stack:
-
-        def begin(**changes: object) -> Chat:
-            return Chat(stack.enter_context(open_service(make_settings(**changes))))
-
-        yield begin
 
 
 def answers(usage_factor: float = 0) -> Callable[[Body], Reply]:
@@ -54,9 +41,11 @@ def talk(chat: Chat, turns: int) -> int:
     return waited
 
 
-def test_in_an_unknown_window_the_seeds_table_holds_with_merged_records(start: Start, server: FakeOpenAI) -> None:
+def test_in_an_unknown_window_the_seeds_table_holds_with_merged_records(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
     server.respond_with(answers())
-    chat = start(model_window_tokens=UNKNOWN_WINDOW)
+    chat = open_chat(model_window_tokens=UNKNOWN_WINDOW)
     waited = talk(chat, 50)
     for turn, body in enumerate(server.bodies("chat"), start=1):
         covered = (turn - 1) // 3 * 3
@@ -72,9 +61,9 @@ def test_in_an_unknown_window_the_seeds_table_holds_with_merged_records(start: S
     assert levels[0][0] <= 4
 
 
-def test_compaction_in_an_unknown_window_keeps_the_last_four_messages(start: Start, server: FakeOpenAI) -> None:
+def test_compaction_in_an_unknown_window_keeps_the_last_four_messages(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.respond_with(answers())
-    chat = start(model_window_tokens=UNKNOWN_WINDOW, context_strategy="compaction")
+    chat = open_chat(model_window_tokens=UNKNOWN_WINDOW, context_strategy="compaction")
     talk(chat, 24)
     records = chat.rows("SELECT kind, context_messages_after FROM record WHERE adopted_at IS NOT NULL")
     assert len(records) >= 3
@@ -85,9 +74,9 @@ def test_compaction_in_an_unknown_window_keeps_the_last_four_messages(start: Sta
 
 
 @pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
-def test_the_limit_holds_in_the_providers_own_count(start: Start, server: FakeOpenAI, strategy: str) -> None:
+def test_the_limit_holds_in_the_providers_own_count(open_chat: OpenChat, server: FakeOpenAI, strategy: str) -> None:
     server.respond_with(answers(usage_factor=2))
-    chat = start(
+    chat = open_chat(
         model_window_tokens=UNKNOWN_WINDOW,
         context_strategy=strategy,
         window_turns=100,
@@ -101,13 +90,13 @@ def test_the_limit_holds_in_the_providers_own_count(start: Start, server: FakeOp
 
 @pytest.mark.parametrize(("sentences", "has_memory"), [(40, True), (48, True), (54, False)])
 def test_a_large_open_turn_leaves_the_memory_what_is_left_and_no_more(
-    start: Start,
+    open_chat: OpenChat,
     server: FakeOpenAI,
     sentences: int,
     has_memory: bool,  # noqa: FBT001 - from the parameters
 ) -> None:
     server.respond_with(answers())
-    chat = start(model_window_tokens=3_000)
+    chat = open_chat(model_window_tokens=3_000)
     talk(chat, 6)
     chat.say(SENTENCE * sentences)
     body = server.bodies("chat")[-1]

@@ -8,12 +8,12 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.error import NotFoundError
 from graph.event import TurnFinished, TurnStopped
-from graph.service import ChatService, open_service
+from graph.service import ChatService
 from tests.fake.body import content_of, faults, raw_turns, roles, shape
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 
 def test_stop_before_the_first_token_ends_the_call(chat: Chat, server: FakeOpenAI) -> None:
@@ -87,17 +87,16 @@ def slow_tool() -> Iterator[StructuredTool]:
 
 
 def test_stop_while_a_tool_runs_leaves_no_orphan_call(
-    make_settings: MakeSettings, server: FakeOpenAI, slow_tool: BaseTool
+    open_chat: OpenChat, server: FakeOpenAI, slow_tool: BaseTool
 ) -> None:
-    with open_service(make_settings(), tools=lambda _: [slow_tool]) as service:
-        chat = Chat(service)
-        server.script(tools(ScriptedCall("slow", "{}", "call-1"), answer="찾아보겠습니다."))
-        chat.start(question(1))
-        events = chat.stop_when(lambda live: live.phase == "tool")
-        assert names(events) == ["TurnStarted", "TokenDelta", "ToolStarted", "TurnStopped"]
-        assert chat.last_turn.status == "stopped"
-        assert [step.status for step in chat.last_turn.steps] == ["error"]
-        chat.ask(2, 2)
+    chat = open_chat(tools=[slow_tool])
+    server.script(tools(ScriptedCall("slow", "{}", "call-1"), answer="찾아보겠습니다."))
+    chat.start(question(1))
+    events = chat.stop_when(lambda live: live.phase == "tool")
+    assert names(events) == ["TurnStarted", "TokenDelta", "ToolStarted", "TurnStopped"]
+    assert chat.last_turn.status == "stopped"
+    assert [step.status for step in chat.last_turn.steps] == ["error"]
+    chat.ask(2, 2)
     body = server.bodies("chat")[-1]
     assert roles(body) == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert faults(body["messages"]) == []
@@ -113,35 +112,31 @@ def test_stop_does_nothing_when_nothing_runs(chat: Chat) -> None:
 
 
 def test_another_server_of_the_same_files_sees_and_stops_the_turn(
-    chat: Chat, make_settings: MakeSettings, server: FakeOpenAI
+    chat: Chat, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     server.script(hang("여기까지"))
     chat.start(question(1))
-    with open_service(make_settings()) as other:
-        chat.wait_until(lambda: (live := other.turns.live(chat.session_id)) is not None and live.text == "여기까지")
-        live = other.turns.live(chat.session_id)
-        assert live is not None
-        assert live.phase == "answering"
-        assert other.sessions.list()[0].is_running
-        other.turns.stop(chat.session_id)
-        assert chat.events()[-1] == TurnStopped(1, "여기까지")
-        assert other.turns.transcript(chat.session_id).turns[-1].status == "stopped"
-        assert not other.sessions.list()[0].is_running
+    other = open_chat().service
+    chat.wait_until(lambda: (live := other.turns.live(chat.session_id)) is not None and live.text == "여기까지")
+    live = other.turns.live(chat.session_id)
+    assert live is not None
+    assert live.phase == "answering"
+    assert other.sessions.list()[0].is_running
+    other.turns.stop(chat.session_id)
+    assert chat.events()[-1] == TurnStopped(1, "여기까지")
+    assert other.turns.transcript(chat.session_id).turns[-1].status == "stopped"
+    assert not other.sessions.list()[0].is_running
 
 
-def test_closing_the_server_stops_its_turns_and_keeps_what_they_said(
-    make_settings: MakeSettings, server: FakeOpenAI
-) -> None:
+def test_closing_the_server_stops_its_turns_and_keeps_what_they_said(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.script(hang("여기까지"))
-    with open_service(make_settings()) as service:
-        chat = Chat(service)
+    with open_chat() as chat:
         chat.start(question(1))
-        chat.wait_until(lambda: (live := service.turns.live(chat.session_id)) is not None and bool(live.text))
-    with open_service(make_settings()) as service:
-        turn = service.turns.transcript(chat.session_id).turns[-1]
+        chat.wait_until_live(lambda live: bool(live.text))
+    with open_chat(chat.session_id) as chat:
+        turn = chat.last_turn
         assert (turn.status, turn.answer_text) == ("stopped", "여기까지")
-        again = Chat(service, chat.session_id)
-        again.ask(2, 2)
+        chat.ask(2, 2)
     assert shape(server.bodies("chat")[-1]) == [1, 2]
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 

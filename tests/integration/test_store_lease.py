@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from graph.error import BusyError, DatabaseError, LeaseLostError, NotFoundError
 from graph.store.database import utc_now
@@ -156,15 +157,31 @@ def test_hold_with_a_wrong_fence_writes_nothing(stores: StoreSet) -> None:
 
 
 def test_heartbeat_keeps_a_long_turn_its_lease(stores: StoreSet) -> None:
-    leases = LeaseStore(stores.database, clock=utc_now, lease_seconds=2.5, heartbeat_seconds=0.1)
+    leases = LeaseStore(stores.database, clock=stores.clock, lease_seconds=20, heartbeat_seconds=0.01)
     leases.acquire(SESSION)
-    time.sleep(3.5)
-    other = LeaseStore(stores.database, clock=utc_now, lease_seconds=2.5, heartbeat_seconds=0.1)
-    with pytest.raises(BusyError):
-        other.acquire(SESSION)
+    other = other_server(stores)
+    for _ in range(3):
+        stores.clock.move(15)
+        wait_for_renewal(stores)
+        with pytest.raises(BusyError):
+            other.acquire(SESSION)
     leases.close()
     assert other.acquire(SESSION).fence == 2
     other.close()
+
+
+def wait_for_renewal(stores: StoreSet) -> None:
+    """Waits until a heartbeat has seen what the clock says now."""
+    deadline = time.monotonic() + 30
+    while expiry(stores) != stores.clock() + timedelta(seconds=20):
+        assert time.monotonic() < deadline, "no heartbeat came"
+        time.sleep(0.01)
+
+
+def expiry(stores: StoreSet) -> datetime | None:
+    with stores.database.read() as connection:
+        found: datetime | None = connection.execute(select(lease_table.c.expires_at)).scalar_one()
+    return found
 
 
 def test_lease_of_a_killed_process_is_free_at_once_even_before_it_is_reaped(stores: StoreSet) -> None:

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 
 from graph.error import InputError
 from graph.event import TurnFinished
-from graph.service import open_service
-from graph.settings import Settings
 from graph.view import TurnOptions
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import Body, Reply, failure, hang
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 STRATEGIES = ["interval", "rolling", "compaction", "window"]
 # Each folds early, and what isn't folded is always sent: so every turn must be in each input.
-EARLY = {
+EARLY: dict[str, Any] = {
     "app_context_threshold": 500,
     "rolling_sends_unsummarised": True,
     "max_context_tokens": 1_000,
@@ -34,18 +32,6 @@ EARLY = {
     "merged_tokens": 200,
     "window_turns": 2,
 }
-Start = Callable[..., Chat]
-
-
-@pytest.fixture
-def start(make_settings: MakeSettings) -> Iterator[Start]:
-    with ExitStack() as stack:
-
-        def begin(session_id: str = "", **changes: object) -> Chat:
-            stack.close()
-            return Chat(stack.enter_context(open_service(make_settings(**{**EARLY, **changes}))), session_id)
-
-        yield begin
 
 
 def switch(chat: Chat, strategy: str) -> None:
@@ -69,9 +55,9 @@ def all_records(chat: Chat) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("first", STRATEGIES)
 @pytest.mark.parametrize("second", STRATEGIES)
 def test_switching_keeps_every_record_and_loses_nothing(
-    start: Start, server: FakeOpenAI, first: str, second: str
+    open_chat: OpenChat, server: FakeOpenAI, first: str, second: str
 ) -> None:
-    chat = start(context_strategy=first)
+    chat = open_chat(**EARLY, context_strategy=first)
     chat.ask(1, 8)
     before = all_records(chat)
     switch(chat, second)
@@ -83,8 +69,8 @@ def test_switching_keeps_every_record_and_loses_nothing(
     assert turns_sent(chat, server.bodies("chat")[-1]) == wanted
 
 
-def test_a_window_is_read_whole_though_its_turns_were_folded(start: Start, server: FakeOpenAI) -> None:
-    chat = start(window_turns=5)
+def test_a_window_is_read_whole_though_its_turns_were_folded(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**EARLY | {"window_turns": 5})
     chat.ask(1, 7)
     switch(chat, "window")
     chat.ask(8, 8)
@@ -95,22 +81,22 @@ def test_a_window_is_read_whole_though_its_turns_were_folded(start: Start, serve
     assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, 9))
 
 
-def test_a_window_does_not_reach_behind_a_reset(start: Start, server: FakeOpenAI) -> None:
-    chat = start(context_strategy="window", window_turns=5)
+def test_a_window_does_not_reach_behind_a_reset(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**EARLY | {"window_turns": 5}, context_strategy="window")
     chat.ask(1, 4)
     chat.service.folds.reset(chat.session_id)
     chat.ask(5, 6)
     assert turns_sent(chat, server.bodies("chat")[-1]) == [5]
 
 
-def test_a_window_of_none_is_the_current_message_alone(start: Start, server: FakeOpenAI) -> None:
-    chat = start(context_strategy="window", window_turns=0)
+def test_a_window_of_none_is_the_current_message_alone(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**EARLY | {"window_turns": 0}, context_strategy="window")
     chat.ask(1, 4)
     assert [len(body["messages"]) for body in server.bodies("chat")] == [2, 2, 2, 2]
 
 
-def test_a_choice_is_the_sessions_own(start: Start) -> None:
-    chat = start()
+def test_a_choice_is_the_sessions_own(open_chat: OpenChat) -> None:
+    chat = open_chat(**EARLY)
     chat.ask(1, 1)
     other = Chat(chat.service)
     other.say(question(1), options=TurnOptions(strategy="rolling"))
@@ -119,8 +105,12 @@ def test_a_choice_is_the_sessions_own(start: Start) -> None:
         chat.service.sessions.configure(chat.session_id, strategy="elastic")
 
 
-def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(start: Start, server: FakeOpenAI) -> None:
-    chat = start(context_strategy="compaction", max_context_tokens=100_000, preserve_recent_messages=3)
+def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(
+        **EARLY | {"max_context_tokens": 100_000}, context_strategy="compaction", preserve_recent_messages=3
+    )
     chat.ask(1, 6)
     chat.service.folds.compact(chat.session_id)
     half = chat.turns[4].answer_text
@@ -138,8 +128,12 @@ def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(sta
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("fault", ["fails", "hangs"])
-def test_a_fold_that_fails_or_hangs_leaves_no_gap(start: Start, server: FakeOpenAI, strategy: str, fault: str) -> None:
-    chat = start(context_strategy=strategy, fold_wait_seconds=0.2, fold_deadline_seconds=30, window_turns=100)
+def test_a_fold_that_fails_or_hangs_leaves_no_gap(
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str, fault: str
+) -> None:
+    chat = open_chat(
+        **EARLY | {"window_turns": 100}, context_strategy=strategy, fold_wait_seconds=0.2, fold_deadline_seconds=30
+    )
     broken: Reply = failure(500) if fault == "fails" else hang(is_silent=True)
     server.respond_with(lambda body: broken if kind_of(body) == "summary" else answer_body(body))
     for number in range(1, 10):
@@ -148,15 +142,18 @@ def test_a_fold_that_fails_or_hangs_leaves_no_gap(start: Start, server: FakeOpen
 
 
 @pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction"])
-def test_a_fold_that_was_killed_leaves_no_gap_and_is_made_anew(start: Start, server: FakeOpenAI, strategy: str) -> None:
-    chat = start(context_strategy=strategy, fold_wait_seconds=0.2)
+def test_a_fold_that_was_killed_leaves_no_gap_and_is_made_anew(
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = open_chat(**EARLY, context_strategy=strategy, fold_wait_seconds=0.2)
     chat.ask(1, 7)
     assert chat.covered
     chat.change(
         "UPDATE record SET status = 'IN_PROGRESS', outcome = NULL, summary = '', summary_chars = 0, adopted_at = NULL,"
         " expires_at = '2020-01-01 00:00:00.000000'"
     )
-    chat = start(chat.session_id, context_strategy=strategy, fold_wait_seconds=0.2)
+    chat.close()
+    chat = open_chat(chat.session_id, **EARLY, context_strategy=strategy, fold_wait_seconds=0.2)
     chat.ask(8, 10)
     assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, 10))
     assert chat.covered
@@ -164,8 +161,10 @@ def test_a_fold_that_was_killed_leaves_no_gap_and_is_made_anew(start: Start, ser
 
 
 @pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction"])
-def test_regenerating_takes_back_what_covers_the_last_turn(start: Start, server: FakeOpenAI, strategy: str) -> None:
-    chat = start(context_strategy=strategy, max_context_tokens=100_000)
+def test_regenerating_takes_back_what_covers_the_last_turn(
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = open_chat(**EARLY | {"max_context_tokens": 100_000}, context_strategy=strategy)
     chat.ask(1, 6)
     if strategy == "compaction":
         chat.service.folds.compact(chat.session_id)
@@ -191,19 +190,12 @@ STEPS = st.lists(
 )
 @given(STEPS)
 def test_whatever_is_switched_and_folded_each_turn_is_sent_once(steps: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as folder, FakeOpenAI() as server:
-        values: dict[str, object] = {
-            "openai_base_url": server.url,
-            "openai_api_key": "sk-scripted-key-of-the-tests",
-            "chat_model": "scripted-model",
-            "turnfold_data_dir": Path(folder),
-            "model_attempts": 1,
-            "model_window_tokens": 100_000,
-            **EARLY,
-        }
-        made = Settings(_env_file=None, **values)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
-        with open_service(made) as service:
-            play(Chat(service), server, steps)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        FakeOpenAI() as server,
+        chat_opener(settings_maker(Path(folder), server.url)) as open_chat,
+    ):
+        play(open_chat(**EARLY), server, steps)
 
 
 def play(chat: Chat, server: FakeOpenAI, steps: list[str]) -> None:

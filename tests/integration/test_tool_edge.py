@@ -9,12 +9,11 @@ import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.event import TurnFinished
-from graph.service import open_service
 from tests.fake.body import content_of
-from tests.fake.chat import Chat, question
+from tests.fake.chat import question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 
 def results(body: Body) -> list[str]:
@@ -40,22 +39,19 @@ def raising(error: BaseException) -> BaseTool:
     ids=lambda error: f"{type(error).__module__}.{type(error).__name__}",
 )
 def test_a_tool_that_exits_or_is_cancelled_becomes_a_result_and_the_session_goes_on(
-    make_settings: MakeSettings, server: FakeOpenAI, caplog: pytest.LogCaptureFixture, error: BaseException
+    open_chat: OpenChat, server: FakeOpenAI, caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
     server.script(tools(ScriptedCall("break_off", "{}", "call-1")), text("안 되네요."))
-    with open_service(make_settings(), tools=lambda _: [raising(error)]) as service, caplog.at_level(logging.WARNING):
-        chat = Chat(service)
+    with open_chat(tools=[raising(error)]) as chat, caplog.at_level(logging.WARNING):
         assert isinstance(chat.say(question(1))[-1], TurnFinished)
         assert chat.last_turn.steps[0].status == "error"
         assert isinstance(chat.say(question(2))[-1], TurnFinished)
-        service.sessions.delete(chat.session_id)
+        chat.service.sessions.delete(chat.session_id)
     assert type(error).__name__ in results(server.bodies("chat")[1])[0]
     assert f"tool break_off failed: {type(error).__name__}" in caplog.text
 
 
-def test_many_calls_share_few_threads_and_answer_in_their_order(
-    make_settings: MakeSettings, server: FakeOpenAI
-) -> None:
+def test_many_calls_share_few_threads_and_answer_in_their_order(open_chat: OpenChat, server: FakeOpenAI) -> None:
     go = threading.Event()
 
     def look_up(number: int) -> str:
@@ -65,10 +61,10 @@ def test_many_calls_share_few_threads_and_answer_in_their_order(
     tool = StructuredTool.from_function(look_up, name="look_up", description="Looks it up.")
     calls = [ScriptedCall("look_up", f'{{"number": {number}}}', f"call-{number}") for number in range(200)]
     server.script(tools(*calls, fragment_chars=100), text("다 됐습니다."))
-    with open_service(make_settings(), tools=lambda _: [tool]) as service:
-        chat, before = Chat(service), set(threading.enumerate())
+    with open_chat(tools=[tool]) as chat:
+        before = set(threading.enumerate())
         chat.start(question(1))
-        chat.wait_until(lambda: (live := service.turns.live(chat.session_id)) is not None and len(live.steps) == 200)
+        chat.wait_until_live(lambda live: len(live.steps) == 200)
         threads = [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("tool")]
         go.set()
         assert isinstance(chat.events()[-1], TurnFinished)
@@ -76,9 +72,7 @@ def test_many_calls_share_few_threads_and_answer_in_their_order(
     assert results(server.bodies("chat")[-1]) == [f"결과 {number}" for number in range(200)]
 
 
-def test_calls_that_never_got_a_thread_are_told_that_it_took_too_long(
-    make_settings: MakeSettings, server: FakeOpenAI
-) -> None:
+def test_calls_that_never_got_a_thread_are_told_that_it_took_too_long(open_chat: OpenChat, server: FakeOpenAI) -> None:
     release, ran = threading.Event(), list[int]()
 
     def wait(number: int) -> str:
@@ -89,10 +83,9 @@ def test_calls_that_never_got_a_thread_are_told_that_it_took_too_long(
     tool = StructuredTool.from_function(wait, name="wait", description="Waits.")
     calls = [ScriptedCall("wait", f'{{"number": {number}}}', f"call-{number}") for number in range(20)]
     server.script(tools(*calls, fragment_chars=100), text("오래 걸리네요."))
-    with open_service(make_settings(tool_deadline_seconds=0.5), tools=lambda _: [tool]) as service:
-        chat = Chat(service)
-        assert isinstance(chat.say(question(1))[-1], TurnFinished)
-        assert [step.status for step in chat.last_turn.steps] == ["error"] * 20
-        release.set()
+    chat = open_chat(tool_deadline_seconds=0.5, tools=[tool])
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    assert [step.status for step in chat.last_turn.steps] == ["error"] * 20
+    release.set()
     assert all("took too long" in result for result in results(server.bodies("chat")[-1]))
     assert len(ran) == 16

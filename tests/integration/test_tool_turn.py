@@ -6,14 +6,14 @@ import threading
 from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.event import TurnFailed, TurnFinished
-from graph.service import ChatService, open_service
+from graph.service import ChatService
 from graph.view import TurnOptions
 from tests.fake.body import content_of, faults, roles, shape, tokens_of, tool_names
 from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 SEOUL = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
 
@@ -76,7 +76,7 @@ def test_a_stream_cut_inside_a_call_runs_nothing(chat: Chat, server: FakeOpenAI)
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
-def test_several_calls_run_side_by_side_and_answer_in_order(make_settings: MakeSettings, server: FakeOpenAI) -> None:
+def test_several_calls_run_side_by_side_and_answer_in_order(open_chat: OpenChat, server: FakeOpenAI) -> None:
     both = threading.Barrier(2)
 
     def meet(name: str) -> str:
@@ -86,10 +86,9 @@ def test_several_calls_run_side_by_side_and_answer_in_order(make_settings: MakeS
     tool = StructuredTool.from_function(meet, name="meet", description="Meets the other call.")
     calls = [ScriptedCall("meet", '{"name": "첫째"}', "call-1"), ScriptedCall("meet", '{"name": "둘째"}', "call-2")]
     server.script(tools(*calls), text("다 됐습니다."))
-    with open_service(make_settings(), tools=lambda _: [tool]) as service:
-        chat = Chat(service)
-        events = chat.say(question(1))
-        assert names(events)[1:5] == ["ToolStarted", "ToolStarted", "ToolFinished", "ToolFinished"]
+    chat = open_chat(tools=[tool])
+    events = chat.say(question(1))
+    assert names(events)[1:5] == ["ToolStarted", "ToolStarted", "ToolFinished", "ToolFinished"]
     body = server.bodies("chat")[-1]
     assert results(body) == ["첫째 결과", "둘째 결과"]
     assert [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"] == ["call-1", "call-2"]
@@ -105,22 +104,20 @@ def broken_tool() -> BaseTool:
     return StructuredTool.from_function(lambda: str(int("no luck")), name="broken", description="Fails.")
 
 
-def test_a_long_result_is_cut_and_says_so(make_settings: MakeSettings, server: FakeOpenAI) -> None:
+def test_a_long_result_is_cut_and_says_so(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.script(tools(ScriptedCall("long", "{}", "call-1")), text("길군요."))
-    with open_service(make_settings(), tools=lambda _: [long_tool()]) as service:
-        Chat(service).say(question(1))
+    open_chat(tools=[long_tool()]).say(question(1))
     (result,) = results(server.bodies("chat")[-1])
     assert result.startswith("가" * 10_000)
     assert "가" * 10_001 not in result
     assert "10000 of 25000" in result
 
 
-def test_a_tool_that_breaks_becomes_a_result(make_settings: MakeSettings, server: FakeOpenAI) -> None:
+def test_a_tool_that_breaks_becomes_a_result(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.script(tools(ScriptedCall("broken", "{}", "call-1")), text("안 되네요."))
-    with open_service(make_settings(), tools=lambda _: [broken_tool()]) as service:
-        chat = Chat(service)
-        assert isinstance(chat.say(question(1))[-1], TurnFinished)
-        assert chat.last_turn.steps[0].status == "error"
+    chat = open_chat(tools=[broken_tool()])
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    assert chat.last_turn.steps[0].status == "error"
     assert "no luck" in results(server.bodies("chat")[-1])[0]
 
 

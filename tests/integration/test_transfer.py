@@ -11,21 +11,18 @@ import pytest
 from graph.admin.__main__ import main
 from graph.admin.transfer import export_lines, import_lines
 from graph.error import InputError
-from graph.service import open_service
 from graph.store.database import Database, open_database
-from tests.fake.chat import Chat
 from tests.fake.logs import kept_logging
-from tests.fake.model_caller import settings_of
+from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.conftest import MakeSettings
 
 
 @pytest.fixture(scope="module")
 def exported(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    settings = settings_of(endpoint).model_copy(update={"turnfold_data_dir": tmp_path_factory.mktemp("exported")})
-    with open_service(settings) as service:
-        Chat(service, "exported").ask(1, 4)
-    with closing(open_database(settings.database_path, busy_timeout_seconds=10)) as database:
+    make_settings = settings_maker(tmp_path_factory.mktemp("exported"), endpoint.url)
+    with chat_opener(make_settings) as open_chat:
+        open_chat("exported").ask(1, 4)
+    with closing(open_database(make_settings().database_path, busy_timeout_seconds=10)) as database:
         return list(export_lines(database))
 
 
@@ -55,22 +52,20 @@ def refusal(database: Database, lines: list[str]) -> tuple[str, str]:
 
 
 def test_import_belongs_to_the_owner_who_imports(
-    exported: list[str], make_settings: MakeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported: list[str], open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "all.jsonl").write_text("\n".join(exported))
-    settings = make_settings(turnfold_data_dir=tmp_path / "other", turnfold_owner="somebody-else")
-    monkeypatch.setenv("TURNFOLD_DATA_DIR", str(settings.turnfold_data_dir))
-    monkeypatch.setenv("TURNFOLD_OWNER", settings.turnfold_owner)
+    monkeypatch.setenv("TURNFOLD_DATA_DIR", str(tmp_path / "other"))
+    monkeypatch.setenv("TURNFOLD_OWNER", "somebody-else")
     with kept_logging():
         assert main(["import", str(tmp_path / "all.jsonl")]) == 0
-    with open_service(settings) as service:
-        chat = Chat(service, "exported")
-        assert [item.session_id for item in service.sessions.list()] == ["exported"]
-        assert [turn.status for turn in chat.turns] == ["finished"] * 4
-        for table in NEEDED:
-            assert chat.rows(f"SELECT DISTINCT owner FROM {table}") == [("somebody-else",)]  # noqa: S608  # names of our own
-        chat.ask(5, 5)
-        assert chat.covered == [(1, 2, 3)]
+    chat = open_chat("exported", turnfold_data_dir=tmp_path / "other", turnfold_owner="somebody-else")
+    assert [item.session_id for item in chat.service.sessions.list()] == ["exported"]
+    assert [turn.status for turn in chat.turns] == ["finished"] * 4
+    for table in NEEDED:
+        assert chat.rows(f"SELECT DISTINCT owner FROM {table}") == [("somebody-else",)]  # noqa: S608  # names of our own
+    chat.ask(5, 5)
+    assert chat.covered == [(1, 2, 3)]
 
 
 Change = Callable[[dict[str, Any]], object]

@@ -12,8 +12,7 @@ from streamlit.testing.v1 import AppTest
 from component import service_provider
 from graph.service import ChatService
 from tests.fake.scripted_service import ScriptedService
-
-PAGE = Path(__file__).parents[2] / "component" / "page.py"
+from tests.page.reading import new_page
 
 
 @pytest.fixture
@@ -27,4 +26,4 @@ def service(tmp_path: Path) -> Iterator[ScriptedService]:
 @pytest.fixture
 def page(service: ScriptedService) -> AppTest:
     assert service_provider.current() is cast("ChatService", service)
-    return AppTest.from_file(str(PAGE), default_timeout=30)
+    return new_page()

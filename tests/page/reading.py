@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 from streamlit.testing.v1 import AppTest
 
 from graph.view import TurnOptions
 from tests.fake.scripted_service import ScriptedService
 
+_PAGE: Final = Path(__file__).parents[2] / "component" / "page.py"
 OPTIONS = TurnOptions(compression_rate=0.3, strategy="interval", model="offline-mini")
+
+
+def new_page() -> AppTest:
+    """The page's script as another tab would run it, not run yet."""
+    return AppTest.from_file(str(_PAGE), default_timeout=60)
 
 
 def told(page: AppTest) -> str:

@@ -12,8 +12,7 @@ from graph.service import ChatService, open_service
 from graph.settings import Settings
 from graph.view import ModelOption, SessionView
 from tests.fake.scripted_service import ScriptedService
-from tests.page.conftest import PAGE
-from tests.page.reading import open_page, say, store_session, told
+from tests.page.reading import new_page, open_page, say, store_session, told
 
 BIG = ModelOption("big-model", is_offline=False)
 
@@ -21,7 +20,7 @@ BIG = ModelOption("big-model", is_offline=False)
 @pytest.fixture
 def other_page(page: AppTest) -> AppTest:
     assert page is not None
-    return AppTest.from_file(str(PAGE), default_timeout=30)
+    return new_page()
 
 
 @pytest.fixture
@@ -123,7 +122,7 @@ def test_a_model_that_the_list_lacks_just_now_stays_the_sessions(page: AppTest, 
 
 
 def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
-    tabs = [AppTest.from_file(str(PAGE), default_timeout=30) for _ in range(2)]
+    tabs = [new_page() for _ in range(2)]
     identifier = real_service.sessions.new_id()
     real_service.turns.send(identifier, "안녕하세요")
     list(real_service.turns.follow(identifier))
