@@ -121,7 +121,7 @@ def _run(folder: Path, turns: int) -> int:
     archive_bytes = _size(settings.database_path)  # the closed database has merged its write-ahead log
     ratio, bytes_per_char = late / early, archive_bytes / text_chars
     print(f"turns                      {turns:>8}")
-    print(f"records in force           {sums.record_count:>8}  over {sums.folded_turn_count} turns")
+    print(f"active records             {sums.record_count:>8}  over {sums.folded_turn_count} turns")
     print(f"time per turn, turn ~10    {_ms(early)}  median of turns 5-14 of fresh sessions")
     print(f"time per turn, turn ~{turns:<5} {_ms(late)}  median of the last {_PAIRS}, each beside one of those")
     print(f"ratio                      {ratio:>8.2f}  at most {MAX_RATIO}")

@@ -29,7 +29,7 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
         (f"{size}: largest input of turns 300-1,000 is {late / early:.2f} x that before ({late:,} / {early:,} tokens)"),
     )
     yield run.first_turn_merges <= _MOST_MERGES, f"{size}: turn 1 was re-summarised {run.first_turn_merges} times"
-    yield run.records_at_50 == _SEED_RECORDS, f"{size}: {run.records_at_50} records in force at turn 50"
+    yield run.records_at_50 == _SEED_RECORDS, f"{size}: {run.records_at_50} active records at turn 50"
     share = run.at[200].unchanged_share
     yield share >= _LEAST_UNCHANGED, f"{size}: {share:.1%} of the tokens sent in 200 turns are an unchanged prefix"
     for turns in _COMPARED_TURNS:

@@ -96,7 +96,7 @@ class Chat:
 
     @property
     def covered(self) -> list[tuple[int, ...]]:
-        """The turns of each record in force, oldest first."""
+        """The turns of each active record, oldest first."""
         return [record.turns for record in self.service.folds.records(self.session_id)]
 
     def rows(self, query: str, *values: object) -> list[Any]:

@@ -99,7 +99,7 @@ def test_whatever_bytes_are_changed_in_a_checkpoint_the_chat_goes_on(chat: Chat,
                 connection.execute("UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (bytes(changed), row_id))
         ending = chat.say(f"질문 {number}번입니다. 이어서 답해 주세요.")[-1]
         if not isinstance(ending, TurnFinished):
-            # What looks sound may still break LangGraph: that costs one attempt, as the state is then made anew.
+            # What looks sound may still break LangGraph: that costs one attempt, as the state is then rebuilt.
             failed += 1
             ending = chat.retry()[-1]
         assert isinstance(ending, TurnFinished), ending

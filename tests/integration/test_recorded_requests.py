@@ -1,7 +1,7 @@
 """Holds what is sent to the model to what was recorded, byte for byte.
 
 A change of the words or the order that a model is sent changes answers, summaries and the provider's cached prefix. One
-that is meant is recorded anew, and its difference is read before it is committed:
+that is meant is recorded again, and its difference is read before it is committed:
 
     python -m tests.integration.test_recorded_requests
 """
@@ -121,7 +121,7 @@ def test_what_is_sent_is_what_was_recorded(name: str, tmp_path: Path) -> None:
 
 
 def main() -> None:
-    """Records all chats anew."""
+    """Records all chats again."""
     lines = []
     for name in STORIES:
         with tempfile.TemporaryDirectory() as folder:

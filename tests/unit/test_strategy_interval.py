@@ -12,7 +12,7 @@ LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 �
 
 
 def run(turn_count: int, summary: str, limits: Limits) -> tuple[list[Record], list[int], int]:
-    """Every fold works; gives the records in force at the last turn, their tokens by turn, and merges of turn 1."""
+    """Every fold works; gives the active records at the last turn, their tokens by turn, and merges of turn 1."""
     strategy, active, merges = IntervalStrategy(limits), list[Record](), 0
     sizes = []
     turns = [plain_turn(number, LONG) for number in range(1, turn_count + 1)]
