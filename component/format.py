@@ -8,7 +8,6 @@ from datetime import datetime, tzinfo
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from component.prose import change_prose
 from graph.view import SessionItem
 
 DayGroup = Literal["today", "yesterday", "last_week", "older"]
@@ -16,8 +15,6 @@ DAY_GROUPS: tuple[DayGroup, ...] = ("today", "yesterday", "last_week", "older")
 
 _INLINE_MARKS = re.compile(r"([\\`*_\[\]~<$:&|])")
 _LEADING_MARK = re.compile(r"^([#>+-]|\d+(?=[.)]))")
-_PRICE = re.compile(r"(?<!\\)\$(?=\d)")
-_TILDES = re.compile(r"\\.|~+", re.DOTALL)
 
 
 def format_turns(turns: Sequence[int], dash: str = "-") -> str:
@@ -77,17 +74,3 @@ def escape_label(text: str) -> str:
 def _escape_leading(found: re.Match[str]) -> str:
     # A number alone is no mark: escape the dot or bracket that would make it a list item.
     return f"{found[1]}\\" if found[1].isdigit() else f"\\{found[1]}"
-
-
-def answer_markdown(text: str) -> str:
-    """Returns a model's Markdown made safe to show; code is unchanged.
-
-    Images become links, so that no other host is contacted. A `$` before a digit is escaped, as it is a price and not a
-    formula; so is a single `~`, which is a range (`3~4`).
-    """
-    shown = change_prose(text, lambda prose: _PRICE.sub(r"\$", prose.replace("![", "[")))
-    return change_prose(shown, lambda prose: _TILDES.sub(_escape_lone_tilde, prose), spares_formulas=True)
-
-
-def _escape_lone_tilde(found: re.Match[str]) -> str:
-    return r"\~" if found[0] == "~" else found[0]

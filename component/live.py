@@ -6,7 +6,8 @@ import streamlit as st
 
 from component import dialog
 from component.error_box import error_box
-from component.format import answer_markdown, format_turns
+from component.format import format_turns
+from component.markdown import answer_markdown
 from component.page_state import PageState
 from component.step import draw_step_list
 from component.word import Words

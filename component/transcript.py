@@ -7,7 +7,8 @@ import html
 import streamlit as st
 
 from component import action, live, page_state
-from component.format import answer_markdown, format_turns
+from component.format import format_turns
+from component.markdown import answer_markdown
 from component.page_state import PageState
 from component.step import draw_steps
 from component.word import Words

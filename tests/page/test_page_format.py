@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from component.format import (
-    answer_markdown,
     day_group,
     escape_label,
     format_percent,
@@ -88,17 +87,3 @@ def test_label_shows_marks_as_they_are() -> None:
 @given(st.text())
 def test_escaped_label_keeps_every_visible_character(text: str) -> None:
     assert re.sub(r"\\(.)", r"\1", escape_label(text)) == " ".join(text.split())
-
-
-def test_price_is_no_formula_and_code_stays() -> None:
-    assert answer_markdown("$5 and $10") == r"\$5 and \$10"
-    assert answer_markdown(r"\$5 and $x$") == r"\$5 and $x$"
-    code = "`echo $1` and\n```sh\necho $1 ![x](y)\n```\nthen"
-    assert answer_markdown(code) == code
-    assert answer_markdown("open\n```\n$1 ![x](y)") == "open\n```\n$1 ![x](y)"
-    # Three backticks within a line open nothing, so what follows is shown as Markdown.
-    assert answer_markdown("open ```\n$1 ![x](y)") == "open ```\n\\$1 [x](y)"
-
-
-def test_image_becomes_a_link() -> None:
-    assert answer_markdown("![a](http://x/y.png) ![b][ref]") == "[a](http://x/y.png) [b][ref]"

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from component.format import answer_markdown
+from component.markdown import answer_markdown
 from graph.view import ToolStep
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import say
@@ -33,7 +33,7 @@ from tests.page.reading import say
         (r"\\~3 ~4", r"\\\~3 \~4"),
         (r"\~~3~ ~4", r"\~\~3\~ \~4"),
         ("가격 $3~4, $5~6", r"가격 \$3\~4, \$5\~6"),
-        ("https://a.kr/~b~ 3~4", r"https://a.kr/~b\~ 3\~4"),
+        ("https://a.kr/~b~ 3~4", r"https://a.kr/~b~ 3\~4"),
     ],
 )
 def test_range_keeps_its_tilde(answer: str, shown: str) -> None:
@@ -84,6 +84,43 @@ def test_outside_code_no_tilde_stands_alone(answer: str) -> None:
 def test_answer_full_of_open_marks_is_read_in_one_go() -> None:
     runs = " ".join("`" * length for length in range(1, 600))
     assert answer_markdown(f"{runs} 3~4") == f"{runs} 3\\~4"
+
+
+def test_price_is_no_formula_and_code_stays() -> None:
+    assert answer_markdown("$5 and $10") == r"\$5 and \$10"
+    assert answer_markdown(r"\$5 and $x$") == r"\$5 and $x$"
+    code = "`echo $1` and\n```sh\necho $1 ![x](y)\n```\nthen"
+    assert answer_markdown(code) == code
+    assert answer_markdown("open\n```\n$1 ![x](y)") == "open\n```\n$1 ![x](y)"
+    # Three backticks within a line open nothing, so what follows is shown as Markdown.
+    assert answer_markdown("open ```\n$1 ![x](y)") == "open ```\n\\$1 [x](y)"
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (r"식 \( a^2 \)과 \[ b_1 \] 뒤", "식 $a^2$과 $$b_1$$ 뒤"),
+        ("\\[\nx = a\n- b\n\\]\n뒤", "$$\nx = a\n- b\n$$\n\n뒤"),
+        ("- \\[\n  x\n  \\]", "- $$x$$"),
+        ("$2^n$과 $3x + 2$, $3$", "$2^n$과 $3x + 2$, $3$"),
+        ("$5(USD) or 10$", r"\$5(USD) or 10\$"),
+        ("100$~200$", r"100\$\~200\$"),
+        ("$HOME/bin 은 5$ 이다", r"\$HOME/bin 은 5\$ 이다"),
+        ("$a\nb$", "$a b$"),
+        (r"아직 \( 쓰는", r"아직 \( 쓰는"),
+        ("$5 >= 3, 값 5$", r"\$5 >:color[=] 3, 값 5\$"),
+        ("10:30:45, 1:100:3 :smile: :red[말]", r"10:color[\:]30:45, 1:color[\:]100:3 :color[\:]smile: \:red[말]"),
+        (":material/home:", r":material\/home:"),
+        ("| a |\n|:--|\n| 2*3*4 |", "| a |\n|:--|\n| 2\\*3\\*4 |"),
+        ("git checkout -- file", "git checkout -:color[-] file"),
+    ],
+)
+def test_what_streamlit_would_change_is_shown_as_it_was_said(answer: str, shown: str) -> None:
+    assert answer_markdown(answer) == shown
+
+
+def test_image_becomes_a_link() -> None:
+    assert answer_markdown("![a](http://x/y.png) ![b][ref]") == "[a](http://x/y.png) [b][ref]"
 
 
 def test_tool_name_that_the_model_made_up_cannot_leave_its_code_span(page: AppTest, service: ScriptedService) -> None:

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from itertools import cycle, product
+
+from tests.browser.visitor import Visitor
+from tests.fake.openai_reply import text
+from tests.fake.openai_server import FakeOpenAI
+
+# What a model writes, and what a reader must see; a formula is shown as ⟦its source⟧.
+PIECES = (
+    *((said, said) for said in ("3~4일", "10~20명", "50~60%", "H~2~O", "~500달러", "약 ~3kg")),
+    *((said, said) for said in ("$5", "5$", "100$~200$", "US$1,000", "$HOME/bin", "₩3,000", "$5(USD)", "€5")),
+    *((said, said) for said in ("--force", "--", "->", "<->", ">=", "<=", "~=", "2*3*4", "(a)*(b)")),
+    *((said, said) for said in ("10:30:45", "1:100:3", ":smile:", ":+1:", ":red[말]", "::이름", "a:b[c]", "키: 값")),
+    *(
+        (said, said)
+        for said in (":material/home:", "/usr/~kim/a_b.py", "snake_case_name", r"C:\Users\kim", "@kim", "R&D")
+    ),
+    *((said, said) for said in ("<b>굵게</b>", "a < b", "<script>x</script>", "مرحبا", "שלום", "https://a.kr/~b~")),
+    ("![그림](https://example.com/x.png)", "그림"),
+    ("[말](https://example.com)", "말"),
+    ("~~지운 말~~", "지운 말"),
+    ("**굵게**", "굵게"),
+    ("`a~b $x$ :smile:`", "a~b $x$ :smile:"),
+    (r"\$5", "$5"),
+    ("$2^n$", "⟦2^n⟧"),
+    ("$3x + 2$", "⟦3x + 2⟧"),
+    (r"\(a_1\)", "⟦a_1⟧"),
+    (r"\[x = y\]", "⟦x = y⟧"),
+    (r"$\text{속도} = 3$", r"⟦\text{속도} = 3⟧"),
+)
+WORDS = ("그리고", "값은", "then", "이고,", "or", "약")
+
+# Reads a paragraph as it is seen, each formula by the source that KaTeX keeps beside it.
+READ = """
+    turn => [...turn.querySelectorAll("[data-testid='stMarkdownContainer'] > p")].map(paragraph => {
+        const copy = paragraph.cloneNode(true);
+        for (const formula of copy.querySelectorAll(".katex")) {
+            formula.replaceWith("⟦" + formula.querySelector("annotation").textContent + "⟧");
+        }
+        return copy.textContent.split(/\\s+/).join(" ").trim();
+    })
+"""
+
+
+def paragraphs() -> list[tuple[str, str]]:
+    """Returns each piece behind each other one, with words around them."""
+    between = cycle(WORDS)
+    made = []
+    for (said, shown), (next_said, next_shown) in product(PIECES, PIECES):
+        word = next(between)
+        made.append((f"문단 {said} {word} {next_said} 끝", f"문단 {shown} {word} {next_shown} 끝"))
+    return made
+
+
+def test_what_is_shown_is_what_was_said(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "여러 표기를 섞은 글을 써 주세요."
+    made = paragraphs()
+    fake_openai.script(text("\n\n".join(said for said, _ in made)), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    visitor.page.wait_for_function("() => document.querySelectorAll('.katex').length > 100")
+    shown = visitor.turn(1).get_by_test_id("stChatMessage").last.evaluate(READ)
+    assert [pair for pair in zip(shown, (expected for _, expected in made), strict=True) if pair[0] != pair[1]] == []
+
+
+def test_blocks_are_shown_as_they_were_said(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "표와 코드와 수식을 보여 주세요."
+    answer = (
+        "| 기간 | 값 |\n|:--|--:|\n| 3~4일, 5~6일 | $5~$6 |\n\n"
+        "```python\nx = ~a & ~b  # $5 :smile:\n```\n\n"
+        "\\[\nE = mc^2\n- b\n\\]\n\n"
+        "- 1~2개\n- 3~4개\n\n"
+        "각주[^1]입니다.\n\n[^1]: 7~8쪽\n\n"
+        "> 9~10일, 11~12일\n"
+    )
+    fake_openai.script(text(answer), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    shown = visitor.turn(1).get_by_test_id("stChatMessage").last
+    shown.locator(".katex-display").wait_for()
+    shown.locator("pre code").wait_for()
+    seen = " ".join(shown.inner_text().split())
+    for said in ("3~4일, 5~6일", "$5~$6", "x = ~a & ~b # $5 :smile:", "1~2개", "3~4개", "7~8쪽", "9~10일, 11~12일"):
+        assert said in seen
+    assert shown.locator(".katex-display annotation").text_content() == "E = mc^2\n- b"
+    assert shown.locator("del, .katex-error, img").count() == 0
