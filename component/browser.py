@@ -1,15 +1,18 @@
-"""Mounts `asset/browser.js`: page language, language cookie, copy buttons, the focus key."""
+"""Mounts the page's own scripts: language, copying, following the chat's end, focus and drafts of the message field."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
 
 from component import page_state
-from component.word import Words
+from component.page_state import PageState
 
-_SCRIPT = Path(__file__).parent / "asset" / "browser.js"
+_ASSETS = Path(__file__).parent / "asset"
+# One module in three files: the last one exports what Streamlit calls.
+_SCRIPTS = ("scroll.js", "field.js", "browser.js")
 _KEEP = "keep_language"
 
 
@@ -21,15 +24,21 @@ def keep_language() -> None:
         st.session_state[key] = st.session_state[key]
 
 
-def draw(words: Words) -> None:
-    """Mounts the script, an invisible component."""
-    component = st.components.v2.component("turnfold_browser", js=_SCRIPT.read_text(encoding="utf-8"))
+def draw(now: PageState) -> None:
+    """Mounts the scripts, an invisible component."""
+    component = st.components.v2.component("turnfold_browser", js=_script())
     component(
         key="browser",
         data={
-            "language": words.language,
+            "language": now.words.language,
+            "session": now.session.session_id if now.session else "",
             "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
-            "copied": words.copied,
-            "copy_failed": words.copy_failed,
+            "copied": now.words.copied,
+            "copy_failed": now.words.copy_failed,
         },
     )
+
+
+@cache
+def _script() -> str:
+    return "\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in _SCRIPTS)

@@ -15,6 +15,8 @@ def draw(now: PageState) -> None:
     with st.bottom:
         # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
         with st.container(key="told", gap="small"):
+            label = now.words.to_end
+            st.html(f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>')
             error = page_state.notice()
             if error is not None:
                 tell(now.words, error)

@@ -12,9 +12,10 @@ from component.page_state import PageState
 from component.step import draw_step_list
 from component.word import Words
 from graph.error import NotFoundError
-from graph.view import LiveTurn
+from graph.view import LiveTurn, TurnView
 
 POLL_SECONDS = 0.3
+WATCH_SECONDS = 3
 _FRESH = "live_is_fresh"
 
 
@@ -23,6 +24,21 @@ def draw(now: PageState, identifier: str, number: int, newest_record_id: str) ->
     st.session_state[_FRESH] = True
     with st.chat_message("assistant"):
         _follow(now, identifier, number, newest_record_id)
+
+
+@st.fragment(run_every=WATCH_SECONDS)
+def watch(now: PageState, identifier: str, drawn: TurnView) -> None:
+    """Reruns the page when the session was changed elsewhere, in another tab or by another server."""
+    if dialog.is_open():
+        return
+    with error_box(now.words):
+        try:
+            session, transcript = now.service.sessions.get(identifier), now.service.turns.transcript(identifier, last=1)
+        except NotFoundError:
+            st.rerun()
+        newest = transcript.turns[-1]
+        if session != now.session or (newest.number, newest.attempt) != (drawn.number, drawn.attempt):
+            st.rerun()
 
 
 @st.fragment(run_every=POLL_SECONDS)

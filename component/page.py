@@ -28,7 +28,7 @@ def main() -> None:
             summary_panel.draw_rail(now)
         with error_box(now.words):
             composer.draw(now)
-        browser.draw(now.words)
+        browser.draw(now)
         dialog.close_undrawn()
 
 

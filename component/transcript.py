@@ -42,6 +42,8 @@ def draw(now: PageState) -> None:
             if turn.number in folds:
                 _draw_fold(now.words, folds[turn.number])
         _draw_notices(now.words, now.session)
+    if not now.session.is_running:
+        live.watch(now, identifier, transcript.turns[-1])
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:

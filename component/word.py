@@ -121,6 +121,7 @@ class Words:
     retry: str = "Retry"
     regenerate: str = "Regenerate"
     copy: str = "Copy answer"
+    to_end: str = "Go to the newest message"
     copied: str = "Copied"
     copy_failed: str = "Could not copy"
     phase_folding: str = "Folding turns {turns}…"

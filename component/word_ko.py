@@ -89,6 +89,7 @@ KOREAN = Words(
     retry="다시 시도",
     regenerate="다시 생성",
     copy="답변 복사",
+    to_end="가장 새로운 메시지로 가기",
     copied="복사했습니다",
     copy_failed="복사하지 못했습니다",
     phase_folding="{turns}턴을 요약하는 중…",

@@ -2,6 +2,7 @@
 const YEAR_SECONDS = 31536000;
 const PRESSABLE = "button, summary, a[href], [role='menuitem']";
 const STILL_PIXELS = 4;
+const NARROW_PIXELS = 768;
 
 // Streamlit calls the exported function whenever its data changes, so state that must persist is kept here.
 let words = {};
@@ -77,13 +78,26 @@ function onRelease(event) {
   }
 }
 
+function onChoice(event) {
+  // On a narrow page the sidebar covers the chat that was just chosen in it.
+  const isChoice = event.target.closest?.(".st-key-new_chat button, [class*='st-key-session_'] button");
+  if (isChoice && innerWidth < NARROW_PIXELS) {
+    document.querySelector("[data-testid='stSidebarCollapseButton'] button")?.click();
+  }
+}
+
 const LISTENERS = [
   ["pointerdown", onPress, true],
   ["pointerup", onRelease, true],
   ["click", onRelease, true],
   ["click", onClick, false],
+  ["click", onChoice, false],
   ["keydown", onKey, false],
+  ...SCROLL_LISTENERS,
+  ...FIELD_LISTENERS,
 ];
+
+let openSession = null;
 
 export default function ({ data }) {
   words = data;
@@ -92,5 +106,12 @@ export default function ({ data }) {
     document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
   }
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
+  columnResize.disconnect();
+  columnResize.observe(document.querySelector(COLUMN));
+  if (data.session !== openSession) {
+    openSession = data.session;
+    openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
+    scrollToEnd();
+  }
   return () => LISTENERS.forEach((listener) => document.removeEventListener(...listener));
 }

@@ -1,0 +1,68 @@
+// The message field: it has the focus where one types, and keeps a draft for each session.
+const FIELD = ".st-key-ask textarea";
+const WAIT_MILLISECONDS = 5000;
+
+const draft = { session: null, isSent: false };
+
+function draftKey(session) {
+  return `turnfold_draft_${session}`;
+}
+
+function keepDraft(text) {
+  if (draft.session === null) return;
+  if (text) sessionStorage.setItem(draftKey(draft.session), text);
+  else sessionStorage.removeItem(draftKey(draft.session));
+}
+
+function setField(field, text) {
+  // React notices a new value only if it is set past its own setter.
+  Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, text);
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+function focusField(field) {
+  const focused = document.activeElement;
+  const isFree = focused === document.body || focused?.closest("[data-testid='stSidebar']");
+  const isTyping = focused?.matches("input, textarea");
+  // On a touch screen the focus would open the keyboard.
+  if (isFree && !isTyping && matchMedia("(hover: hover)").matches && !document.querySelector("[role='dialog']")) {
+    field.focus({ preventScroll: true });
+  }
+}
+
+function onInput(event) {
+  if (event.target.matches?.(FIELD)) keepDraft(event.target.value);
+}
+
+function onSend(event) {
+  const field = document.querySelector(FIELD);
+  if (!field?.value.trim()) return;
+  const isEnter = event.type === "keydown" && event.target === field && event.key === "Enter";
+  const isClick = event.type === "click" && event.target.closest?.(".st-key-ask button");
+  if (!(isEnter && !event.shiftKey && !event.isComposing) && !isClick) return;
+  keepDraft("");
+  draft.isSent = true;
+  scrollToEnd();
+}
+
+function openDraft(session, until) {
+  const field = document.querySelector(FIELD);
+  if (!field) {
+    if (performance.now() < until) requestAnimationFrame(() => openDraft(session, until));
+    return;
+  }
+  const hasBegun = draft.session === "" && draft.isSent;
+  draft.session = session;
+  draft.isSent = false;
+  const kept = sessionStorage.getItem(draftKey(session)) ?? "";
+  // The first message of a new chat has made its session: what stands in the field was written since.
+  if (hasBegun) keepDraft(field.value);
+  else if (field.value !== kept) setField(field, kept);
+  focusField(field);
+}
+
+const FIELD_LISTENERS = [
+  ["input", onInput, false],
+  ["keydown", onSend, true],
+  ["click", onSend, true],
+];

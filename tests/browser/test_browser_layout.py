@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.visitor import Visitor
+from tests.fake.openai_reply import text
+from tests.fake.openai_server import FakeOpenAI
+
+HEAD = "| " + " | ".join(f"아주긴열이름{number}" for number in range(9)) + " |"
+WIDE = f"""{HEAD}
+|{"---|" * 9}
+{HEAD}
+
+```python
+def 함수():
+    return "{"가나다 " * 60}"
+```
+
+끝 `{"x" * 150}` 말
+
+مرحبا بالعالم
+"""
+
+
+@pytest.mark.parametrize("who", ["phone", "visitor"])
+def test_wide_tables_and_code_scroll_inside_themselves(
+    who: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI
+) -> None:
+    visitor: Visitor = request.getfixturevalue(who)
+    asked = f"넓은 표와 코드를 보여 주세요, {who}."
+    fake_openai.script(text(WIDE), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    turn = visitor.turn(1)
+    expect(turn.locator("pre code")).to_be_visible()
+    for part in (turn.locator("table"), turn.get_by_test_id("stCode").locator("pre")):
+        assert part.evaluate("part => part.scrollWidth > part.clientWidth")
+        assert part.evaluate("part => part.getBoundingClientRect().right <= innerWidth")
+    scroller = visitor.page.get_by_test_id("stAppScrollToBottomContainer")
+    assert scroller.evaluate("box => box.scrollWidth === box.clientWidth")
+    table = turn.locator("table")
+    table.focus()
+    expect(table).to_be_focused()
+    visitor.page.keyboard.press("ArrowRight")
+    visitor.page.wait_for_function("table => table.scrollLeft > 0", arg=table.element_handle())
+    assert turn.locator("p", has_text="مرحبا").evaluate("p => getComputedStyle(p).unicodeBidi") == "plaintext"
+
+
+def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor) -> None:
+    phone.open()
+    phone.ask("전화기에서 고를 대화입니다.")
+    sidebar = phone.page.get_by_test_id("stSidebar")
+    session = phone.find(f"session_{phone.session_id}").locator("button")
+    for choice in (phone.find("new_chat").locator("button"), session):
+        phone.page.get_by_test_id("stExpandSidebarButton").click()
+        expect(sidebar).to_have_attribute("data-collapsed", "false")
+        choice.click()
+        expect(sidebar).to_have_attribute("data-collapsed", "true")
+    expect(phone.turn(1)).to_be_in_viewport()
+
+
+def test_the_empty_page_begins_with_its_title(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 640, "height": 400})
+    visitor.open()
+    expect(visitor.find("empty").get_by_role("heading")).to_be_in_viewport()
+
+
+def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "인쇄할 긴 답을 주세요."
+    fake_openai.script(text("\n\n".join(f"{number}번째 줄입니다." for number in range(80))), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    visitor.page.emulate_media(media="print")
+    for hidden in ("stSidebar", "stHeader", "stBottom"):
+        expect(visitor.page.get_by_test_id(hidden)).to_be_hidden()
+    expect(visitor.find("panel")).to_be_hidden()
+    # The whole chat is on paper, not the part that was in view.
+    assert visitor.page.evaluate("document.documentElement.scrollHeight") > 2500
+    visitor.page.emulate_media(media="screen")
