@@ -6,7 +6,7 @@ const AWAY_PIXELS = 200;
 const NEAR_PIXELS = 24;
 const ANCHOR_MILLISECONDS = 3000;
 
-const scroll = { follows: true, top: 0, height: 0, anchor: null };
+const scroll = { follows: true, top: 0, anchor: null };
 
 function restOf(box) {
   return box.scrollHeight - box.clientHeight - box.scrollTop;
@@ -14,7 +14,6 @@ function restOf(box) {
 
 function noteScroll(box) {
   scroll.top = box.scrollTop;
-  scroll.height = box.scrollHeight;
   document.documentElement.classList.toggle("away-from-end", restOf(box) > AWAY_PIXELS);
 }
 
@@ -30,10 +29,22 @@ function scrollToEnd() {
 function onScroll(event) {
   const box = event.target;
   if (!box.matches?.(SCROLLER)) return;
-  // A box that has shrunk moves up by itself; the reader's own move leaves its height as it is.
-  if (box.scrollTop < scroll.top && box.scrollHeight >= scroll.height) scroll.follows = false;
+  // A box that has shrunk moves up by itself, and then it is at its end.
+  if (box.scrollTop < scroll.top && restOf(box) > 1) scroll.follows = false;
   else if (box.scrollTop > scroll.top && restOf(box) <= NEAR_PIXELS) scroll.follows = true;
   noteScroll(box);
+}
+
+function markTurns() {
+  document.querySelectorAll(TURN).forEach((turn) => {
+    // Streamlit reuses a container for another turn, so the number is set each time.
+    const number = turn.className.match(/st-key-turn_(\d+)/)[1];
+    if (turn.dataset.turn !== number) turn.dataset.turn = number;
+  });
+  document.querySelectorAll(`${TURN} table:not([tabindex])`).forEach((table) => {
+    // A table that scrolls sideways must be reachable by keyboard.
+    if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
+  });
 }
 
 function onColumnResize() {
@@ -46,10 +57,7 @@ function onColumnResize() {
     box.scrollTop = box.scrollHeight;
   }
   noteScroll(box);
-  document.querySelectorAll(`${TURN} table:not([tabindex])`).forEach((table) => {
-    // A table that scrolls sideways must be reachable by keyboard.
-    if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
-  });
+  markTurns();
 }
 
 function onEarlier(event) {

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from graph.service import ChatService
 from tests.browser.visitor import Visitor
+from tests.fake.chat import Chat
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -78,3 +80,19 @@ def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> 
     # The whole chat is on paper, not the part that was in view.
     assert visitor.page.evaluate("document.documentElement.scrollHeight") > 2500
     visitor.page.emulate_media(media="screen")
+
+
+def test_turns_have_numbers_and_folded_ones_are_dimmed_until_read(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 5)
+    visitor.open(f"?session={chat.session_id}")
+    expect(visitor.turn(5)).to_be_visible()
+    numbers = visitor.page.locator('[class*="st-key-turn_"]')
+    assert numbers.evaluate_all("turns => turns.map(turn => getComputedStyle(turn, '::before').content)") == [
+        f'"{number}"' for number in range(1, 6)
+    ]
+    answers = [visitor.turn(number).get_by_test_id("stChatMessage").last for number in (3, 4)]
+    dimmed = "message => getComputedStyle(message).opacity < 0.9"
+    assert [answer.evaluate(dimmed) for answer in answers] == [True, False]
+    answers[0].hover()
+    visitor.page.wait_for_function(f"message => !({dimmed})(message)", arg=answers[0].element_handle())
