@@ -179,7 +179,7 @@ def test_stranger_without_a_key_has_a_working_chat(newcomer: Visitor) -> None:
     expect(newcomer.find("empty")).to_contain_text("내장 오프라인 모델")
     newcomer.find("suggestion_1").locator("button").click()
     newcomer.wait_for_end(1)
-    expect(newcomer.turn(1)).to_contain_text("도구 1개 사용")
+    expect(newcomer.turn(1)).to_contain_text("도구 1번 사용")
     expect(newcomer.turn(1)).to_contain_text(re.compile(r"20\d\d"))
 
 

@@ -150,11 +150,26 @@ def test_folding_names_the_turns_that_wait(page: AppTest, service: ScriptedServi
 def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service: ScriptedService) -> None:
     service.steps = (ToolStep("call-1", "get_current_time", '{"timezone": "Asia/Seoul"}', "14:32", "done", 0.1),)
     say(page.run(), "지금 몇 시야?")
-    assert "도구 1개 사용" in [box.label for box in page.expander]
+    assert "도구 1번 사용" in [box.label for box in page.expander]
     assert "14:32" not in [code.value for code in page.code]
     page.session_state["steps_1_1"] = True
     page.run()
     assert "14:32" in [code.value for code in page.code]
+
+
+def test_tool_calls_that_failed_are_counted_on_the_closed_line_and_marked(
+    page: AppTest, service: ScriptedService
+) -> None:
+    done = ToolStep("call-1", "get_current_time", "{}", "14:32", "done", 0.1)
+    failed = replace(done, call_id="call-2", name="web_search", result="The web search failed", status="error")
+    service.steps = (done, failed, done, replace(failed, call_id="call-3"))
+    say(page.run(), "찾아 줘")
+    assert "도구 4번 사용 · 2번 실패" in [box.label for box in page.expander]
+    page.session_state["steps_1_1"] = True
+    page.run()
+    assert [(box.label.split()[0], box.state) for box in page.status] == [("`web_search`", "error")] * 2
+    assert [box.label.split()[0] for box in page.expander if "get_current" in box.label] == ["`get_current_time`"] * 2
+    assert [code.value for code in page.code].count("The web search failed") == 2
 
 
 @pytest.mark.parametrize(
