@@ -184,6 +184,7 @@ class Words:
     chart_tokens: str = "Tokens (≈)"
     chart_sent: str = "Sent"
     chart_full: str = "Full history"
+    chart_fold: str = "New summary"
     chart_empty: str = "Drawn once the first answer is out."
     chart_alt: str = (
         "Tokens sent and tokens of the full history per turn (estimates). Turn {turn}: sent {sent}, full {full}."

@@ -148,6 +148,7 @@ KOREAN = Words(
     chart_tokens="토큰 (≈)",
     chart_sent="보낸 토큰",
     chart_full="전체 기록",
+    chart_fold="새 요약",
     chart_empty="첫 답변이 끝나면 그려집니다.",
     chart_alt="턴마다 보낸 토큰과 전체 기록의 토큰(추정). {turn}턴: 보낸 토큰 {sent}, 전체 기록 {full}.",
     gauge="컨텍스트",

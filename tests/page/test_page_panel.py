@@ -89,21 +89,38 @@ def test_only_the_newest_cards_are_sent_until_the_older_are_opened(page: AppTest
     assert sum("턴 요약" in said for said in told(page).splitlines()) == 10
 
 
+def chart_rows(page: AppTest) -> list[dict[str, object]]:
+    datasets = page.get("vega_lite_chart")[0].proto.datasets
+    return [row for dataset in datasets for row in ipc.open_stream(dataset.data.data).read_all().to_pylist()]
+
+
 def test_chart_draws_the_figures_of_the_service(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 7)
     page.session_state["tabs_rail"] = "통계"
     open_page(page, identifier)
     chart = page.get("vega_lite_chart")[0].proto
-    tables = [ipc.open_stream(dataset.data.data).read_all().to_pylist() for dataset in chart.datasets]
-    rows = {(row["turn"], row["kind"]): row["tokens"] for table in tables for row in table if "kind" in row}
-    assert rows == {
+    rows = chart_rows(page)
+    assert {(row["turn"], row["kind"]): row["tokens"] for row in rows if "tokens" in row} == {
         (point.turn, kind): tokens
         for point in service.folds.chart(identifier)
         for kind, tokens in (("보낸 토큰", point.sent_tokens), ("전체 기록", point.full_tokens))
     }
-    assert [row["turn"] for table in tables for row in table if "kind" not in row] == [4, 7]
+    assert [(row["turn"], row["kind"]) for row in rows if "tokens" not in row] == [(4, "새 요약"), (7, "새 요약")]
     assert "7턴: 보낸 토큰 730, 전체 기록 2050" in chart.alt
     assert "≈ 추정한 토큰 수입니다." in told(page)
+
+
+def test_new_summaries_are_marked_in_a_long_chat_too_and_the_legend_names_the_mark(
+    page: AppTest, service: ScriptedService
+) -> None:
+    page.session_state["tabs_rail"] = "통계"
+    open_page(page, store_session(service, 61))
+    assert [row["turn"] for row in chart_rows(page) if row.get("kind") == "새 요약"] == [*range(4, 62, 3)]
+    lines, rules = json.loads(page.get("vega_lite_chart")[0].proto.spec)["layer"][::-1]
+    kinds = ["보낸 토큰", "전체 기록", "새 요약"]
+    for channel in ("color", "strokeDash"):
+        assert lines["encoding"][channel] == rules["encoding"][channel]
+        assert rules["encoding"][channel]["sort"] == kinds
 
 
 @pytest.mark.parametrize(("reset_after", "turns"), [(0, [1, 7]), (4, [5, 7]), (6, [7, 8])])
