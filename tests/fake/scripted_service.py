@@ -112,9 +112,11 @@ class ScriptedService:
             context_notice=session.context_notice,
         )
 
-    def list(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+    def list(self, *, search: str = "", last: int | None = None, also: str = "") -> tuple[SessionItem, ...]:
         self.calls.append("sessions")
-        return tuple(self._found(search)[:last])
+        found = self._found(search)
+        shown = found[:last]
+        return (*shown, *(item for item in found[len(shown) :] if item.session_id == also))
 
     def count(self, *, search: str = "") -> int:
         self.calls.append("session_count")

@@ -65,6 +65,18 @@ def test_list_is_by_last_turn_and_bounded(stores: StoreSet) -> None:
     assert [row.title for row in stores.sessions.list(OWNER, limit=1)] == ["a"]
 
 
+def test_list_has_the_session_asked_for_though_it_is_behind_the_limit(stores: StoreSet) -> None:
+    make(stores, "a", "b", "c", "d")
+
+    def listed(also: str, *, owner: str = OWNER, search: str = "") -> list[str]:
+        return [row.title for row in stores.sessions.list(owner, search=search, limit=2, also=also)]
+
+    assert listed("a") == ["d", "c", "a"]
+    assert listed("c") == listed("no-such-session") == ["d", "c"]
+    assert listed("a", search="b") == ["b"]
+    assert listed("a", owner="mallory") == []
+
+
 def test_sessions_without_a_turn_take_no_place_in_the_list(stores: StoreSet) -> None:
     make(stores, "old", "older")
     for number in range(5):
