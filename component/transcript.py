@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 import streamlit as st
 
-from component import action, live, page_state
+from component import action, live, page_state, reset
 from component.format import format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -29,7 +30,8 @@ def draw(now: PageState) -> None:
     transcript = now.service.turns.transcript(identifier, last=page_state.shown_turns())
     # A block is three turns, so these records reach back to the oldest turn shown.
     records = now.service.folds.records(identifier, last=len(transcript.turns) // 3 + 1)
-    folds = {record.turns[-1]: record for record in records if record.turns}
+    resets = [turn for turn in transcript.reset_after if turn >= transcript.turns[0].number]
+    past = now.service.folds.past_records(identifier, last=len(transcript.turns) // 3 + 1) if resets else ()
     with st.container(key="chat", gap="medium"):
         if transcript.earlier_count:
             label = now.words.earlier.format(count=transcript.earlier_count)
@@ -39,9 +41,12 @@ def draw(now: PageState) -> None:
                 )
         for turn in transcript.turns:
             _draw_turn(now, identifier, turn, records[-1].id if records else "")
-            if turn.number in folds:
-                _draw_fold(now.words, folds[turn.number])
+            _draw_folds(now.words, turn.number, records, past)
+            if turn.number in resets:
+                can_undo = transcript.can_undo_reset and turn.is_last
+                reset.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
         _draw_notices(now.words, now.session)
+    reset.draw_dialog(now, identifier)
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
@@ -147,6 +152,17 @@ def _draw_copy(words: Words, turn: TurnView) -> None:
             f'data-copy="{html.escape(turn.answer_text)}"></button>',
             width="content",
         )
+
+
+def _draw_folds(words: Words, turn: int, records: Sequence[Record], past: Sequence[Record]) -> None:
+    """Draws the dividers behind a turn, those of records before a reset in containers that the style sheet dims."""
+    for record in records:
+        if record.turns and record.turns[-1] == turn:
+            _draw_fold(words, record)
+    for record in past:
+        if record.turns and record.turns[-1] == turn:
+            with st.container(key=f"past_{record.id}"):
+                _draw_fold(words, record)
 
 
 @st.fragment

@@ -79,7 +79,14 @@ class Words:
     compact_now: str = "Compact now"
     compacting: str = "Compacting…"
     compacted: str = "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)"
-    reset_done: str = "The context begins anew. The transcript stays."
+    reset: str = "Start fresh"
+    reset_title: str = "Start fresh from here?"
+    reset_question: str = (
+        "From your next message on, the model won't know what was said so far. "
+        "Your chat stays visible, and you can undo this until you send that message."
+    )
+    reset_divider: str = "From here on the model starts fresh. Your chat stays visible."
+    undo_reset: str = "Undo"
     command_needs_chat: str = "Begin a chat first."
     restore: str = "Restore"
     restore_help: str = (
@@ -248,6 +255,7 @@ class Words:
             "too_long": "That's too long. Please send it in parts.",
             "bad_rate": "The rate must be between 0.1 and 0.5.",
             "bad_strategy": "There is no summary strategy of this name.",
+            "no_reset": "This can't be undone any more. The chat has gone on since.",
             "not_last": "Only the last turn can be done again.",
         }
     )

@@ -48,7 +48,14 @@ KOREAN = Words(
     compact_now="지금 압축",
     compacting="압축하는 중…",
     compacted="메시지 {before}개 → {after}개, 토큰 ≈{tokens_before} → ≈{tokens_after} ({percent}% 감소)",
-    reset_done="컨텍스트를 새로 시작합니다. 대화 기록은 그대로 있습니다.",
+    reset="새로 시작",
+    reset_title="여기서 새로 시작할까요?",
+    reset_question=(
+        "다음 메시지부터 모델은 지금까지의 대화를 모릅니다. "
+        "화면의 대화는 그대로이고, 다음 메시지를 보내기 전까지는 되돌릴 수 있습니다."
+    ),
+    reset_divider="여기부터 모델은 앞의 대화를 모릅니다. 화면의 대화는 그대로입니다.",
+    undo_reset="되돌리기",
     command_needs_chat="먼저 대화를 시작하세요.",
     restore="되돌리기",
     restore_help=(
@@ -206,6 +213,7 @@ KOREAN = Words(
         "too_long": "너무 깁니다. 나누어 보내세요.",
         "bad_rate": "압축률은 0.1에서 0.5 사이여야 합니다.",
         "bad_strategy": "이 이름의 요약 전략이 없습니다.",
+        "no_reset": "되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다.",
         "not_last": "마지막 턴만 다시 할 수 있습니다.",
     },
 )

@@ -91,9 +91,7 @@ class SessionStore:
             raise NotFoundError(session_id)
         return SessionRow(*row)
 
-    def list(
-        self, owner: str, *, search: str = "", limit: int | None = None, also: str = ""
-    ) -> tuple[SessionRow, ...]:
+    def list(self, owner: str, *, search: str = "", limit: int | None = None, also: str = "") -> tuple[SessionRow, ...]:
         """Returns the owner's sessions that have a turn, most recently updated first.
 
         Args:
@@ -134,15 +132,6 @@ class SessionStore:
         with self._database.write() as connection:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
-
-    def begin_context(self, lease: Lease, position: int) -> None:
-        """Excludes everything up to this archive position from the context; the archive keeps it.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
-        with self._database.write(lease) as connection:
-            change_session(connection, lease.session_id, context_from_position=position, restored_tokens=0)
 
     def context_begin(self, session_id: str) -> int:
         """Returns the archive position up to which everything is excluded from the context, 0 if nothing is."""

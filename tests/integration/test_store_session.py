@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from graph.error import NotFoundError
+from graph.store.reset import ResetStore
 from graph.store.schema import METADATA
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
@@ -138,6 +139,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         record = stores.make_record(f"record-{name}").with_changes(thread_id=name)
         stores.records.start(record, owner=OWNER, expires_at=stores.clock() + timedelta(seconds=60))
         stores.calls.add(lease, stores.make_call(f"call-{name}", 1, session_id=name), OWNER)
+        ResetStore(stores.database).begin_context(lease, 2)
     stores.sessions.delete(SESSION, OWNER)
     with pytest.raises(NotFoundError):
         stores.sessions.get(SESSION, OWNER)
@@ -151,6 +153,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         "turn": [("kept", 1)],
         "message": [("kept", 2)],
         "record": [("kept", 1)],
+        "context_reset": [("kept", 1)],
         "model_call": [("kept", 1)],
         "lease": [("kept", 1)],
     }
