@@ -38,9 +38,10 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour),
         scale=alt.Scale(domain=[points[0].turn, max(points[-1].turn, points[0].turn + 1)], nice=False),
     )
-    legend = alt.Legend(orient="top", symbolType="stroke", labelColor=colour)
+    legend = alt.Legend(orient="top", symbolType="stroke", symbolSize=80, columnPadding=8, labelColor=colour)
     colour_of_kind = alt.Color("kind:N", title=None, sort=kinds, legend=legend)
-    dash_of_kind = alt.StrokeDash("kind:N", title=None, sort=kinds, legend=legend)
+    dashes = alt.Scale(range=[[1, 0], [4, 2], [1, 3]])
+    dash_of_kind = alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=legend)
     lines = (
         alt.Chart({"values": rows})
         .mark_line(point=is_short)
@@ -59,7 +60,11 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         )
     )
     folds = [{"turn": point.turn, "kind": words.chart_fold} for point in points if point.has_fold]
-    rules = alt.Chart({"values": folds}).mark_rule().encode(x=turns, color=colour_of_kind, strokeDash=dash_of_kind)
+    rules = (
+        alt.Chart({"values": folds})
+        .mark_rule(strokeWidth=1 if is_short else 0.6)
+        .encode(x=turns, color=colour_of_kind, strokeDash=dash_of_kind)
+    )
     last = points[-1]
     place.altair_chart(
         (rules + lines if folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),

@@ -19,6 +19,8 @@ from graph.view import SessionView, TurnView
 
 FAILURES_TO_TELL = 3
 _SHOWN_CHARS = 6_000
+_BY_TURNS = "interval"
+_WITHOUT_RECORDS = "window"
 
 
 def draw(now: PageState) -> None:
@@ -41,7 +43,11 @@ def draw(now: PageState) -> None:
                 )
         for turn in transcript.turns:
             _draw_turn(now, identifier, turn, records[-1].id if records else "")
-            _draw_folds(now.words, turn.number, records, past)
+            for record in _ending_with(turn.number, records):
+                _draw_fold(now.words, record, is_sent=now.session.strategy != _WITHOUT_RECORDS)
+            for record in _ending_with(turn.number, past):
+                with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
+                    _draw_fold(now.words, record, is_sent=False)
             if turn.number in resets:
                 can_undo = transcript.can_undo_reset and turn.is_last
                 reset.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
@@ -67,7 +73,9 @@ def _draw_empty(now: PageState) -> None:
     words = now.words
     with st.container(key="empty", gap="small"):
         st.title(words.empty_title, anchor=False, text_alignment="center")
-        st.markdown(f":gray[{words.empty_lead}]", text_alignment="center")
+        strategy = st.session_state[page_state.STRATEGY]
+        lead = words.empty_lead if strategy == _BY_TURNS else words.strategy_notes.get(strategy, "")
+        st.markdown(f":gray[{lead}]", text_alignment="center")
         with st.grid(2, min_column_width=220, key="suggestions"):
             for number, suggestion in enumerate(words.suggestions):
                 st.button(
@@ -154,25 +162,21 @@ def _draw_copy(words: Words, turn: TurnView) -> None:
         )
 
 
-def _draw_folds(words: Words, turn: int, records: Sequence[Record], past: Sequence[Record]) -> None:
-    """Draws the dividers behind a turn, those of records before a reset in containers that the style sheet dims."""
-    for record in records:
-        if record.turns and record.turns[-1] == turn:
-            _draw_fold(words, record)
-    for record in past:
-        if record.turns and record.turns[-1] == turn:
-            with st.container(key=f"past_{record.id}"):
-                _draw_fold(words, record)
+def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.turns and record.turns[-1] == turn]
 
 
 @st.fragment
-def _draw_fold(words: Words, record: Record) -> None:
+def _draw_fold(words: Words, record: Record, *, is_sent: bool) -> None:
     if record.kind == "compaction":
         label = words.fold_divider_compaction.format(change=describe_compaction(words, record))
     else:
-        template = words.fold_divider_verbatim if record.kind == "verbatim" else words.fold_divider
+        template = words.fold_divider if is_sent else words.fold_divider_past
+        template = words.fold_divider_verbatim if record.kind == "verbatim" else template
         label = template.format(
-            turns=format_turns(record.turns, "–"), original=record.original_chars, summary=record.summary_chars
+            turns=format_turns(record.turns, "–"),
+            original=f"{record.original_chars:,}",
+            summary=f"{record.summary_chars:,}",
         )
     # The style sheet draws the lines at both sides, which saves three elements per fold.
     key, icon = f"fold_{record.id}", ":material/unfold_less:"

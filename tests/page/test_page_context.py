@@ -123,7 +123,7 @@ def test_a_reset_leaves_a_divider_and_dims_the_ones_before_it(page: AppTest, ser
     assert "여기부터 모델은 앞의 대화를 모릅니다." in told(page)
     assert boxes(page, "past_") == ["past_record-1"]
     assert boxes(page, "reset_") == ["reset_5"]
-    assert popovers(page)[0].startswith("1–3턴")
+    assert popovers(page)[0] == "1–3턴을 요약했던 곳 · 45자 → 13자"
     assert "undo_reset" in keys(page)
     say(page, "여섯째", "일곱째", "여덟째")
     assert boxes(page, "past_") == ["past_record-1"]
@@ -132,13 +132,21 @@ def test_a_reset_leaves_a_divider_and_dims_the_ones_before_it(page: AppTest, ser
     assert "undo_reset" not in keys(page)
 
 
+def test_no_divider_says_that_a_strategy_remembers_what_it_does_not_send(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 5)
+    service.stored[identifier].strategy = "window"
+    assert "1–3턴을 요약했던 곳 · 45자 → 13자" in popovers(open_page(page, identifier))
+
+
 def test_a_reset_is_undone_beside_its_divider(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 5)
     service.reset(identifier)
     open_page(page, identifier).button(key="undo_reset").click().run()
     assert f"undo_reset {identifier}" in service.calls
     assert boxes(page, "past_") == boxes(page, "reset_") == []
-    assert popovers(page)[0].startswith("1–3턴")
+    assert popovers(page)[0] == "위 1–3턴은 요약으로 기억합니다 · 45자 → 13자"
     service.reset(identifier)
     page.run()
     service.refusal = InputError("no_reset")

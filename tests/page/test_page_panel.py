@@ -29,7 +29,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     assert "📝 대화 요약 히스토리" in said
     assert "현재 압축률: 0.3" in said
     assert r"**\[1-3턴 요약\]** :gray-badge[압축률 0.3]" in said
-    for chars in ("1500자 → 450자", "100자 → 30자", "800자 → 240자"):
+    for chars in ("1500자 → 450자 (원문의 30% 길이)", "100자 → 30자", "800자 → 240자"):
         assert chars in said
     assert "사용자가 인사하고 파이썬 3.13을 물음." in [text.value for text in page.text]
 
@@ -38,7 +38,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     assert "📊 요약 통계" in said
     assert "총 요약: 3개 (9턴 압축)" in said
     assert "원본: 2400자 → 요약: 720자" in said
-    assert "전체 압축률: 70% 절감" in said
+    assert "전체 압축률: 70% 절감 (원문의 30% 길이)" in said
 
 
 def test_before_the_first_fold_the_panel_says_when_it_comes(page: AppTest) -> None:
@@ -66,7 +66,7 @@ def test_fold_without_a_model_says_that_it_cost_nothing(page: AppTest, service: 
     identifier = store_session(service, 4)
     records = service.stored[identifier].records
     records[0] = replace(records[0], input_tokens=0, output_tokens=0, model="extractive")
-    assert "모델을 부르지 않아 토큰이 들지 않음 · 1.2초 · 문장 추출" in told(open_page(page, identifier))
+    assert ":small[:gray[토큰 0 · 문장 추출]]" in told(open_page(page, identifier))
 
 
 def test_picked_sentences_are_told_from_a_summary_of_the_model(page: AppTest, service: ScriptedService) -> None:
@@ -144,12 +144,12 @@ def test_gauge_tells_estimate_from_usage(page: AppTest, service: ScriptedService
     open_page(page, store_session(service, 2))
     assert "≈17%</b>" in gauge_text(page)
     assert "· ≈1,416 / 8,192<" in gauge_text(page)
-    assert "(추정)" in gauge_text(page)
+    assert 'title="마지막으로 보낸 입력을 직접 센 추정치입니다."' in gauge_text(page)
     service.gauge_now = Gauge(sent_tokens=2048, window_tokens=8192, source="usage")
     page.run()
     assert "<b>25%</b>" in gauge_text(page)
     assert "· 2,048 / 8,192<" in gauge_text(page)
-    assert "(사용량)" in gauge_text(page)
+    assert 'title="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다."' in gauge_text(page)
 
 
 def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:

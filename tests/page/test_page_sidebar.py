@@ -135,7 +135,7 @@ def test_delete_asks_first_and_leaves_the_open_session(page: AppTest, service: S
     assert identifier in service.stored
     page.button(key="dialog_confirm").click().run()
     assert not service.stored
-    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
     assert "session" not in page.query_params
 
 
@@ -168,7 +168,7 @@ def test_language_is_switched_in_place(page: AppTest) -> None:
     page.context["locale"] = "ko-KR"
     page.run().segmented_control(key="language").set_value("en").run()
     assert page.button(key="new_chat").label == "New chat"
-    assert page.slider(key="compression_rate").label == "Summary compression rate"
+    assert page.slider(key="compression_rate").label == "Summary length"
     say(page, "Hello")
     assert page.button(key="new_chat").label == "New chat"
 
