@@ -15,7 +15,9 @@ def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) ->
     with st.container(
         horizontal=True, horizontal_alignment="center", vertical_alignment="center", gap="small", key=f"reset_{turn}"
     ):
-        st.markdown(f":small[:gray[:material/restart_alt: {words.reset_divider}]]", width="content")
+        st.markdown(
+            f":small[:gray[:material/restart_alt: {words.reset_divider}]]", width="content", text_alignment="center"
+        )
         if can_undo:
             st.button(
                 words.undo_reset,
