@@ -12,6 +12,8 @@ from component import compacting, dialog, page_state, service_provider
 from component.wording import words_of
 from graph.error import TurnfoldError
 
+RESET_DIALOG = "reset"
+
 
 def send_typed() -> None:
     """Sends the typed message or runs the typed command; a refused message goes back into its field."""
@@ -31,8 +33,19 @@ def _run_command(command: Literal["compact", "reset"]) -> None:
         st.toast(words.command_needs_chat)
     elif command == "compact":
         compacting.start(identifier)
-    elif _try(lambda: service_provider.current().folds.reset(identifier)):
-        st.toast(words.reset_done, icon=":material/restart_alt:")
+    else:
+        dialog.request(RESET_DIALOG)
+
+
+def reset(identifier: str) -> None:
+    """Empties the context, as its dialog was told to."""
+    dialog.close()
+    _try(lambda: service_provider.current().folds.reset(identifier))
+
+
+def undo_reset(identifier: str) -> None:
+    """Brings the context back to what it was before the last reset."""
+    _try(lambda: service_provider.current().folds.undo_reset(identifier))
 
 
 def restore(identifier: str, record_id: str) -> None:

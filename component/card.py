@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from component import action
-from component.format import escape_label, format_rate, format_tokens, format_turns
+from component.format import escape_label, format_percent, format_rate, format_tokens, format_turns
 from component.page_state import PageState
 from component.word import Words
 from component.wording import describe_compaction
@@ -19,7 +19,8 @@ def draw(now: PageState, record: Record, place: str) -> None:
         template = words.card_compaction if record.kind == "compaction" else words.card_title
         title = template.format(turns=format_turns(record.turns))
         st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
-        chars = words.card_chars.format(original=record.original_chars, summary=record.summary_chars)
+        percent = format_percent(record.summary_chars, record.original_chars)
+        chars = words.card_chars.format(original=record.original_chars, summary=record.summary_chars, percent=percent)
         st.markdown(f":small[:gray[{chars}]]")
         if record.context_messages:
             st.markdown(f":small[:material/compress: :gray[{describe_compaction(words, record)}]]")

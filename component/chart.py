@@ -12,11 +12,10 @@ from graph.view import ChartPoint
 HEIGHT_PIXELS = 280
 _POINTS_WITH_DOTS = 40
 _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
-_RULE_COLOUR = "#8a9692"  # readable in both themes
 
 
 def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
-    """Draws a line for the tokens sent, one for the full history, and a rule at each turn with a new summary."""
+    """Draws a line for the tokens sent, one for the full history, and a rule where a summary was first sent."""
     if not points:
         st.markdown(f":small[:gray[{words.chart_empty}]]")
         return
@@ -30,7 +29,7 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         for point in points
         for kind, tokens in ((words.chart_sent, point.sent_tokens), (words.chart_full, point.full_tokens))
     ]
-    kinds = [words.chart_sent, words.chart_full]
+    kinds = [words.chart_sent, words.chart_full, words.chart_fold]
     is_short = len(points) <= _POINTS_WITH_DOTS
     colour = _TEXT_COLOURS[st.context.theme.type or "light"]
     turns = alt.X(
@@ -39,7 +38,10 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour),
         scale=alt.Scale(domain=[points[0].turn, max(points[-1].turn, points[0].turn + 1)], nice=False),
     )
-    legend = alt.Legend(orient="top", symbolType="stroke", labelColor=colour)
+    legend = alt.Legend(orient="top", symbolType="stroke", symbolSize=80, columnPadding=8, labelColor=colour)
+    colour_of_kind = alt.Color("kind:N", title=None, sort=kinds, legend=legend)
+    dashes = alt.Scale(range=[[1, 0], [4, 2], [1, 3]])
+    dash_of_kind = alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=legend)
     lines = (
         alt.Chart({"values": rows})
         .mark_line(point=is_short)
@@ -48,8 +50,8 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
             y=alt.Y(
                 "tokens:Q", title=words.chart_tokens, axis=alt.Axis(format=",d", labelColor=colour, titleColor=colour)
             ),
-            color=alt.Color("kind:N", title=None, sort=kinds, legend=legend),
-            strokeDash=alt.StrokeDash("kind:N", title=None, sort=kinds, legend=legend),
+            color=colour_of_kind,
+            strokeDash=dash_of_kind,
             tooltip=[
                 alt.Tooltip("turn:Q", title=words.chart_turn),
                 alt.Tooltip("kind:N", title=" "),
@@ -57,11 +59,15 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
             ],
         )
     )
-    folds = [{"turn": point.turn} for point in points if point.has_fold]
-    rules = alt.Chart({"values": folds}).mark_rule(color=_RULE_COLOUR, strokeDash=[2, 3]).encode(x=turns)
+    folds = [{"turn": point.turn, "kind": words.chart_fold} for point in points if point.has_fold]
+    rules = (
+        alt.Chart({"values": folds})
+        .mark_rule(strokeWidth=1 if is_short else 0.6)
+        .encode(x=turns, color=colour_of_kind, strokeDash=dash_of_kind)
+    )
     last = points[-1]
     place.altair_chart(
-        (rules + lines if is_short and folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
+        (rules + lines if folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
         key=key,
         alt=words.chart_alt.format(turn=last.turn, sent=last.sent_tokens, full=last.full_tokens),
     )

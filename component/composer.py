@@ -48,7 +48,6 @@ def _draw_gauge(now: PageState) -> None:
     percent = format_percent(gauge.sent_tokens, gauge.window_tokens)
     sent = format_tokens(gauge.sent_tokens, is_usage=is_usage)
     mark = "" if is_usage else "≈"
-    kind = words.gauge_usage if is_usage else words.gauge_estimate
     hint = words.gauge_help_usage if is_usage else words.gauge_help_estimate
     note = f'<span class="wide"> · {words.offline_short}</span>' if now.service.settings.is_offline else ""
     st.html(
@@ -57,5 +56,5 @@ def _draw_gauge(now: PageState) -> None:
         f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
         f"<span>{words.gauge} <b>{mark}{percent}%</b>"
         f'<span class="figures"> · {sent} / {gauge.window_tokens:,}</span>'
-        f'<span class="wide"> ({kind})</span>{note}</span></div>'
+        f"{note}</span></div>"
     )

@@ -54,7 +54,8 @@ def _draw_sessions(now: PageState) -> None:
 
 def _draw_list(now: PageState, search: str) -> None:
     words = now.words
-    items = now.service.sessions.list(search=search, last=_shown_count())
+    opened = page_state.session_id() or ""
+    items = now.service.sessions.list(search=search, last=_shown_count(), also=opened)
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from component.format import escape_label
 from component.word import Words
-from graph.view import ToolStep, TurnView
+from graph.view import StepStatus, ToolStep, TurnView
 
-_ICONS = {"running": ":material/pending:", "done": ":material/check_circle:", "error": ":material/error:"}
+_ICONS = {"running": ":material/pending:", "done": ":material/check_circle:"}
 _SHOWN_CHARS = 2_000
 
 
@@ -19,7 +20,7 @@ _SHOWN_CHARS = 2_000
 def draw_steps(words: Words, turn: TurnView) -> None:
     """Draws an ended turn's steps in a collapsed box; they are sent to the browser when it is opened."""
     box = st.expander(
-        words.tools_used.format(count=len(turn.steps)),
+        _count(words, turn.steps),
         key=f"steps_{turn.number}_{turn.attempt}",
         icon=":material/build:",
         type="compact",
@@ -37,13 +38,25 @@ def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
         # The model may have invented the name, Markdown included.
         name = step.name.replace("`", "'")
         label = f"`{name}` {escape_label(_brief(step.arguments))}{seconds}"
-        with st.expander(label, type="step", icon=_ICONS[step.status]):
+        with _box(label, step.status):
             st.markdown(f":small[:gray[{words.tool_arguments}]]")
             st.code(step.arguments, language="json", wrap_lines=True)
             if step.result:
                 st.markdown(f":small[:gray[{words.tool_result}]]")
                 cut = step.result[:_SHOWN_CHARS]
                 st.code(cut if cut == step.result else f"{cut}…", language=None, wrap_lines=True)
+
+
+def _count(words: Words, steps: Sequence[ToolStep]) -> str:
+    used = words.tool_used_once if len(steps) == 1 else words.tools_used.format(count=len(steps))
+    failed = sum(step.status == "error" for step in steps)
+    return f"{used} · {words.tools_failed.format(count=failed)}" if failed else used
+
+
+def _box(label: str, status: StepStatus) -> DeltaGenerator:
+    if status == "error":
+        return st.status(label, state="error", type="step")  # Streamlit colours the icon of no other box
+    return st.expander(label, type="step", icon=_ICONS[status])
 
 
 def _brief(arguments: str) -> str:

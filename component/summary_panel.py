@@ -111,7 +111,8 @@ def _draw_statistics(now: PageState, place: str) -> None:
         st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
         st.markdown(words.stat_chars.format(original=sums.original_chars, summary=sums.summary_chars))
         template = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown
-        st.markdown(template.format(percent=abs(sums.saved_percent)))
+        length_percent = 100 - sums.saved_percent
+        st.markdown(template.format(percent=abs(sums.saved_percent), length_percent=length_percent))
     with st.container(border=True, gap="xsmall"):
         st.markdown(words.stat_unsent.format(tokens=f"{sums.unsent_tokens:,}"))
         st.markdown(words.stat_fold_cost.format(tokens=f"{sums.fold_tokens:,}"))

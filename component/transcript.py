@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 import streamlit as st
 
-from component import action, live, page_state
+from component import action, live, page_state, reset
 from component.format import format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -18,6 +19,8 @@ from graph.view import SessionView, TurnView
 
 FAILURES_TO_TELL = 3
 _SHOWN_CHARS = 6_000
+_BY_TURNS = "interval"
+_WITHOUT_RECORDS = "window"
 
 
 def draw(now: PageState) -> None:
@@ -29,7 +32,8 @@ def draw(now: PageState) -> None:
     transcript = now.service.turns.transcript(identifier, last=page_state.shown_turns())
     # A block is three turns, so these records reach back to the oldest turn shown.
     records = now.service.folds.records(identifier, last=len(transcript.turns) // 3 + 1)
-    folds = {record.turns[-1]: record for record in records if record.turns}
+    resets = [turn for turn in transcript.reset_after if turn >= transcript.turns[0].number]
+    past = now.service.folds.past_records(identifier, last=len(transcript.turns) // 3 + 1) if resets else ()
     with st.container(key="chat", gap="medium"):
         if transcript.earlier_count:
             label = now.words.earlier.format(count=transcript.earlier_count)
@@ -39,11 +43,18 @@ def draw(now: PageState) -> None:
                 )
         for turn in transcript.turns:
             _draw_turn(now, identifier, turn, records[-1].id if records else "")
-            if turn.number in folds:
-                _draw_fold(now.words, folds[turn.number])
+            for record in _ending_with(turn.number, records):
+                _draw_fold(now.words, record, is_sent=now.session.strategy != _WITHOUT_RECORDS)
+            for record in _ending_with(turn.number, past):
+                with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
+                    _draw_fold(now.words, record, is_sent=False)
+            if turn.number in resets:
+                can_undo = transcript.can_undo_reset and turn.is_last
+                reset.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
         _draw_notices(now.words, now.session)
     if not now.session.is_running:
         live.watch(now, identifier, transcript.turns[-1])
+    reset.draw_dialog(now, identifier)
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
@@ -64,7 +75,9 @@ def _draw_empty(now: PageState) -> None:
     words = now.words
     with st.container(key="empty", gap="small"):
         st.title(words.empty_title, anchor=False, text_alignment="center")
-        st.markdown(f":gray[{words.empty_lead}]", text_alignment="center")
+        strategy = st.session_state[page_state.STRATEGY]
+        lead = words.empty_lead if strategy == _BY_TURNS else words.strategy_notes.get(strategy, "")
+        st.markdown(f":gray[{lead}]", text_alignment="center")
         with st.grid(2, min_column_width=220, key="suggestions"):
             for number, suggestion in enumerate(words.suggestions):
                 st.button(
@@ -151,14 +164,21 @@ def _draw_copy(words: Words, turn: TurnView) -> None:
         )
 
 
+def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.turns and record.turns[-1] == turn]
+
+
 @st.fragment
-def _draw_fold(words: Words, record: Record) -> None:
+def _draw_fold(words: Words, record: Record, *, is_sent: bool) -> None:
     if record.kind == "compaction":
         label = words.fold_divider_compaction.format(change=describe_compaction(words, record))
     else:
-        template = words.fold_divider_verbatim if record.kind == "verbatim" else words.fold_divider
+        template = words.fold_divider if is_sent else words.fold_divider_past
+        template = words.fold_divider_verbatim if record.kind == "verbatim" else template
         label = template.format(
-            turns=format_turns(record.turns, "–"), original=record.original_chars, summary=record.summary_chars
+            turns=format_turns(record.turns, "–"),
+            original=f"{record.original_chars:,}",
+            summary=f"{record.summary_chars:,}",
         )
     # The style sheet draws the lines at both sides, which saves three elements per fold.
     key, icon = f"fold_{record.id}", ":material/unfold_less:"

@@ -41,7 +41,7 @@ class Words:
     last_week: str = "Last 7 days"
     older: str = "Earlier"
     more_chats: str = "Show {count} more chats"
-    chat_menu: str = "Menu of {title}"
+    chat_menu: str = "Options for {title}"
     untitled: str = "Untitled chat"
     rename: str = "Rename"
     rename_title: str = "Rename this chat"
@@ -53,17 +53,17 @@ class Words:
     cancel: str = "Cancel"
 
     settings: str = "⚙️ Advanced settings"
-    rate: str = "Summary compression rate"
+    rate: str = "Summary length"
     rate_help: str = "Lower makes summaries shorter, higher keeps more detail"
     rate_short: str = "0.1 short"
     rate_balanced: str = "0.3 mid"
-    rate_detailed: str = "0.5 full"
+    rate_detailed: str = "0.5 long"
     rate_note: str = "A change applies from the next summary on."
     strategy: str = "Summary strategy"
     strategies: Mapping[str, str] = field(
         default_factory=lambda: {
             "interval": "Every 3 turns",
-            "rolling": "One growing summary",
+            "rolling": "One running summary",
             "compaction": "Compact when full",
             "window": "Newest turns only",
         }
@@ -79,20 +79,27 @@ class Words:
     compact_now: str = "Compact now"
     compacting: str = "Compacting…"
     compacted: str = "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)"
-    reset_done: str = "The context begins anew. The transcript stays."
-    command_needs_chat: str = "Begin a chat first."
+    reset: str = "Start fresh"
+    reset_title: str = "Start fresh from here?"
+    reset_question: str = (
+        "From your next message on, the model won't know what was said so far. "
+        "Your chat stays visible, and you can undo this until you send that message."
+    )
+    reset_divider: str = "From here on the model starts fresh. Your chat stays visible."
+    undo_reset: str = "Undo"
+    command_needs_chat: str = "Start a chat first."
     restore: str = "Restore"
     restore_help: str = (
         "Undoes this compaction: what it replaced is sent again from the next turn on. "
         "It isn't compacted again by itself until the chat has grown."
     )
-    command_note: str = "`/compact` compacts now; `/reset` begins the context anew and keeps the transcript."
+    command_note: str = "`/compact` compacts now; `/reset` lets the model start fresh, and your chat stays visible."
     model: str = "Model"
     model_offline: str = "{name} · built in"
     language_label: str = "Language"
     offline_note: str = (
-        "The built-in offline model answers, without any network. To use a real model, set "
-        "`OPENAI_API_KEY` or `OPENAI_BASE_URL` and start again."
+        "This is the built-in trial model: it answers with what it finds in the chat. For a real AI, put "
+        "`OPENAI_API_KEY` or `OPENAI_BASE_URL` into `.env` and restart the server."
     )
     offline_short: str = "Built-in offline model"
     shortcuts_label: str = "Keyboard shortcuts"
@@ -105,8 +112,8 @@ class Words:
         ("Esc", "Stop the answer"),
     )
 
-    empty_title: str = "Talk as long as you like"
-    empty_lead: str = "As a chat grows, older turns are folded into summaries, and you see what was kept."
+    empty_title: str = "Long chats that keep their thread"
+    empty_lead: str = "After every three turns, that part is summarised and remembered. Your words stay as they are."
     suggestions: tuple[Suggestion, ...] = (
         Suggestion(":material/event_note:", "Remember: we deploy on October 14"),
         Suggestion(":material/schedule:", "What time is it in Seoul?"),
@@ -129,21 +136,24 @@ class Words:
     phase_tool: str = "Using a tool…"
     phase_answering: str = "Answering…"
     phase_closing: str = "Saving the answer…"
-    tools_used: str = "Tools used: {count}"
+    tool_used_once: str = "1 tool call"
+    tools_used: str = "{count} tool calls"
+    tools_failed: str = "{count} failed"
     tool_arguments: str = "Input"
     tool_result: str = "Result"
     tool_seconds: str = "{seconds} s"
-    fold_divider: str = "Turns {turns} folded · {original} → {summary} chars"
+    fold_divider: str = "Turns {turns} above are remembered as a summary · {original} → {summary} chars"
+    fold_divider_past: str = "Turns {turns} were summarised here · {original} → {summary} chars"
     fold_divider_verbatim: str = "Turns {turns} kept word for word · {original} chars"
     fold_divider_compaction: str = "Context compacted · {change}"
-    nearly_full: str = "The context is over 80% full. Type `/compact` to compact it, or `/reset` to begin anew."
-    full: str = "The context is over its limit. Type `/compact` to compact it, or `/reset` to begin anew."
+    nearly_full: str = "The context is over 80% full. Type `/compact` to compact it, or `/reset` to start fresh."
+    full: str = "The context is over its limit. Type `/compact` to compact it, or `/reset` to start fresh."
     unsent: str = "{count} messages are neither summarised yet nor sent to the model. They stay in the chat."
     fold_warning: str = (
-        "Summarising failed {count} times in a row. From the next turn on, sentences picked from the original "
+        "No summary could be made {count} times in a row. From the next turn on, sentences picked from the original "
         "stand in for the summary."
     )
-    failed_title: str = "No answer came"
+    failed_title: str = "Couldn't get an answer"
     failed_kept: str = "Your message is saved, so you can retry."
     stopped_partial: str = "Stopped. What had arrived so far is kept."
     stopped_empty: str = "Stopped before the answer began."
@@ -158,13 +168,13 @@ class Words:
     no_records: str = "No summary yet. Turns 1-3 are folded at turn 4."
     card_title: str = "[Turns {turns}]"
     card_rate: str = "rate {rate}"
-    card_chars: str = "{original} → {summary} chars"
+    card_chars: str = "{original} → {summary} chars ({percent}% of the original length)"
     card_compaction: str = "[Turns {turns} compacted]"
     card_merged: str = "{count} summaries merged into one"
     card_version: str = "v{version}"
-    summarisers: Mapping[str, str] = field(default_factory=lambda: {"extractive": "picked sentences"})
+    summarisers: Mapping[str, str] = field(default_factory=lambda: {"extractive": "key sentences"})
     card_cost: str = "{input} in · {output} out tokens · {seconds} s · {model}"
-    card_free: str = "No tokens: no model was called · {seconds} s · {model}"
+    card_free: str = "0 tokens · {model}"
     kept_verbatim: str = "Too short to shrink: kept word for word."
     was_shortened: str = "Over its target: cut at the end of a sentence."
     was_picked: str = "The summary model gave nothing usable in time: sentences were picked from the original."
@@ -173,7 +183,7 @@ class Words:
     statistics: str = "📊 Summary statistics"
     stat_count: str = "Summaries: {count} ({turns} turns folded)"
     stat_chars: str = "Original: {original} → summary: {summary} chars"
-    stat_saved: str = "Overall: {percent}% saved"
+    stat_saved: str = "Overall: {percent}% saved ({length_percent}% of the original length)"
     stat_grown: str = "Overall: {percent}% larger"
     stat_unsent: str = "Tokens not sent: ≈{tokens}"
     stat_fold_cost: str = "Tokens spent on summaries: ≈{tokens}"
@@ -183,13 +193,12 @@ class Words:
     chart_tokens: str = "Tokens (≈)"
     chart_sent: str = "Sent"
     chart_full: str = "Full history"
-    chart_empty: str = "Drawn once the first answer is out."
+    chart_fold: str = "Summary"
+    chart_empty: str = "The chart appears after the next answer."
     chart_alt: str = (
         "Tokens sent and tokens of the full history per turn (estimates). Turn {turn}: sent {sent}, full {full}."
     )
     gauge: str = "Context"
-    gauge_estimate: str = "estimate"
-    gauge_usage: str = "usage"
     gauge_help_estimate: str = "Our own count of the last input, an estimate."
     gauge_help_usage: str = "What the model provider reported for the last input."
 
@@ -197,11 +206,11 @@ class Words:
         default_factory=lambda: {
             "internal": "Something unexpected went wrong. The server's log has the details.",
             "closing": "The server is shutting down. Reload the page once it's back.",
-            "settings": "A setting has a value it can't take.",
-            "input": "This input can't be taken.",
-            "not_found": "This chat isn't there. It was deleted, or the address is wrong.",
+            "settings": "A setting has an invalid value.",
+            "input": "This input isn't accepted.",
+            "not_found": "Chat not found. It was deleted, or the address is wrong.",
             "busy": "An answer is still being written. Send when it's done, or stop it.",
-            "server_busy": "The server is writing as many answers as it may at once. Please send it again in a moment.",
+            "server_busy": "There are many requests just now. Please send it again in a moment.",
             "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
             "stopped": "Stopped.",
             "store": "The chat couldn't be stored.",
@@ -223,7 +232,7 @@ class Words:
             "cut_stream": "The answer broke off in the middle.",
             "empty_answer": "The model sent an empty answer.",
             "refused": "The model refused to answer.",
-            "bad_response": "The model's server answered in a form we don't know.",
+            "bad_response": "The model's server sent a reply that can't be read.",
             "provider": "The model's server failed.",
             "tool_rounds": "The model kept calling tools and gave no answer.",
             "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
@@ -246,6 +255,7 @@ class Words:
             "too_long": "That's too long. Please send it in parts.",
             "bad_rate": "The rate must be between 0.1 and 0.5.",
             "bad_strategy": "There is no summary strategy of this name.",
+            "no_reset": "This can't be undone any more. The chat has gone on since.",
             "not_last": "Only the last turn can be done again.",
         }
     )

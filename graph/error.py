@@ -46,6 +46,7 @@ InputReason = Literal[
     "compact_stopped",
     "empty",
     "no_effect",
+    "no_reset",
     "not_a_compaction",
     "not_an_export",
     "not_last",

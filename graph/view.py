@@ -86,10 +86,18 @@ class TurnView:
 
 @dataclass(frozen=True)
 class Transcript:
-    """The newest turns, oldest first, and how many earlier turns are left out."""
+    """The newest turns, oldest first.
+
+    Attributes:
+        earlier_count: How many earlier turns are left out.
+        reset_after: The turns behind which the context was emptied: what follows was answered without what precedes.
+        can_undo_reset: Whether the last of these resets can be undone.
+    """
 
     turns: tuple[TurnView, ...]
     earlier_count: int
+    reset_after: tuple[int, ...] = ()
+    can_undo_reset: bool = False
 
 
 @dataclass(frozen=True)

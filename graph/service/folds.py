@@ -1,4 +1,4 @@
-"""Reads a session's folds and their figures; runs the user's commands compact, restore and reset."""
+"""Reads a session's folds and their figures; runs the user's commands compact, restore, reset and its undoing."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ class Folds:
         self._access.own(session_id)
         store = self._stores.records
         return tuple(store.active(session_id) if last is None else store.newest(session_id, last))
+
+    def past_records(self, session_id: str, *, last: int) -> tuple[Record, ...]:
+        """Returns the newest `last` records that were active before a reset, oldest first."""
+        self._access.own(session_id)
+        return tuple(self._stores.records.past(session_id, last))
 
     def statistics(self, session_id: str) -> Statistics:
         """Returns the totals that the panel shows."""
@@ -136,7 +141,7 @@ class Folds:
             self._stores.records.revert(lease, [step.id for step in undone], restored_tokens=tokens)
 
     def reset(self, session_id: str) -> None:
-        """Empties the context: nothing said so far is sent again; the transcript stays.
+        """Empties the context: nothing said so far is sent again; the transcript stays. See `undo_reset`.
 
         Raises:
             BusyError: A turn is in progress.
@@ -145,9 +150,21 @@ class Folds:
         with self._access.between_turns(session_id) as lease:
             active, raw, _ = self._stores.context(session_id)
             if raw:
-                self._stores.sessions.begin_context(lease, raw[-1].position)
+                self._stores.resets.begin_context(lease, raw[-1].position)
             elif active:
-                self._stores.sessions.begin_context(lease, active[-1].to_position)
+                self._stores.resets.begin_context(lease, active[-1].to_position)
+
+    def undo_reset(self, session_id: str) -> None:
+        """Undoes the last reset: the context is again what it was before, with the same records.
+
+        Raises:
+            InputError: `no_reset`: there was none, or a turn was run since.
+            BusyError: A turn is in progress.
+        """
+        self._access.own(session_id)
+        with self._access.between_turns(session_id) as lease:
+            if not self._stores.resets.undo(lease):
+                raise InputError("no_reset")
 
     def compactions(self, session_id: str) -> tuple[Record, ...]:
         """Returns every compaction that `restore` can undo, newest first."""

@@ -37,12 +37,13 @@ class Sessions:
         """Returns an unused id; the session is created by its first message."""
         return secrets.token_urlsafe(12)
 
-    def list(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+    def list(self, *, search: str = "", last: int | None = None, also: str = "") -> tuple[SessionItem, ...]:
         """Returns the sessions, newest first.
 
         Args:
             search: Text that the title must contain.
             last: At most this many of the newest; all if None.
+            also: A session that is listed too, as the last one, if it's older than these.
         """
         return tuple(
             SessionItem(
@@ -52,7 +53,7 @@ class Sessions:
                 row.turn_count,
                 row.is_running and self._access.live_turn(row.session_id) is not None,
             )
-            for row in self._stores.sessions.list(self._owner, search=search, limit=last)
+            for row in self._stores.sessions.list(self._owner, search=search, limit=last, also=also)
         )
 
     def count(self, *, search: str = "") -> int:

@@ -38,7 +38,8 @@ def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Tra
         _turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
         for row in (*rows[:-1], last_row)
     )
-    return Transcript(turns, rows[0].number - 1)
+    resets = access.stores.resets
+    return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
 
 
 def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:

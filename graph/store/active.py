@@ -20,7 +20,7 @@ _session = session_table.c
 IS_IN_PROGRESS = _record.status == "IN_PROGRESS"
 IS_COMPLETED = _record.status == "COMPLETED"
 IS_PREPARED = and_(IS_COMPLETED, _record.adopted_at.is_(None), _record.superseded_by.is_(None))
-# A reset excludes the records before it for good.
+# A reset excludes the records before it: they stay as they are, so that they are active again once it is undone.
 _CONTEXT_FROM = (
     select(_session.context_from_position)
     .where(_session.session_id == _record.session_id)
@@ -29,7 +29,8 @@ _CONTEXT_FROM = (
 )
 # `+ 0` keeps SQLite from using the index `record_by_place`: `record_by_cover` skips the superseded records.
 IS_IN_CONTEXT = _record.from_position + 0 > _CONTEXT_FROM
-IS_ACTIVE = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None), IS_IN_CONTEXT)
+IS_ADOPTED = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None))
+IS_ACTIVE = and_(IS_ADOPTED, IS_IN_CONTEXT)
 
 
 def adopt_record(connection: Connection, session_id: str, record_id: str, now: datetime) -> bool:
@@ -68,12 +69,12 @@ def adopt_record(connection: Connection, session_id: str, record_id: str, now: d
 def invalidate_from(connection: Connection, session_id: str, position: int) -> None:
     """Invalidates every record that covers this archive position or later ones, because its source is about to change.
 
-    Unfinished and prepared records are discarded (their cost still counts); active ones are replaced by their sources
-    or by raw messages.
+    Unfinished and prepared records are discarded (their cost still counts); active ones, and those before a reset, are
+    replaced by their sources or by raw messages.
     """
     reaches = and_(_record.session_id == session_id, _record.to_position >= position)
     _discard_unadopted(connection, session_id, position)
-    while (row := connection.execute(select(_record.id).where(reaches, IS_ACTIVE)).first()) is not None:
+    while (row := connection.execute(select(_record.id).where(reaches, IS_ADOPTED)).first()) is not None:
         _withdraw(connection, session_id, row.id)
 
 

@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, func, insert, not_, or_, select, update
 
 from graph.error import NotFoundError, TurnStoppedSignal
 from graph.record import Record
 from graph.store.active import (
     DISCARDED_CODE,
     IS_ACTIVE,
+    IS_ADOPTED,
     IS_COMPLETED,
     IS_IN_CONTEXT,
     IS_IN_PROGRESS,
@@ -158,6 +159,11 @@ class RecordStore:
     def newest(self, session_id: str, last: int) -> list[Record]:
         """Returns the `last` active records that cover the newest turns, oldest first."""
         query = _ROWS.where(_record.session_id == session_id, IS_ACTIVE)
+        return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
+
+    def past(self, session_id: str, last: int) -> list[Record]:
+        """Returns the `last` records that were active before a reset and cover the newest turns, oldest first."""
+        query = _ROWS.where(_record.session_id == session_id, IS_ADOPTED, not_(IS_IN_CONTEXT))
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
 
     def get(self, session_id: str, record_id: str) -> Record:

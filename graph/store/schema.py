@@ -196,6 +196,18 @@ record_table = Table(
     Index("record_by_cover", "session_id", "superseded_by", "to_position"),
 )
 
+reset_table = Table(
+    "context_reset",
+    METADATA,
+    _session_id(),
+    Column("turn", Integer, nullable=False),
+    Column("owner", PlainText, nullable=False),
+    # NULL: not known, or no longer the same, because the turn behind which it stood was run again.
+    Column("begin_before", Integer, nullable=True),
+    Column("restored_tokens", Integer, nullable=False, server_default="0"),
+    PrimaryKeyConstraint("session_id", "turn", name="context_reset_key"),
+)
+
 call_table = Table(
     "model_call",
     METADATA,

@@ -91,18 +91,22 @@ class SessionStore:
             raise NotFoundError(session_id)
         return SessionRow(*row)
 
-    def list(self, owner: str, *, search: str = "", limit: int | None = None) -> tuple[SessionRow, ...]:
+    def list(self, owner: str, *, search: str = "", limit: int | None = None, also: str = "") -> tuple[SessionRow, ...]:
         """Returns the owner's sessions that have a turn, most recently updated first.
 
         Args:
             owner: Whose sessions.
             search: Part of the title, in any case; `%` and `_` stand for themselves.
             limit: How many at most; None for all.
+            also: A session that is returned too, as the last one, if only the limit leaves it out.
         """
         query = _ROWS.where(*_with_turns(owner, search))
-        query = query.order_by(_session.updated_at.desc(), _session.session_id).limit(limit)
+        newest = query.order_by(_session.updated_at.desc(), _session.session_id).limit(limit)
         with self._database.read() as connection:
-            return tuple(SessionRow(*row) for row in connection.execute(query))
+            rows = [SessionRow(*row) for row in connection.execute(newest)]
+            if also and len(rows) == limit and all(row.session_id != also for row in rows):
+                rows += [SessionRow(*row) for row in connection.execute(query.where(_session.session_id == also))]
+        return tuple(rows)
 
     def count(self, owner: str, *, search: str = "") -> int:
         """Returns how many sessions `list` returns without a limit."""
@@ -128,15 +132,6 @@ class SessionStore:
         with self._database.write() as connection:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
-
-    def begin_context(self, lease: Lease, position: int) -> None:
-        """Excludes everything up to this archive position from the context; the archive keeps it.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
-        with self._database.write(lease) as connection:
-            change_session(connection, lease.session_id, context_from_position=position, restored_tokens=0)
 
     def context_begin(self, session_id: str) -> int:
         """Returns the archive position up to which everything is excluded from the context, 0 if nothing is."""

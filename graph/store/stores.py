@@ -17,6 +17,7 @@ from graph.store.call import CallStore
 from graph.store.database import Database, open_database
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
+from graph.store.reset import ResetStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
@@ -49,6 +50,7 @@ class Stores:
     turns: TurnStore
     archive: Archive
     records: RecordStore
+    resets: ResetStore
     calls: CallStore
     checkpointer: Checkpointer
 
@@ -103,6 +105,7 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             TurnStore(database, clock=clock),
             Archive(database, clock=clock),
             RecordStore(database, clock=clock),
+            ResetStore(database),
             CallStore(database),
             checkpointer,
         )

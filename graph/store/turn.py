@@ -15,6 +15,7 @@ from graph.error import NotFoundError
 from graph.store.active import invalidate_from
 from graph.store.archive import find_position, find_turn, insert_message, sum_live_tokens
 from graph.store.database import Clock, Database, Lease
+from graph.store.reset import extend_context
 from graph.store.schema import session_table, turn_table
 from graph.store.session import change_session
 
@@ -136,9 +137,7 @@ class TurnStore:
             connection.execute(_change(lease.session_id, number).values(values))
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
-            session = session_table.c
-            is_behind = (session.session_id == lease.session_id, session.context_from_position >= position)
-            connection.execute(update(session_table).where(*is_behind).values(context_from_position=position - 1))
+            extend_context(connection, lease.session_id, number, position)
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return _read(connection, lease.session_id, number)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
 from graph.core.zone import find_zone
@@ -22,13 +22,13 @@ class _Arguments(BaseModel):
 
 
 def build_current_time(context: ToolContext) -> BaseTool:
-    """Returns `get_current_time`; its default is the user's own zone."""
+    """Returns `get_current_time`; its default is the user's own zone, and an unknown zone is an error."""
 
     def get_current_time(timezone: str = "") -> str:
         name = timezone.strip() or context.time_zone or "UTC"
         zone = _open_zone(name) or _open_zone(find_zone(name))
         if zone is None:
-            return no_zone(name[:60], description.CLOCK_ZONES)
+            raise ToolException(no_zone(name[:60], description.CLOCK_ZONES))
         return tell_time(context.clock().astimezone(zone), zone.key)
 
     return StructuredTool(
@@ -36,6 +36,7 @@ def build_current_time(context: ToolContext) -> BaseTool:
         description=description.CLOCK,
         args_schema=_Arguments,
         func=get_current_time,
+        handle_tool_error=True,
     )
 
 

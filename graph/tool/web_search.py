@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
 from graph.core.extract import cut_at_word
@@ -27,7 +27,7 @@ class _Arguments(BaseModel):
 
 
 def build_web_search(context: ToolContext) -> BaseTool:
-    """Returns `web_search`; a failed search returns a text for the model instead of raising."""
+    """Returns `web_search`; the result of a failed search is a text for the model, with the status of an error."""
     search = context.search or search_duckduckgo
 
     def web_search(query: str, max_results: int = _USUAL_RESULTS) -> str:
@@ -35,7 +35,7 @@ def build_web_search(context: ToolContext) -> BaseTool:
         try:
             results = search(query, count, min(_SEARCH_SECONDS, context.deadline_seconds))
         except ModelError as error:
-            return words.search_failed(error.code)
+            raise ToolException(words.search_failed(error.code)) from None
         return render_results(results[:count]) if results else words.SEARCH_NOTHING
 
     return StructuredTool(
@@ -43,6 +43,7 @@ def build_web_search(context: ToolContext) -> BaseTool:
         description=description.SEARCH,
         args_schema=_Arguments,
         func=web_search,
+        handle_tool_error=True,
     )
 
 

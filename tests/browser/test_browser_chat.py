@@ -33,7 +33,8 @@ def test_seven_turns_fold_twice_and_the_panel_equals_the_database(visitor: Visit
         expect(card.get_by_text(f"[{name}턴 요약]")).to_be_visible()
         expect(card.get_by_text(f"{original_chars}자 → {summary_chars}자", exact=True)).to_be_visible()
         expect(card.locator('[data-testid="stText"]')).to_have_text(summary)
-        label = f"{name.replace('-', '–')}턴 요약됨 · {original_chars}자 → {summary_chars}자"
+        turns = name.replace("-", "–")
+        label = f"위 {turns}턴은 요약으로 기억합니다 · {original_chars:,}자 → {summary_chars:,}자"
         expect(visitor.find("chat").get_by_text(label)).to_be_attached()
 
     panel = visitor.open_statistics()
@@ -176,10 +177,10 @@ def test_copy_has_its_own_name_again_in_whatever_language_the_page_is(english: V
 
 def test_stranger_without_a_key_has_a_working_chat(newcomer: Visitor) -> None:
     newcomer.open()
-    expect(newcomer.find("empty")).to_contain_text("내장 오프라인 모델")
+    expect(newcomer.find("empty")).to_contain_text("체험용 내장 모델")
     newcomer.find("suggestion_1").locator("button").click()
     newcomer.wait_for_end(1)
-    expect(newcomer.turn(1)).to_contain_text("도구 1개 사용")
+    expect(newcomer.turn(1)).to_contain_text("도구 1번 사용")
     expect(newcomer.turn(1)).to_contain_text(re.compile(r"20\d\d"))
 
 

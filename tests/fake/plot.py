@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages.utils import convert_to_openai_messages
-from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.error import BusyError, InputError
 from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService, open_service
 from graph.settings import Settings
-from graph.tool.registry import ToolContext, build_tools
 from graph.view import TurnOptions
 from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
 from tests.fake.oracle import check_cover, check_request, check_sent, read_truth, state_ids
 from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
 from tests.fake.store import lay_empty_database
+from tests.fake.waiting_tool import tools_and_wait
 
 SESSION = "session-1"
 
@@ -45,6 +44,7 @@ class Plot:
         self._has_crashed = False
         self._may_lag = False
         self._begun = 0
+        self._resets: list[tuple[int, int]] = []  # the turn behind which, and `_begun` before
         self._strategy = str(settings.get("context_strategy", "interval"))
         # Only then each block is covered as soon as it's due, and what was covered stays so.
         self._is_plain = self._strategy == "interval" and "model_window_tokens" not in settings
@@ -122,7 +122,20 @@ class Plot:
     def reset(self) -> None:
         if self.turn_count:
             self.chat.service.folds.reset(SESSION)
+            if self._begun < self.turn_count:
+                self._resets.append((self.turn_count, self._begun))
             self._begun, self._is_plain = self.turn_count, False
+
+    def undo_reset(self) -> None:
+        """The user undoes the last reset, which is refused once a turn was run."""
+        if self.turn_count == 0:
+            return
+        is_last = bool(self._resets) and self._resets[-1][0] == self.turn_count
+        assert self.chat.service.turns.transcript(SESSION).can_undo_reset == is_last
+        with nullcontext() if is_last else pytest.raises(InputError):
+            self.chat.service.folds.undo_reset(SESSION)
+        if is_last:
+            _, self._begun = self._resets.pop()
 
     def compact(self) -> None:
         if self.turn_count:
@@ -153,7 +166,7 @@ class Plot:
         """The next question goes through another server on the same files, while this one is open."""
         here = self.chat
         models = scripted_models(self.model, self.summariser)
-        with open_service(self.settings, models=models, tools=_tools) as other:
+        with open_service(self.settings, models=models, tools=tools_and_wait) as other:
             self.chat = Chat(other, SESSION)
             self.ask()
             self.chat.wait_for_folds()
@@ -266,6 +279,7 @@ class Plot:
         is_right = (before.status == "finished") == (action == self.chat.regenerate)
         if is_right:
             self._begun = min(self._begun, self.turn_count - 1)
+            self._resets = [(turn, begun) for turn, begun in self._resets if turn < self.turn_count]
             self._finish(action())
             self._has_crashed = self._may_lag = False
             assert self.chat.last_turn.attempt == before.attempt + 1
@@ -281,16 +295,6 @@ class Plot:
         self.settings = Settings(_env_file=None, **{**values, **self._changes})  # type: ignore[call-arg]  # the base class's own argument
         self._stack = ExitStack()
         service: ChatService = self._stack.enter_context(
-            open_service(self.settings, models=scripted_models(self.model, self.summariser), tools=_tools)
+            open_service(self.settings, models=scripted_models(self.model, self.summariser), tools=tools_and_wait)
         )
         self.chat = Chat(service, SESSION)
-
-
-def _tools(context: ToolContext) -> list[BaseTool]:
-    """The product's tools and one that takes as long as the turn."""
-
-    def wait() -> str:
-        context.stop.wait(60)
-        return "끝"
-
-    return [*build_tools(context), StructuredTool.from_function(wait, name="wait", description="Waits.")]

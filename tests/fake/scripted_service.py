@@ -112,9 +112,11 @@ class ScriptedService:
             context_notice=session.context_notice,
         )
 
-    def list(self, *, search: str = "", last: int | None = None) -> tuple[SessionItem, ...]:
+    def list(self, *, search: str = "", last: int | None = None, also: str = "") -> tuple[SessionItem, ...]:
         self.calls.append("sessions")
-        return tuple(self._found(search)[:last])
+        found = self._found(search)
+        shown = found[:last]
+        return (*shown, *(item for item in found[len(shown) :] if item.session_id == also))
 
     def count(self, *, search: str = "") -> int:
         self.calls.append("session_count")
@@ -144,9 +146,10 @@ class ScriptedService:
         return self.get(session_id)
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
-        turns = self._look("transcript", session_id).turns
-        shown = tuple(turns[-last:])
-        return Transcript(shown, len(turns) - len(shown))
+        session = self._look("transcript", session_id)
+        shown = tuple(session.turns[-last:])
+        can_undo = session.resets[-1:] == [len(session.turns)]
+        return Transcript(shown, len(session.turns) - len(shown), tuple(session.resets), can_undo)
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         records = self._look("records", session_id).records
@@ -207,6 +210,18 @@ class ScriptedService:
 
     def reset(self, session_id: str) -> None:
         self._act(f"reset {session_id}")
+        session = self._get(session_id)
+        session.past_records, session.records = [*session.past_records, *session.records], []
+        session.resets.append(len(session.turns))
+
+    def undo_reset(self, session_id: str) -> None:
+        self._act(f"undo_reset {session_id}")
+        session = self._get(session_id)
+        session.past_records, session.records = [], session.past_records
+        session.resets.pop()
+
+    def past_records(self, session_id: str, *, last: int) -> tuple[Record, ...]:
+        return tuple(self._look("past_records", session_id).past_records[-last:])
 
     def compactions(self, session_id: str) -> tuple[Record, ...]:
         return tuple(self._get(session_id).compactions)

@@ -65,6 +65,8 @@ class ScriptedSession:
     turns: list[TurnView] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     compactions: list[Record] = field(default_factory=list)
+    past_records: list[Record] = field(default_factory=list)
+    resets: list[int] = field(default_factory=list)
     live: LiveTurn | None = None
     fold_failures: int = 0
     fold_error_code: str = ""

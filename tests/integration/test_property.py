@@ -95,6 +95,7 @@ CONTEXT_STEPS = st.one_of(
     st.just(("ask",)),
     STEPS,
     st.just(("reset",)),
+    st.just(("undo_reset",)),
     st.just(("compact",)),
     st.tuples(st.just("restore"), st.integers(0, 2)),
     st.tuples(st.just("switch"), st.sampled_from(STRATEGIES)),
@@ -119,6 +120,8 @@ EARLY: dict[str, Any] = {
 @example(
     [("ask",), ("ask",), ("reset",), ("regenerate",), ("ask",), ("reset",), ("fail", "", 0), ("reset",), ("retry",)]
 )
+@example([*ASKS, ("reset",), ("undo_reset",), ("ask",), ("reset",), ("ask",), ("reset",), ("undo_reset",), ("retry",)])
+@example([*ASKS, ("compact",), ("reset",), ("regenerate",), ("undo_reset",), *ASKS, ("reset",), ("undo_reset",)])
 @example(
     [("switch", "compaction"), *[("ask",)] * 7, ("restore", 0), ("switch", "interval"), *[("ask",)] * 3, ("refuse",)]
 )

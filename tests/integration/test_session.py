@@ -99,7 +99,7 @@ def test_a_deleted_session_leaves_nothing_behind(service: ChatService) -> None:
     gone.ask(1, 4)
     kept.ask(1, 1)
     service.sessions.delete(gone.session_id)
-    for table in ("session", "turn", "message", "record", "model_call", "lease"):
+    for table in ("session", "turn", "message", "record", "context_reset", "model_call", "lease"):
         assert kept.rows(f"SELECT count(*) FROM {table} WHERE session_id = ?", gone.session_id) == [(0,)]  # noqa: S608  # names of our own
     assert [item.session_id for item in service.sessions.list()] == [kept.session_id]
     with pytest.raises(NotFoundError):

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from graph.error import NotFoundError
+from graph.store.reset import ResetStore
 from graph.store.schema import METADATA
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
@@ -63,6 +64,18 @@ def test_list_is_by_last_turn_and_bounded(stores: StoreSet) -> None:
     stores.sessions.rename("b", OWNER, "b, renamed")
     assert found(stores, "") == ["a", "c", "b, renamed"]
     assert [row.title for row in stores.sessions.list(OWNER, limit=1)] == ["a"]
+
+
+def test_list_has_the_session_asked_for_though_it_is_behind_the_limit(stores: StoreSet) -> None:
+    make(stores, "a", "b", "c", "d")
+
+    def listed(also: str, *, owner: str = OWNER, search: str = "") -> list[str]:
+        return [row.title for row in stores.sessions.list(owner, search=search, limit=2, also=also)]
+
+    assert listed("a") == ["d", "c", "a"]
+    assert listed("c") == listed("no-such-session") == ["d", "c"]
+    assert listed("a", search="b") == ["b"]
+    assert listed("a", owner="mallory") == []
 
 
 def test_sessions_without_a_turn_take_no_place_in_the_list(stores: StoreSet) -> None:
@@ -126,6 +139,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         record = stores.make_record(f"record-{name}").with_changes(thread_id=name)
         stores.records.start(record, owner=OWNER, expires_at=stores.clock() + timedelta(seconds=60))
         stores.calls.add(lease, stores.make_call(f"call-{name}", 1, session_id=name), OWNER)
+        ResetStore(stores.database).begin_context(lease, 2)
     stores.sessions.delete(SESSION, OWNER)
     with pytest.raises(NotFoundError):
         stores.sessions.get(SESSION, OWNER)
@@ -139,6 +153,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         "turn": [("kept", 1)],
         "message": [("kept", 2)],
         "record": [("kept", 1)],
+        "context_reset": [("kept", 1)],
         "model_call": [("kept", 1)],
         "lease": [("kept", 1)],
     }

@@ -5,9 +5,11 @@ import threading
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from graph.event import TurnFailed, TurnFinished
+from graph.event import ToolFinished, TurnFailed, TurnFinished
 from graph.service import ChatService
 from graph.view import TurnOptions
+from prompt.tool.description import CLOCK_ZONES
+from prompt.tool.result import no_zone
 from tests.fake.body import content_of, faults, roles, shape, tokens_of, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat
@@ -55,6 +57,16 @@ def test_an_unknown_tool_is_an_error_that_the_model_can_mend(chat: Chat, server:
     assert "get_weather" in result
     assert "get_current_time" in result
     assert chat.last_turn.steps[0].status == "error"
+
+
+def test_a_call_that_found_no_zone_is_shown_as_failed_and_the_model_reads_why(chat: Chat, server: FakeOpenAI) -> None:
+    calls = [ScriptedCall("get_current_time", f'{{"timezone": "{zone}"}}', zone) for zone in ("Mars/Base", "UTC")]
+    server.script(tools(*calls), text("화성 시각은 모릅니다."))
+    finished = [event.is_error for event in chat.say("화성은 몇 시야?") if isinstance(event, ToolFinished)]
+    assert finished == [True, False]
+    assert [step.status for step in chat.last_turn.steps] == ["error", "done"]
+    told = results(server.bodies("chat")[-1])[0]
+    assert told == no_zone("Mars/Base", CLOCK_ZONES) == chat.last_turn.steps[0].result
 
 
 def test_half_arguments_never_run(chat: Chat, server: FakeOpenAI) -> None:

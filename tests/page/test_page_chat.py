@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from component.word_ko import KOREAN
 from graph.error import BusyError, DatabaseBusyError, InputError
 from graph.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
@@ -12,12 +13,24 @@ from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, popovers, raw_html, say, store_session, told
 
 
+@pytest.mark.parametrize(
+    ("strategy", "lead"),
+    [
+        ("interval", "세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다."),
+        ("window", KOREAN.strategy_notes["window"]),
+    ],
+)
+def test_the_empty_page_says_what_its_strategy_does(page: AppTest, strategy: str, lead: str) -> None:
+    page.run().selectbox(key="strategy").set_value(strategy).run()
+    assert any(lead in element.value for element in page.main.markdown)
+
+
 def test_empty_page_offers_suggestions_and_says_what_answers(page: AppTest) -> None:
     page.run()
     assert not page.exception
-    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
     assert {"suggestion_0", "suggestion_1", "suggestion_2", "suggestion_3"} <= keys(page)
-    assert "내장 오프라인 모델이 답합니다" in told(page)
+    assert "지금은 체험용 내장 모델입니다." in told(page)
     assert "`OPENAI_API_KEY`" in told(page)
 
 
@@ -59,8 +72,8 @@ def test_answer_asks_for_no_image(page: AppTest, service: ScriptedService) -> No
 
 def test_folds_are_marked_between_the_turns(page: AppTest) -> None:
     say(page.run(), *[f"질문 {number}" for number in range(1, 8)])
-    labels = [label for label in popovers(page) if "요약됨" in label]
-    assert labels == ["1–3턴 요약됨 · 45자 → 13자", "4–6턴 요약됨 · 45자 → 13자"]
+    labels = [label for label in popovers(page) if "요약으로" in label]
+    assert labels == [f"위 {turns}턴은 요약으로 기억합니다 · 45자 → 13자" for turns in ("1–3", "4–6")]
 
 
 def test_verbatim_fold_says_that_it_is_the_original(page: AppTest, service: ScriptedService) -> None:
@@ -150,11 +163,26 @@ def test_folding_names_the_turns_that_wait(page: AppTest, service: ScriptedServi
 def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service: ScriptedService) -> None:
     service.steps = (ToolStep("call-1", "get_current_time", '{"timezone": "Asia/Seoul"}', "14:32", "done", 0.1),)
     say(page.run(), "지금 몇 시야?")
-    assert "도구 1개 사용" in [box.label for box in page.expander]
+    assert "도구 1번 사용" in [box.label for box in page.expander]
     assert "14:32" not in [code.value for code in page.code]
     page.session_state["steps_1_1"] = True
     page.run()
     assert "14:32" in [code.value for code in page.code]
+
+
+def test_tool_calls_that_failed_are_counted_on_the_closed_line_and_marked(
+    page: AppTest, service: ScriptedService
+) -> None:
+    done = ToolStep("call-1", "get_current_time", "{}", "14:32", "done", 0.1)
+    failed = replace(done, call_id="call-2", name="web_search", result="The web search failed", status="error")
+    service.steps = (done, failed, done, replace(failed, call_id="call-3"))
+    say(page.run(), "찾아 줘")
+    assert "도구 4번 사용 · 2번 실패" in [box.label for box in page.expander]
+    page.session_state["steps_1_1"] = True
+    page.run()
+    assert [(box.label.split()[0], box.state) for box in page.status] == [("`web_search`", "error")] * 2
+    assert [box.label.split()[0] for box in page.expander if "get_current" in box.label] == ["`get_current_time`"] * 2
+    assert [code.value for code in page.code].count("The web search failed") == 2
 
 
 @pytest.mark.parametrize(
@@ -182,7 +210,7 @@ def test_unknown_session_in_the_address_leads_to_the_empty_page(page: AppTest) -
     open_page(page, "session-404")
     assert not page.exception
     assert "대화를 찾을 수 없습니다" in page.error[0].value
-    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
     assert "session" not in page.query_params
 
 
@@ -193,7 +221,7 @@ def test_fold_failures_are_told_from_the_third_on(page: AppTest, service: Script
     service.stored[identifier].fold_failures = 3
     service.stored[identifier].fold_error_code = "deadline"
     page.run()
-    assert "요약이 3번 이어서 실패했습니다" in page.warning[0].value
+    assert "요약을 3번 연속 만들지 못했습니다" in page.warning[0].value
     assert "정해진 시간 안에 답이 오지 않았습니다" in page.warning[0].value
     service.stored[identifier].fold_error_code = "summary_language"
     page.run()

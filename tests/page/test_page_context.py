@@ -9,7 +9,7 @@ from graph.error import InputError
 from graph.record import Record
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import keys, open_page, say, store_session, told
+from tests.page.reading import keys, open_page, popovers, say, store_session, told
 
 
 def compaction() -> Record:
@@ -22,6 +22,12 @@ def compaction() -> Record:
         source_tokens=72_270,
         summary_tokens=270,
     )
+
+
+def boxes(page: AppTest, prefix: str) -> list[str]:
+    """The keys of the containers that the style sheet finds by this prefix."""
+    names = [block.proto.id.split("-", 2)[-1] for block in page.main.get("flex_container")]
+    return [name for name in names if name.startswith(prefix)]
 
 
 def toasts(page: AppTest) -> list[str]:
@@ -93,10 +99,68 @@ def test_commands_are_run_and_never_sent(page: AppTest, service: ScriptedService
     service.stored[identifier].records = [compaction()]
     open_page(page, identifier)
     say(page, "/compact", " /reset ")
+    page.button(key="dialog_confirm").click().run()
     assert [call for call in service.calls if call.split()[0] in {"compact", "reset", "send"}] == [
         f"compact {identifier}",
         f"reset {identifier}",
     ]
+
+
+def test_a_reset_is_asked_about_first(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 5)
+    say(open_page(page, identifier), "/reset")
+    assert "다음 메시지부터 모델은 지금까지의 대화를 모릅니다." in told(page)
+    page.button(key="dialog_cancel").click().run()
+    assert "dialog_confirm" not in keys(page)
+    assert f"reset {identifier}" not in service.calls
+    assert "여기부터 모델은" not in told(page)
+
+
+def test_a_reset_leaves_a_divider_and_dims_the_ones_before_it(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 5)
+    say(open_page(page, identifier), "/reset")
+    page.button(key="dialog_confirm").click().run()
+    assert "여기부터 모델은 앞의 대화를 모릅니다." in told(page)
+    assert boxes(page, "past_") == ["past_record-1"]
+    assert boxes(page, "reset_") == ["reset_5"]
+    assert popovers(page)[0] == "1–3턴을 요약했던 곳 · 45자 → 13자"
+    assert "undo_reset" in keys(page)
+    say(page, "여섯째", "일곱째", "여덟째")
+    assert boxes(page, "past_") == ["past_record-1"]
+    assert boxes(page, "reset_") == ["reset_5"]
+    assert len(popovers(page)) - len(boxes(page, "past_")) == len(service.stored[identifier].records) + 1  # shortcuts
+    assert "undo_reset" not in keys(page)
+
+
+def test_no_divider_says_that_a_strategy_remembers_what_it_does_not_send(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 5)
+    service.stored[identifier].strategy = "window"
+    assert "1–3턴을 요약했던 곳 · 45자 → 13자" in popovers(open_page(page, identifier))
+
+
+def test_a_reset_is_undone_beside_its_divider(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 5)
+    service.reset(identifier)
+    open_page(page, identifier).button(key="undo_reset").click().run()
+    assert f"undo_reset {identifier}" in service.calls
+    assert boxes(page, "past_") == boxes(page, "reset_") == []
+    assert popovers(page)[0] == "위 1–3턴은 요약으로 기억합니다 · 45자 → 13자"
+    service.reset(identifier)
+    page.run()
+    service.refusal = InputError("no_reset")
+    page.button(key="undo_reset").click().run()
+    assert "되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다." in told(page)
+
+
+def test_past_folds_are_read_only_where_a_reset_is_shown(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 5)
+    open_page(page, identifier)
+    assert "past_records" not in service.calls
+    service.reset(identifier)
+    page.run()
+    assert "past_records" in service.calls
 
 
 def test_a_command_without_a_chat_says_so(page: AppTest, service: ScriptedService) -> None:

@@ -128,4 +128,4 @@ def test_tool_name_that_the_model_made_up_cannot_leave_its_code_span(page: AppTe
     say(page.run(), "지금 몇 시야?")
     page.session_state["steps_1_1"] = True
     page.run()
-    assert any(box.label.startswith("`a' ~b~ 'c`") for box in page.expander)
+    assert any(box.label.startswith("`a' ~b~ 'c`") for box in page.status)

@@ -29,7 +29,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     assert "📝 대화 요약 히스토리" in said
     assert "현재 압축률: 0.3" in said
     assert r"**\[1-3턴 요약\]** :gray-badge[압축률 0.3]" in said
-    for chars in ("1500자 → 450자", "100자 → 30자", "800자 → 240자"):
+    for chars in ("1500자 → 450자 (원문의 30% 길이)", "100자 → 30자", "800자 → 240자"):
         assert chars in said
     assert "사용자가 인사하고 파이썬 3.13을 물음." in [text.value for text in page.text]
 
@@ -38,7 +38,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     assert "📊 요약 통계" in said
     assert "총 요약: 3개 (9턴 압축)" in said
     assert "원본: 2400자 → 요약: 720자" in said
-    assert "전체 압축률: 70% 절감" in said
+    assert "전체 압축률: 70% 절감 (원문의 30% 길이)" in said
 
 
 def test_before_the_first_fold_the_panel_says_when_it_comes(page: AppTest) -> None:
@@ -66,7 +66,7 @@ def test_fold_without_a_model_says_that_it_cost_nothing(page: AppTest, service: 
     identifier = store_session(service, 4)
     records = service.stored[identifier].records
     records[0] = replace(records[0], input_tokens=0, output_tokens=0, model="extractive")
-    assert "모델을 부르지 않아 토큰이 들지 않음 · 1.2초 · 문장 추출" in told(open_page(page, identifier))
+    assert ":small[:gray[토큰 0 · 문장 추출]]" in told(open_page(page, identifier))
 
 
 def test_picked_sentences_are_told_from_a_summary_of_the_model(page: AppTest, service: ScriptedService) -> None:
@@ -89,21 +89,38 @@ def test_only_the_newest_cards_are_sent_until_the_older_are_opened(page: AppTest
     assert sum("턴 요약" in said for said in told(page).splitlines()) == 10
 
 
+def chart_rows(page: AppTest) -> list[dict[str, object]]:
+    datasets = page.get("vega_lite_chart")[0].proto.datasets
+    return [row for dataset in datasets for row in ipc.open_stream(dataset.data.data).read_all().to_pylist()]
+
+
 def test_chart_draws_the_figures_of_the_service(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 7)
     page.session_state["tabs_rail"] = "통계"
     open_page(page, identifier)
     chart = page.get("vega_lite_chart")[0].proto
-    tables = [ipc.open_stream(dataset.data.data).read_all().to_pylist() for dataset in chart.datasets]
-    rows = {(row["turn"], row["kind"]): row["tokens"] for table in tables for row in table if "kind" in row}
-    assert rows == {
+    rows = chart_rows(page)
+    assert {(row["turn"], row["kind"]): row["tokens"] for row in rows if "tokens" in row} == {
         (point.turn, kind): tokens
         for point in service.folds.chart(identifier)
         for kind, tokens in (("보낸 토큰", point.sent_tokens), ("전체 기록", point.full_tokens))
     }
-    assert [row["turn"] for table in tables for row in table if "kind" not in row] == [4, 7]
+    assert [(row["turn"], row["kind"]) for row in rows if "tokens" not in row] == [(4, "새 요약"), (7, "새 요약")]
     assert "7턴: 보낸 토큰 730, 전체 기록 2050" in chart.alt
     assert "≈ 추정한 토큰 수입니다." in told(page)
+
+
+def test_new_summaries_are_marked_in_a_long_chat_too_and_the_legend_names_the_mark(
+    page: AppTest, service: ScriptedService
+) -> None:
+    page.session_state["tabs_rail"] = "통계"
+    open_page(page, store_session(service, 61))
+    assert [row["turn"] for row in chart_rows(page) if row.get("kind") == "새 요약"] == [*range(4, 62, 3)]
+    lines, rules = json.loads(page.get("vega_lite_chart")[0].proto.spec)["layer"][::-1]
+    kinds = ["보낸 토큰", "전체 기록", "새 요약"]
+    for channel in ("color", "strokeDash"):
+        assert lines["encoding"][channel] == rules["encoding"][channel]
+        assert rules["encoding"][channel]["sort"] == kinds
 
 
 @pytest.mark.parametrize(("reset_after", "turns"), [(0, [1, 7]), (4, [5, 7]), (6, [7, 8])])
@@ -127,12 +144,12 @@ def test_gauge_tells_estimate_from_usage(page: AppTest, service: ScriptedService
     open_page(page, store_session(service, 2))
     assert "≈17%</b>" in gauge_text(page)
     assert "· ≈1,416 / 8,192<" in gauge_text(page)
-    assert "(추정)" in gauge_text(page)
+    assert 'title="마지막으로 보낸 입력을 직접 센 추정치입니다."' in gauge_text(page)
     service.gauge_now = Gauge(sent_tokens=2048, window_tokens=8192, source="usage")
     page.run()
     assert "<b>25%</b>" in gauge_text(page)
     assert "· 2,048 / 8,192<" in gauge_text(page)
-    assert "(사용량)" in gauge_text(page)
+    assert 'title="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다."' in gauge_text(page)
 
 
 def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:

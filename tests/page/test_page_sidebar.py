@@ -63,6 +63,24 @@ def test_sessions_stand_under_the_day_of_the_users_zone(page: AppTest, service: 
     assert heads == sorted(heads)
 
 
+def test_open_chat_stands_in_the_list_and_is_marked_though_it_is_an_old_one(
+    page: AppTest, service: ScriptedService
+) -> None:
+    now = datetime.now(UTC)
+    for days in range(33):
+        service.stored[store_session(service, 1)].updated_at = now - timedelta(days=days)
+    open_page(page, "session-32")
+    shown = rows(page)
+    assert (len(shown), shown[-1]) == (31, "session_session-32")
+    marked = [block.proto.id for block in page.sidebar.get("flex_container") if "open_session" in block.proto.id]
+    assert len(marked) == 1
+    assert marked[0].endswith("open_session_session-32")
+    assert page.button(key="more_sessions").label == "대화 2개 더 보기"
+    page.button(key="more_sessions").click().run()
+    assert len(rows(page)) == 33
+    assert len(set(rows(page))) == 33
+
+
 def test_search_narrows_the_list(page: AppTest, service: ScriptedService) -> None:
     first, second = store_session(service, 1), store_session(service, 1)
     service.stored[first].title, service.stored[second].title = "Seoul trip", "세금 정리"
@@ -117,7 +135,7 @@ def test_delete_asks_first_and_leaves_the_open_session(page: AppTest, service: S
     assert identifier in service.stored
     page.button(key="dialog_confirm").click().run()
     assert not service.stored
-    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
     assert "session" not in page.query_params
 
 
@@ -150,7 +168,7 @@ def test_language_is_switched_in_place(page: AppTest) -> None:
     page.context["locale"] = "ko-KR"
     page.run().segmented_control(key="language").set_value("en").run()
     assert page.button(key="new_chat").label == "New chat"
-    assert page.slider(key="compression_rate").label == "Summary compression rate"
+    assert page.slider(key="compression_rate").label == "Summary length"
     say(page, "Hello")
     assert page.button(key="new_chat").label == "New chat"
 

@@ -145,7 +145,7 @@ def test_chat_deleted_elsewhere_while_it_answers_leads_to_the_empty_page(
     service.deleted_when_asked_for = "live"
     page.run()
     assert not page.exception
-    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
     assert "대화를 찾을 수 없습니다" in page.error[0].value
     say(page, "새로 시작")
     assert not page.error
@@ -162,6 +162,6 @@ def test_chat_deleted_between_two_questions_of_the_page_leaves_a_page_to_use(
     assert "대화를 찾을 수 없습니다" in page.error[0].value
     assert page.chat_input(key="ask")
     page.run()
-    assert page.title[0].value == "무엇이든 길게 이야기하세요"
+    assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
     say(page, "새로 시작")
     assert not page.error
