@@ -16,6 +16,7 @@ from graph.view import (
     Gauge,
     LiveTurn,
     ModelOption,
+    NextFold,
     SessionItem,
     SessionView,
     Statistics,
@@ -165,6 +166,27 @@ class ScriptedService:
             unsent_tokens=630 * len(records),
             fold_tokens=sum(record.input_tokens + record.output_tokens for record in records),
         )
+
+    def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
+        assert strategy in self.strategies()
+        session = self._look("next_fold", session_id) if session_id is not None else ScriptedSession("", self.now)
+        if session.next_fold is not None:
+            return session.next_fold
+        complete = len(session.turns) - (session.live is not None)
+        covered = session.records[-1].turns[-1] if session.records else 0
+        last = covered + 3
+        said = [turn for turn in session.turns[:complete] if turn.number > covered]
+        chars = sum(len(turn.user_text) + len(turn.answer_text) for turn in said)
+        return NextFold(
+            turns=tuple(range(covered + 1, last + 1)),
+            turns_left=max(0, last - complete),
+            original_chars=chars,
+            summary_chars=int(chars * session.compression_rate),
+            is_due=last <= complete,
+        )
+
+    def uses_rate(self, strategy: str) -> bool:
+        return strategy == "interval"
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
         turns = self._look("chart", session_id).turns

@@ -10,6 +10,7 @@ from graph.view import (
     ContextNotice,
     LiveTurn,
     ModelOption,
+    NextFold,
     TurnView,
 )
 
@@ -70,3 +71,4 @@ class ScriptedSession:
     fold_error_code: str = ""
     unsent_messages: int = 0
     context_notice: ContextNotice = ""
+    next_fold: NextFold | None = None

@@ -110,7 +110,8 @@ def test_a_refused_command_says_why(page: AppTest, service: ScriptedService) -> 
     open_page(page, identifier)
     service.refusal = InputError("nothing_to_compact")
     say(page, "/compact")
-    assert "압축할 만큼 대화가 길지 않습니다." in told(page)
+    assert toasts(page) == ["압축할 만큼 대화가 길지 않습니다."]
+    assert not page.error
 
 
 def test_what_is_not_sent_is_said(page: AppTest, service: ScriptedService) -> None:
