@@ -19,7 +19,7 @@ def send_typed() -> None:
     command = service_provider.current().folds.command_of(text) if text else None
     if command is not None:
         _run_command(command)
-    elif text and not send(text):
+    elif text and not _send(text):
         st.session_state[page_state.ASK] = text
 
 
@@ -38,8 +38,13 @@ def restore(identifier: str, record_id: str) -> None:
     _try(lambda: service_provider.current().folds.restore(identifier, record_id))
 
 
-def send(text: str) -> bool:
-    """Sends a message to the open session or to a new one; returns whether it was accepted."""
+def send(text: str) -> None:
+    """Sends a message to the open session or to a new one."""
+    _send(text)
+
+
+def _send(text: str) -> bool:
+    """Sends a message; returns whether it was accepted."""
     service = service_provider.current()
     identifier = page_state.session_id() or service.sessions.new_id()
     message_id = f"user-{uuid4().hex}"
