@@ -21,10 +21,8 @@ def send_typed() -> None:
     command = service_provider.current().folds.command_of(text) if text else None
     if command is not None:
         _run_command(command)
-    elif text:
-        send(text)
-        if page_state.notice() is not None:
-            st.session_state[page_state.ASK] = text
+    elif text and not _send(text):
+        st.session_state[page_state.ASK] = text
 
 
 def _run_command(command: Literal["compact", "reset"]) -> None:
@@ -55,12 +53,18 @@ def restore(identifier: str, record_id: str) -> None:
 
 def send(text: str) -> None:
     """Sends a message to the open session or to a new one."""
+    _send(text)
+
+
+def _send(text: str) -> bool:
+    """Sends a message; returns whether it was accepted."""
     service = service_provider.current()
     identifier = page_state.session_id() or service.sessions.new_id()
     message_id = f"user-{uuid4().hex}"
     is_sent = _try(lambda: service.turns.send(identifier, text, message_id=message_id, options=page_state.options()))
     if is_sent and identifier != page_state.session_id():
         page_state.open_session(identifier)
+    return is_sent
 
 
 def stop(identifier: str) -> None:
@@ -79,9 +83,11 @@ def regenerate(identifier: str) -> None:
 
 
 def rename(identifier: str) -> None:
-    """Gives a session the title typed in its dialog."""
-    dialog.close()
+    """Gives a session the title typed in its dialog; the dialog stays open for another one if there is none."""
     title = str(st.session_state[page_state.NEW_TITLE]).strip()
+    if not title:
+        return
+    dialog.close()
     _try(lambda: service_provider.current().sessions.rename(identifier, title))
 
 

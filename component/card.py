@@ -5,11 +5,25 @@ from __future__ import annotations
 import streamlit as st
 
 from component import action
-from component.format import escape_label, format_percent, format_rate, format_tokens, format_turns
+from component.format import count_lines, escape_label, format_percent, format_rate, format_tokens, format_turns
 from component.page_state import PageState
 from component.word import Words
 from component.wording import describe_compaction
 from graph.record import Record
+
+_CLAMPED_LINES = 6
+_LINE_EMS = 20.0  # of the panel's text column
+
+
+def draw_row(now: PageState, record: Record, place: str) -> None:
+    """Draws one line that opens the card."""
+    label = now.words.card_row.format(
+        turns=format_turns(record.turns), original=f"{record.original_chars:,}", summary=f"{record.summary_chars:,}"
+    )
+    row = st.expander(escape_label(label), key=f"older_{place}_{record.id}", type="compact", on_change="rerun")
+    if row.open:
+        with row:
+            draw(now, record, place)
 
 
 def draw(now: PageState, record: Record, place: str) -> None:
@@ -24,7 +38,7 @@ def draw(now: PageState, record: Record, place: str) -> None:
         st.markdown(f":small[:gray[{chars}]]")
         if record.context_messages:
             st.markdown(f":small[:material/compress: :gray[{describe_compaction(words, record)}]]")
-        st.text(record.summary)
+        _draw_text(words, record, place)
         note = _note(words, record)
         if note:
             st.markdown(f":small[{note}]")
@@ -39,6 +53,29 @@ def draw(now: PageState, record: Record, place: str) -> None:
                 on_click=action.restore,
                 args=(now.session.session_id, record.id),
             )
+
+
+def _draw_text(words: Words, record: Record, place: str) -> None:
+    """Draws the summary; the style sheet clamps a long one to its first lines until it is opened."""
+    if count_lines(record.summary, _LINE_EMS) <= _CLAMPED_LINES + 1:  # a button takes a line, too
+        st.text(record.summary)
+        return
+    key = f"summary_{place}_{record.id}"
+    is_whole = st.session_state.get(key, False)
+    with st.container(key=f"{'whole' if is_whole else 'clamped'}_{key}"):
+        st.text(record.summary)
+    st.button(
+        words.show_less if is_whole else words.show_more,
+        key=f"more_{key}",
+        type="tertiary",
+        icon=":material/expand_less:" if is_whole else ":material/expand_more:",
+        on_click=_turn_over,
+        args=(key,),
+    )
+
+
+def _turn_over(key: str) -> None:
+    st.session_state[key] = not st.session_state.get(key, False)
 
 
 def _badges(words: Words, record: Record) -> list[str]:

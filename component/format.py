@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 from typing import Literal
@@ -13,6 +15,7 @@ from graph.view import SessionItem
 DayGroup = Literal["today", "yesterday", "last_week", "older"]
 DAY_GROUPS: tuple[DayGroup, ...] = ("today", "yesterday", "last_week", "older")
 
+_TWO_DIGITS = 10
 _INLINE_MARKS = re.compile(r"([\\`*_\[\]~<$:&|])")
 _LEADING_MARK = re.compile(r"^([#>+-]|\d+(?=[.)]))")
 
@@ -30,6 +33,20 @@ def format_rate(rate: float) -> str:
 def format_tokens(tokens: int, *, is_usage: bool) -> str:
     """Returns a token count, marked with ≈ if it's an estimate."""
     return f"{tokens:,}" if is_usage else f"≈{tokens:,}"
+
+
+def format_about(number: int) -> str:
+    """Returns a number rounded to two significant digits: `370` for 372, `1,200` for 1,240."""
+    return f"{round(number, 2 - len(str(number))) if number >= _TWO_DIGITS else number:,}"
+
+
+def count_lines(text: str, line_ems: float) -> int:
+    """Estimates how many lines of that width a text takes; wide characters are one em, others half."""
+    return sum(max(1, math.ceil(sum(_ems(sign) for sign in line) / line_ems)) for line in text.splitlines())
+
+
+def _ems(sign: str) -> float:
+    return 1.0 if unicodedata.east_asian_width(sign) in "WF" else 0.5
 
 
 def format_percent(part: int, whole: int) -> int:

@@ -17,6 +17,7 @@ def main() -> None:
     """Draws the page for the session in the URL."""
     st.set_page_config(page_title="Turnfold", page_icon=ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272)
     st.html(ASSETS / "style.css")
+    st.html(ASSETS / "panel.css")
     st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
     with error_box(words_of(language_of_locale(st.context.locale))):
         now = page_state.begin()

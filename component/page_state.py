@@ -9,7 +9,7 @@ import streamlit as st
 
 from component import service_provider
 from component.word import LANGUAGES, Language, Words
-from component.wording import language_of_locale, words_of
+from component.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.error import NotFoundError, TurnfoldError
 from graph.view import SessionView, TurnOptions
 
@@ -22,9 +22,12 @@ TURNS_PER_PAGE = 30
 # Keys of session_state. Widgets with the same key write them too.
 SESSION_PARAMETER = "session"
 RATE, STRATEGY, MODEL, LANGUAGE = "compression_rate", "strategy", "model", "language"
+# Two widgets can't share a key: each place of the rate's slider has its own, and `begin` makes them agree.
+RATE_SLIDERS = {"settings": RATE, "rail": "slider_rail", "drawer": "slider_drawer"}
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL)
 _NOTICE, _SHOWN_TURNS, _SETTINGS_OF, _READ = "notice", "shown_turns", "settings_of", "read_settings"
+_DRAWN_RATE, _SEEN_RATES = "drawn_rate", "seen_rates"
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ def begin() -> PageState:
     service = service_provider.current()
     language = _language(service)
     st.session_state.setdefault(LANGUAGE, language)
+    _take_moved_rate()
     session = _session(service)
     if session is not None:
         session = _keep_changes(service, session)
@@ -103,8 +107,35 @@ def notice() -> TurnfoldError | None:
 
 
 def set_notice(error: TurnfoldError | None) -> None:
-    """Keeps the error of the last action for the next runs of the script; None if it succeeded."""
+    """Keeps the error of the last action for the next runs of the script; None if it succeeded.
+
+    A refusal is told once, in passing: nothing went wrong, and it may not be true any more in the next run.
+    """
+    if error is not None and is_refusal(error):
+        st.toast(explain_error(words_of(st.session_state[LANGUAGE]), error), icon=":material/info:")
+        error = None
     st.session_state[_NOTICE] = error
+
+
+def is_rate_moved() -> bool:
+    """Whether a slider was moved since the page was drawn, so that all of it has to be drawn again."""
+    return any(rate != st.session_state[_DRAWN_RATE] for rate in _rates().values())
+
+
+def _rates() -> dict[str, float]:
+    return {key: _setting(key) for key in RATE_SLIDERS.values() if key in st.session_state}
+
+
+def _take_moved_rate() -> None:
+    """Takes the rate of the slider that was moved since the page was drawn."""
+    state, rates = st.session_state, _rates()
+    moved = [key for key, rate in rates.items() if rate != state.get(_DRAWN_RATE)]
+    # A slider that the browser hasn't set to another one's rate yet reports its own old rate once more.
+    seen = state.get(_SEEN_RATES, {})
+    moved.sort(key=lambda key: rates[key] == seen.get(key))
+    if moved and moved[0] != RATE:
+        state[RATE] = rates[moved[0]]
+    state[_SEEN_RATES] = rates
 
 
 def _language(service: ChatService) -> Language:
@@ -155,9 +186,14 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
         MODEL: session.model if session else service.sessions.default_model(),
     }
     state[_SETTINGS_OF], state[_READ] = identifier, current
-    for name, value in {**current, **chosen}.items():
+    values = {**current, **chosen}
+    state[_DRAWN_RATE] = values[RATE]
+    sliders = dict.fromkeys((RATE, *_rates()), values[RATE])
+    # Streamlit takes back what a slider reports that is drawn disabled in the same run, but not an assignment.
+    fixed = () if service.folds.uses_rate(values[STRATEGY]) else sliders
+    for name, value in {**values, **sliders}.items():
         # An assignment would override a slider that the user is just moving.
-        if _setting(name) != value:
+        if _setting(name) != value or name in fixed:
             state[name] = value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import browser, compacting, page_state
+from component import browser, compacting, page_state, rate_slider
 from component.page_state import PageState
 from component.word import LANGUAGE_NAMES, LANGUAGES
 
@@ -12,7 +12,9 @@ from component.word import LANGUAGE_NAMES, LANGUAGES
 def draw(now: PageState) -> None:
     """Draws the box, collapsed."""
     with st.expander(now.words.settings, key="settings"):
-        _draw_rate(now)
+        rate_slider.draw(now, "settings")
+        note = now.words.rate_note if rate_slider.is_used(now) else now.words.rate_unused
+        st.markdown(f":small[:gray[{note}]]")
         _draw_model(now)
         st.segmented_control(
             now.words.language_label,
@@ -24,17 +26,6 @@ def draw(now: PageState) -> None:
             width="stretch",
         )
         _draw_shortcuts(now)
-
-
-def _draw_rate(now: PageState) -> None:
-    words = now.words
-    with st.container(key="rate", gap=None):
-        st.slider(words.rate, min_value=0.1, max_value=0.5, step=0.05, key=page_state.RATE, help=words.rate_help)
-        with st.container(horizontal=True, wrap=False, gap=None, key="rate_scale"):
-            st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
-            st.markdown(f":small[:gray[{words.rate_balanced}]]", text_alignment="center")
-            st.markdown(f":small[:gray[{words.rate_detailed}]]", text_alignment="right")
-    st.markdown(f":small[:gray[{words.rate_note}]]")
 
 
 def _draw_model(now: PageState) -> None:

@@ -115,19 +115,31 @@ def _open_chosen(menu: str) -> None:
 
 def _draw_rename(now: PageState, item: SessionItem) -> None:
     words = now.words
-    st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=200)
-    _draw_choice(words.save, words.cancel, action.rename, item.session_id)
+    with st.form("rename", border=False):  # in a form Enter saves
+        title = st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=200)
+        if not title.strip():
+            st.markdown(f":small[:red[:material/error: {words.title_missing}]]")
+        _draw_choice(st.form_submit_button, words.save, words.cancel, action.rename, item.session_id)
+    _leave_closed()
 
 
 def _draw_delete(now: PageState, item: SessionItem) -> None:
     words = now.words
     st.markdown(words.delete_question.format(title=escape_label(item.title) or words.untitled))
-    _draw_choice(words.delete, words.cancel, action.delete, item.session_id)
+    with st.container(key="danger"):
+        _draw_choice(st.button, words.delete, words.cancel, action.delete, item.session_id)
+    _leave_closed()
 
 
-def _draw_choice(confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str) -> None:
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        st.button(cancel, key="dialog_cancel", on_click=dialog.close)
-        st.button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
+def _draw_choice(
+    button: Callable[..., bool], confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str
+) -> None:
+    # Enter presses a form's first button; the style sheet shows the two in reverse.
+    with st.container(horizontal=True, key="dialog_choice"):
+        button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
+        button(cancel, key="dialog_cancel", on_click=dialog.close)
+
+
+def _leave_closed() -> None:
     if not dialog.is_open():
         st.rerun()

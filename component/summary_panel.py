@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import streamlit as st
 
-from component import card, chart, dialog, page_state
+from component import card, chart, dialog, page_state, panel_head
 from component.error_box import error_box
-from component.format import format_rate
 from component.page_state import PageState
-from graph.record import Record
 
 CARDS_AT_ONCE = 3
+ROWS_AT_ONCE = 30
 
 
 def draw_rail(now: PageState) -> None:
@@ -37,6 +34,8 @@ def draw_drawer_button(now: PageState) -> None:
 
 @st.fragment
 def _draw(now: PageState, place: str) -> None:
+    if page_state.is_rate_moved():
+        st.rerun()
     names = (now.words.tab_summaries, now.words.tab_statistics)
     history, statistics = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
     if history.open:
@@ -48,54 +47,59 @@ def _draw(now: PageState, place: str) -> None:
 
 
 def _draw_history(now: PageState, place: str) -> None:
-    words = now.words
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="xsmall"):
-        st.subheader(words.history, anchor=False, width="content")
-        rate = format_rate(st.session_state[page_state.RATE])
-        st.markdown(f":small[:gray[{words.current_rate.format(rate=rate)}]]", width="content")
+    st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=CARDS_AT_ONCE) if identifier else ()
+    panel_head.draw(now, place, has_records=bool(records))
     if not records:
-        st.markdown(f":small[:gray[{words.no_records}]]")
         return
+    for record in reversed(records):
+        card.draw(now, record, place)
     older_count = now.service.folds.statistics(identifier).record_count - len(records)
     if older_count > 0:
-        _draw_collapsed(
-            now,
-            place,
-            words.older_records.format(count=older_count),
-            key=f"older_{place}",
-            icon=":material/history:",
-            read=lambda: now.service.folds.records(identifier)[:-CARDS_AT_ONCE],
-        )
-    for record in records:
-        card.draw(now, record, place)
+        _draw_older(now, place, identifier, older_count)
     if any(record.kind == "compaction" for record in records):
         _draw_earlier_compactions(now, identifier, place)
+
+
+def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None:
+    """Draws the box of older records, read when it is opened: one line each, newest first."""
+    words = now.words
+    label = words.older_records.format(count=count)
+    box = st.expander(label, key=f"older_{place}", icon=":material/history:", type="compact", on_change="rerun")
+    if not box.open:
+        return
+    shown_key = f"older_shown_{place}"
+    shown = min(count, st.session_state.get(shown_key, ROWS_AT_ONCE))
+    with box:
+        records = now.service.folds.records(identifier, last=CARDS_AT_ONCE + shown)
+        for record in reversed(records[:-CARDS_AT_ONCE]):
+            card.draw_row(now, record, place)
+        if shown < count:
+            st.button(
+                words.more_records.format(count=min(ROWS_AT_ONCE, count - shown)),
+                key=f"more_records_{place}",
+                type="tertiary",
+                icon=":material/expand_more:",
+                on_click=_show_older,
+                args=(shown_key, shown + ROWS_AT_ONCE),
+            )
+
+
+def _show_older(key: str, shown: int) -> None:
+    st.session_state[key] = shown
 
 
 def _draw_earlier_compactions(now: PageState, identifier: str, place: str) -> None:
     """Draws the compactions that the newest one replaced; restoring one undoes every later one."""
     earlier = now.service.folds.compactions(identifier)[1:]
-    if earlier:
-        _draw_collapsed(
-            now,
-            place,
-            now.words.earlier_compactions.format(count=len(earlier)),
-            key=f"compactions_{place}",
-            icon=":material/compress:",
-            read=lambda: earlier,
-        )
-
-
-def _draw_collapsed(
-    now: PageState, place: str, label: str, *, key: str, icon: str, read: Callable[[], Sequence[Record]]
-) -> None:
-    """Draws a collapsed box of cards; the records are read when it is opened."""
-    box = st.expander(label, key=key, icon=icon, type="compact", on_change="rerun")
+    if not earlier:
+        return
+    label = now.words.earlier_compactions.format(count=len(earlier))
+    box = st.expander(label, key=f"compactions_{place}", icon=":material/compress:", type="compact", on_change="rerun")
     if box.open:
         with box:
-            for record in read():
+            for record in earlier:
                 card.draw(now, record, place)
 
 

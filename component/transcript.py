@@ -128,7 +128,8 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
     if turn.status == "failed":
         reason = explain(words, turn.error_code, turn.error_detail)
         title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # the title says there is no answer
-        st.error(f"{title}{reason} {words.failed_kept}", icon=":material/error:")
+        kept = f" {words.failed_kept}" if turn.is_last else ""  # an older turn can't be tried again
+        st.error(f"{title}{reason}{kept}", icon=":material/error:")
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
         st.markdown(f":material/stop_circle: :small[:gray[{note}]]")

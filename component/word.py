@@ -46,6 +46,7 @@ class Words:
     rename: str = "Rename"
     rename_title: str = "Rename this chat"
     title_label: str = "Name"
+    title_missing: str = "Enter a name."
     delete: str = "Delete"
     delete_title: str = "Delete this chat?"
     delete_question: str = "All messages and summaries of “{title}” will be removed. This can't be undone."
@@ -59,6 +60,8 @@ class Words:
     rate_balanced: str = "0.3 mid"
     rate_detailed: str = "0.5 long"
     rate_note: str = "A change applies from the next summary on."
+    rate_unused: str = "This strategy doesn't use the rate."
+    rate_share: str = "{percent}% of the original"
     strategy: str = "Summary strategy"
     strategies: Mapping[str, str] = field(
         default_factory=lambda: {
@@ -165,10 +168,32 @@ class Words:
     tab_statistics: str = "Statistics"
     history: str = "📝 Summary history"
     current_rate: str = "Current rate: {rate}"
-    no_records: str = "No summary yet. Turns 1-3 are folded at turn 4."
+    next_by_chars: str = "Next summary: {original} chars so far → about {summary}"
+    next_by_turn: str = "Next summary after turn {turn} · {original} chars become about {summary}"
+    next_by_tokens: str = "Next summary: ≈{tokens} of {threshold} tokens so far"
+    step_talk: str = "Talk for three turns"
+    step_fold: str = "They are summarised at the length you set"
+    step_sent: str = "From then on the model reads the summary; your words stay here, whole"
+    turns_left: str = "Turns until the first summary: {count}"
+    sample: str = "Example"
+    sample_text: str = "The launch is on October 14 and Min-su is in charge. The data is copied first."
+    fold_due: str = "A summary is due. It's used as soon as it's ready."
+    fold_retry: str = "The summary couldn't be made. It's tried again after the next answer."
+    no_records: str = "No summary yet."
+    no_records_since_reset: str = "No summary since the context began anew."
+    no_record_notes: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "rolling": "Once more than {threshold} tokens aren't summarised, one is made after an answer.",
+            "compaction": "At {threshold} tokens of context, all but the last messages become one.",
+        }
+    )
+    compact_by_hand: str = "Automatic compaction is off. Type `/compact` to compact."
+    window_turns: str = "This strategy makes and sends no summaries. Only the newest turns are sent: {count} at most."
+    window_alone: str = "This strategy makes and sends no summaries. Only the message itself is sent."
     card_title: str = "[Turns {turns}]"
     card_rate: str = "rate {rate}"
     card_chars: str = "{original} → {summary} chars ({percent}% of the original length)"
+    card_row: str = "[Turns {turns}] {original} → {summary} chars"
     card_compaction: str = "[Turns {turns} compacted]"
     card_merged: str = "{count} summaries merged into one"
     card_version: str = "v{version}"
@@ -178,7 +203,10 @@ class Words:
     kept_verbatim: str = "Too short to shrink: kept word for word."
     was_shortened: str = "Over its target: cut at the end of a sentence."
     was_picked: str = "The summary model gave nothing usable in time: sentences were picked from the original."
+    show_more: str = "Show more"
+    show_less: str = "Show less"
     older_records: str = "Older summaries: {count}"
+    more_records: str = "Show {count} more"
     earlier_compactions: str = "Earlier compactions: {count}"
     statistics: str = "📊 Summary statistics"
     stat_count: str = "Summaries: {count} ({turns} turns folded)"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from component.format import escape_label
 from component.word import Language, Words
 from component.word_ko import KOREAN
-from graph.error import InputError, TurnfoldError
+from graph.error import BusyError, InputError, TurnfoldError
 from graph.record import Record
+
+_REFUSALS = {"no_reset", "compact_stopped", "no_effect", "not_last", "nothing_to_compact"}
 
 
 def words_of(language: Language) -> Words:
@@ -31,6 +33,11 @@ def explain_error(words: Words, error: TurnfoldError) -> str:
         sentence = words.input_reasons.get(error.reason, words.errors["input"])
         return f"{sentence} ({escape_label(error.detail)})" if error.detail not in {"", error.reason} else sentence
     return explain(words, error.code, error.detail)
+
+
+def is_refusal(error: TurnfoldError) -> bool:
+    """Whether nothing went wrong: what was asked for can't be done just now, or has no effect."""
+    return isinstance(error, BusyError) or (isinstance(error, InputError) and error.reason in _REFUSALS)
 
 
 def describe_compaction(words: Words, record: Record) -> str:

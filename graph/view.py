@@ -139,6 +139,33 @@ class Statistics:
 
 
 @dataclass(frozen=True)
+class NextFold:
+    """What of a session isn't folded yet, and when its strategy folds it.
+
+    Attributes:
+        turns: The turns of the next block, those still to come included; () if the strategy doesn't fold by turns.
+        turns_left: How many of them are still to be answered.
+        original_chars: Characters of what was said in them so far.
+        summary_chars: The length that a summary of these is asked for at the current rate.
+        tokens: What counts towards `threshold_tokens` (an estimate).
+        threshold_tokens: The tokens at which the strategy folds; 0 if it doesn't fold by tokens.
+        sent_turns: The complete turns that are sent if the strategy makes no summaries, else None.
+        is_due: Whether a fold is due: it is being made, or was made or failed since the last turn began.
+        is_reset: Whether the context begins after a reset.
+    """
+
+    turns: tuple[int, ...] = ()
+    turns_left: int = 0
+    original_chars: int = 0
+    summary_chars: int = 0
+    tokens: int = 0
+    threshold_tokens: int = 0
+    sent_turns: int | None = None
+    is_due: bool = False
+    is_reset: bool = False
+
+
+@dataclass(frozen=True)
 class ChartPoint:
     """Tokens that a turn's last answered call sent, and tokens of the full history since the last reset (estimates).
 

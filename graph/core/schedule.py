@@ -43,6 +43,12 @@ def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def next_block(complete_turns: int, covered_turn: int) -> Block:
+    """Returns the block that is due first: one of `due_blocks`, or else the one that more turns will complete."""
+    due = due_blocks(complete_turns, covered_turn)
+    return due[0] if due else Block(covered_turn + 1, complete_turns + BLOCK_TURNS - complete_turns % BLOCK_TURNS)
+
+
 def round_rate(rate: float) -> float:
     """Rounds a compression rate to two decimals.
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
+from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.error import InputError, NotFoundError
 from graph.record import Record
 from graph.service.access import SessionAccess
+from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
-from graph.view import ChartPoint, Gauge, Statistics
+from graph.view import ChartPoint, Gauge, NextFold, Statistics
 from prompt.system import chat
 
 COMPACTION: Final = CompactionStrategy.name
@@ -56,6 +59,34 @@ class Folds:
             unsent_tokens=self._stores.calls.unsent_tokens(session_id),
             fold_tokens=sums.input_tokens + sums.output_tokens,
         )
+
+    def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
+        """Returns what isn't folded yet; without a session, what holds for a new one.
+
+        Args:
+            session_id: The session, or None.
+            strategy: The session's strategy, or the one chosen for a new session.
+        """
+        chosen, settings = self._access.strategies.of(strategy), self._access.settings
+        if session_id is None:
+            return chosen.next_fold(SessionSnapshot(0, (), (), settings.compression_rate))
+        session = self._access.own(session_id)
+        complete_turns = session.turn_count - session.is_running
+        snapshot = self._fold_worker.snapshot(
+            session_id,
+            complete_turns=complete_turns,
+            rate=session.compression_rate,
+            from_turn=first_turn(chosen, complete_turns + 1),
+        )
+        # Not `input_tokens`: that may wait for the endpoint's list of models.
+        window = self._access.models.window_tokens(session.model or self._access.models.default_name)
+        snapshot = replace(snapshot, input_tokens=int(window * settings.guard_share))
+        is_reset = self._stores.sessions.context_begin(session_id) > 0
+        return replace(chosen.next_fold(snapshot), is_reset=is_reset)
+
+    def uses_rate(self, strategy: str) -> bool:
+        """Whether the length of this strategy's summaries follows the compression rate."""
+        return self._access.strategies.of(strategy).uses_rate
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
         """Returns one point per answered turn since the last reset, in order."""

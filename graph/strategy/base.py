@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import History, Messages, ModelInput, SystemPart
 from graph.core.snapshot import SessionSnapshot
+from graph.view import NextFold
 
 _RESERVE_SHARE: Final = 6
 _MIN_RESERVE_TOKENS: Final = 800
@@ -86,6 +87,13 @@ class Strategy(Protocol):
     @property
     def whole_turns(self) -> int | None:
         """How many turns before the open one it reads whole, folded or not; None for the raw turns only."""
+
+    @property
+    def uses_rate(self) -> bool:
+        """Whether the length of its summaries follows the compression rate."""
+
+    def next_fold(self, snapshot: SessionSnapshot, /) -> NextFold:
+        """Tells the user what isn't folded yet, and when it will be."""
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the folds that are due, in the order in which they must become active.

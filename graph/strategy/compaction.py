@@ -14,6 +14,7 @@ from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.strategy.base import Limits
 from graph.strategy.rolling import render_summary, unsent_count
+from graph.view import NextFold
 from prompt.system.framing import COMPACTION_HEADING
 
 SUMMARY_TOKENS: Final = 2_048
@@ -29,9 +30,21 @@ class CompactionStrategy:
     name = "compaction"
     sends_records = True
     whole_turns = None
+    uses_rate = False
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+
+    def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
+        """Returns how far the context is from its threshold; no threshold if only the user compacts."""
+        limits = self._limits.within(snapshot.input_tokens)
+        if not limits.enable_auto_compaction:
+            return NextFold()
+        return NextFold(
+            tokens=round(snapshot.context_tokens * snapshot.correction),
+            threshold_tokens=threshold_of(limits),
+            is_due=should_compact(snapshot, limits),
+        )
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the compaction if one is due."""
@@ -73,8 +86,12 @@ def should_compact(snapshot: SessionSnapshot, limits: Limits) -> bool:
         return False
     if snapshot.context_tokens <= snapshot.restored_tokens * _GROWN_SHARE:
         return False
-    threshold_tokens = int(limits.max_context_tokens * limits.compaction_threshold)
-    return snapshot.context_tokens * snapshot.correction >= threshold_tokens
+    return snapshot.context_tokens * snapshot.correction >= threshold_of(limits)
+
+
+def threshold_of(limits: Limits) -> int:
+    """Returns the size of the context at which it is compacted."""
+    return int(limits.max_context_tokens * limits.compaction_threshold)
 
 
 def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSpec | None:

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
-from graph.core.schedule import due_blocks
+from graph.core.schedule import due_blocks, next_block, target_chars
 from graph.core.snapshot import SessionSnapshot
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
+from graph.view import NextFold
+from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 
 class IntervalStrategy:
@@ -18,9 +20,25 @@ class IntervalStrategy:
     name = "interval"
     sends_records = True
     whole_turns = None
+    uses_rate = True
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+
+    def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
+        """Returns the oldest block that isn't folded: one that is due, or the one that is growing."""
+        stretches = [*raw_stretches(snapshot), []]
+        after = (stretches[0][0].turn if stretches[0] else snapshot.complete_turns + 1) - 1
+        block = next_block(snapshot.complete_turns, after)
+        said = [entry for entry in stretches[0] if entry.turn <= block.last_turn]
+        chars = sum(entry.chars for entry in said)
+        return NextFold(
+            turns=tuple(range(block.first_turn, block.last_turn + 1)),
+            turns_left=max(0, block.last_turn - snapshot.complete_turns),
+            original_chars=chars,
+            summary_chars=min(target_chars(chars, snapshot.rate), MAX_TARGET_CHARS),
+            is_due=block.last_turn <= snapshot.complete_turns,
+        )
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the complete blocks that no record covers, oldest first, then a merge if one is due."""

@@ -25,6 +25,7 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, text_of
 from graph.strategy.base import Limits
+from graph.view import NextFold
 from prompt.system.framing import CONTEXT_PART, CURRENT_PART, RECENT_PART
 
 INPUT_CHARS: Final = 2_000
@@ -39,9 +40,16 @@ class RollingStrategy:
     name = "rolling"
     sends_records = True
     whole_turns = None
+    uses_rate = False
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+
+    def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
+        """Returns how far the un-summarised messages are from the threshold."""
+        tokens = sum(entry.tokens for entry in snapshot.complete_raw)
+        threshold_tokens = self._limits.within(snapshot.input_tokens).app_context_threshold
+        return NextFold(tokens=tokens, threshold_tokens=threshold_tokens, is_due=tokens > threshold_tokens)
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the next version of the summary if one is due; no turn waits for it."""

@@ -7,6 +7,7 @@ from graph.core.model_input import History, Messages, ModelInput, SystemPart, as
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn, extract_last_n_turns
 from graph.strategy.base import Limits
+from graph.view import NextFold
 
 
 class WindowStrategy:
@@ -14,9 +15,14 @@ class WindowStrategy:
 
     name = "window"
     sends_records = False
+    uses_rate = False
 
     def __init__(self, limits: Limits) -> None:
         self.whole_turns = limits.window_turns
+
+    def next_fold(self, _snapshot: SessionSnapshot, /) -> NextFold:
+        """Returns how many turns are sent instead."""
+        return NextFold(sent_turns=self.whole_turns)
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:  # noqa: ARG002 - the protocol's; nothing is due
         """Returns no folds."""

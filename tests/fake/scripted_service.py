@@ -16,6 +16,7 @@ from graph.view import (
     Gauge,
     LiveTurn,
     ModelOption,
+    NextFold,
     SessionItem,
     SessionView,
     Statistics,
@@ -97,20 +98,7 @@ class ScriptedService:
         return self._look("live", session_id).live
 
     def get(self, session_id: str) -> SessionView:
-        session = self._look("session", session_id)
-        return SessionView(
-            session_id=session_id,
-            title=session.title,
-            compression_rate=session.compression_rate,
-            strategy=session.strategy,
-            model=session.model,
-            turn_count=len(session.turns),
-            is_running=session.live is not None,
-            fold_failures=session.fold_failures,
-            fold_error_code=session.fold_error_code,
-            unsent_messages=session.unsent_messages,
-            context_notice=session.context_notice,
-        )
+        return self._look("session", session_id).view(session_id)
 
     def list(self, *, search: str = "", last: int | None = None, also: str = "") -> tuple[SessionItem, ...]:
         self.calls.append("sessions")
@@ -156,18 +144,28 @@ class ScriptedService:
         return tuple(records if last is None else records[-last:])
 
     def statistics(self, session_id: str) -> Statistics:
-        records = self._look("statistics", session_id).records
-        original = sum(record.original_chars for record in records)
-        summary = sum(record.summary_chars for record in records)
-        return Statistics(
-            record_count=len(records),
-            folded_turn_count=sum(len(record.turns) for record in records),
-            original_chars=original,
-            summary_chars=summary,
-            saved_percent=round(100 * (1 - summary / original)) if original else 0,
-            unsent_tokens=630 * len(records),
-            fold_tokens=sum(record.input_tokens + record.output_tokens for record in records),
+        return self._look("statistics", session_id).statistics()
+
+    def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
+        assert strategy in self.strategies()
+        session = self._look("next_fold", session_id) if session_id is not None else ScriptedSession("", self.now)
+        if session.next_fold is not None:
+            return session.next_fold
+        complete = len(session.turns) - (session.live is not None)
+        covered = session.records[-1].turns[-1] if session.records else 0
+        last = covered + 3
+        said = [turn for turn in session.turns[:complete] if turn.number > covered]
+        chars = sum(len(turn.user_text) + len(turn.answer_text) for turn in said)
+        return NextFold(
+            turns=tuple(range(covered + 1, last + 1)),
+            turns_left=max(0, last - complete),
+            original_chars=chars,
+            summary_chars=int(chars * session.compression_rate),
+            is_due=last <= complete,
         )
+
+    def uses_rate(self, strategy: str) -> bool:
+        return strategy == "interval"
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
         turns = self._look("chart", session_id).turns

@@ -10,6 +10,9 @@ from graph.view import (
     ContextNotice,
     LiveTurn,
     ModelOption,
+    NextFold,
+    SessionView,
+    Statistics,
     TurnView,
 )
 
@@ -72,3 +75,32 @@ class ScriptedSession:
     fold_error_code: str = ""
     unsent_messages: int = 0
     context_notice: ContextNotice = ""
+    next_fold: NextFold | None = None
+
+    def view(self, session_id: str) -> SessionView:
+        return SessionView(
+            session_id=session_id,
+            title=self.title,
+            compression_rate=self.compression_rate,
+            strategy=self.strategy,
+            model=self.model,
+            turn_count=len(self.turns),
+            is_running=self.live is not None,
+            fold_failures=self.fold_failures,
+            fold_error_code=self.fold_error_code,
+            unsent_messages=self.unsent_messages,
+            context_notice=self.context_notice,
+        )
+
+    def statistics(self) -> Statistics:
+        original = sum(record.original_chars for record in self.records)
+        summary = sum(record.summary_chars for record in self.records)
+        return Statistics(
+            record_count=len(self.records),
+            folded_turn_count=sum(len(record.turns) for record in self.records),
+            original_chars=original,
+            summary_chars=summary,
+            saved_percent=round(100 * (1 - summary / original)) if original else 0,
+            unsent_tokens=630 * len(self.records),
+            fold_tokens=sum(record.input_tokens + record.output_tokens for record in self.records),
+        )

@@ -189,12 +189,11 @@ def test_tool_calls_that_failed_are_counted_on_the_closed_line_and_marked(
     ("error", "sentence"),
     [
         (InputError("too_long", "7 > 5"), "너무 깁니다. 나누어 보내세요. (7 > 5)"),
-        (BusyError(), "아직 답변하는 중입니다"),
         (DatabaseBusyError(), "다른 작업이 데이터베이스를 오래 쓰고 있습니다"),
     ],
 )
 def test_refused_message_says_why_and_goes_back_into_its_field(
-    page: AppTest, service: ScriptedService, error: InputError | BusyError | DatabaseBusyError, sentence: str
+    page: AppTest, service: ScriptedService, error: InputError | DatabaseBusyError, sentence: str
 ) -> None:
     page.run()
     service.refusal = error
@@ -204,6 +203,25 @@ def test_refused_message_says_why_and_goes_back_into_its_field(
     assert not service.stored
     say(page, "다시")
     assert not page.error
+
+
+def test_a_refusal_that_is_no_fault_is_told_in_passing(page: AppTest, service: ScriptedService) -> None:
+    page.run()
+    service.refusal = BusyError()
+    say(page, "잃으면 안 되는 글")
+    assert "아직 답변하는 중입니다" in page.toast[0].value
+    assert page.chat_input(key="ask").proto.value == "잃으면 안 되는 글"
+    assert not page.error
+    assert not page.run().toast
+
+
+def test_only_the_last_turn_says_that_it_can_be_tried_again(page: AppTest, service: ScriptedService) -> None:
+    service.status = "failed"
+    open_page(page, store_session(service, 2))
+    older, last = (error.value for error in page.error)
+    assert "모델 서버에 연결할 수 없습니다." in older
+    assert "다시 시도할 수 있습니다" not in older
+    assert "다시 시도할 수 있습니다" in last
 
 
 def test_unknown_session_in_the_address_leads_to_the_empty_page(page: AppTest) -> None:

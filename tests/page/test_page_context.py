@@ -151,7 +151,7 @@ def test_a_reset_is_undone_beside_its_divider(page: AppTest, service: ScriptedSe
     page.run()
     service.refusal = InputError("no_reset")
     page.button(key="undo_reset").click().run()
-    assert "되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다." in told(page)
+    assert toasts(page) == ["되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다."]
 
 
 def test_past_folds_are_read_only_where_a_reset_is_shown(page: AppTest, service: ScriptedService) -> None:
@@ -174,7 +174,8 @@ def test_a_refused_command_says_why(page: AppTest, service: ScriptedService) -> 
     open_page(page, identifier)
     service.refusal = InputError("nothing_to_compact")
     say(page, "/compact")
-    assert "압축할 만큼 대화가 길지 않습니다." in told(page)
+    assert toasts(page) == ["압축할 만큼 대화가 길지 않습니다."]
+    assert not page.error
 
 
 def test_what_is_not_sent_is_said(page: AppTest, service: ScriptedService) -> None:

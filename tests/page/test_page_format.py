@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from component.format import (
+    count_lines,
     day_group,
     escape_label,
+    format_about,
     format_percent,
     format_rate,
     format_tokens,
@@ -87,3 +89,17 @@ def test_label_shows_marks_as_they_are() -> None:
 @given(st.text())
 def test_escaped_label_keeps_every_visible_character(text: str) -> None:
     assert re.sub(r"\\(.)", r"\1", escape_label(text)) == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, "0"), (7, "7"), (17, "17"), (120, "120"), (372, "370"), (1240, "1,200"), (6000, "6,000")]
+)
+def test_a_forecast_has_two_digits(number: int, shown: str) -> None:
+    assert format_about(number) == shown
+
+
+def test_lines_are_counted_by_the_width_of_the_signs() -> None:
+    assert count_lines("가" * 40, 20) == 2
+    assert count_lines("a" * 40, 20) == 1
+    assert count_lines("하나\n\n셋", 20) == 3
+    assert count_lines("", 20) == 0

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from graph.view import Gauge
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import open_page, raw_html, store_session, told
+from tests.page.reading import keys, open_page, raw_html, store_session, told
 
 
 def gauge_text(page: AppTest) -> str:
@@ -39,10 +39,6 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     assert "총 요약: 3개 (9턴 압축)" in said
     assert "원본: 2400자 → 요약: 720자" in said
     assert "전체 압축률: 70% 절감 (원문의 30% 길이)" in said
-
-
-def test_before_the_first_fold_the_panel_says_when_it_comes(page: AppTest) -> None:
-    assert "아직 요약이 없습니다. 4턴째에 1-3턴이 접힙니다." in told(page.run())
 
 
 def test_summaries_that_grew_are_not_called_savings(page: AppTest, service: ScriptedService) -> None:
@@ -78,15 +74,49 @@ def test_picked_sentences_are_told_from_a_summary_of_the_model(page: AppTest, se
     assert "요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다." in said
 
 
-def test_only_the_newest_cards_are_sent_until_the_older_are_opened(page: AppTest, service: ScriptedService) -> None:
+def test_only_the_newest_cards_are_sent_and_the_newest_comes_first(page: AppTest, service: ScriptedService) -> None:
     open_page(page, store_session(service, 31))
     assert [said for said in told(page).splitlines() if "턴 요약" in said] == [
-        rf"**\[{first}-{first + 2}턴 요약\]** :gray-badge[압축률 0.3]" for first in (22, 25, 28)
+        rf"**\[{first}-{first + 2}턴 요약\]** :gray-badge[압축률 0.3]" for first in (28, 25, 22)
     ]
     assert "이전 요약 7개" in [box.label for box in page.expander]
+
+
+def test_older_summaries_are_lines_that_open(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 31)
+    service.stored[identifier].records[0] = make_record((1, 2, 3), original_chars=1364, summary="가장 오래된 요약")
     page.session_state["older_rail"] = True
+    open_page(page, identifier)
+    lines = [box.label for box in page.expander if box.label.startswith("\\[")]
+    assert len(lines) == 7
+    assert lines[-1] == r"\[1-3턴\] 1,364자 → 409자"
+    assert "가장 오래된 요약" not in [text.value for text in page.text]
+    page.session_state["older_rail_record-1"] = True
     page.run()
-    assert sum("턴 요약" in said for said in told(page).splitlines()) == 10
+    assert "가장 오래된 요약" in [text.value for text in page.text]
+
+
+def test_many_older_summaries_come_page_by_page(page: AppTest, service: ScriptedService) -> None:
+    page.session_state["older_rail"] = True
+    open_page(page, store_session(service, 121))
+    assert sum(box.label.startswith("\\[") for box in page.expander) == 30
+    assert page.button(key="more_records_rail").label == "7개 더 보기"
+    page.button(key="more_records_rail").click().run()
+    assert sum(box.label.startswith("\\[") for box in page.expander) == 37
+    assert "more_records_rail" not in keys(page)
+
+
+def test_a_long_summary_opens_in_place(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 7)
+    service.stored[identifier].records = [
+        make_record((1, 2, 3), summary="짧은 요약"),
+        make_record((4, 5, 6), summary="긴 요약입니다. " * 40),
+    ]
+    open_page(page, identifier)
+    assert "more_summary_rail_record-1" not in keys(page)
+    assert page.button(key="more_summary_rail_record-4").label == "더 보기"
+    page.button(key="more_summary_rail_record-4").click().run()
+    assert page.button(key="more_summary_rail_record-4").label == "줄이기"
 
 
 def chart_rows(page: AppTest) -> list[dict[str, object]]:

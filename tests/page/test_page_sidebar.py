@@ -110,6 +110,22 @@ def test_rename_and_cancel(page: AppTest, service: ScriptedService) -> None:
     assert service.stored[identifier].title == "새 이름"
 
 
+@pytest.mark.parametrize("title", ["", "   "])
+def test_an_empty_name_is_told_in_the_dialog_and_not_saved(page: AppTest, service: ScriptedService, title: str) -> None:
+    identifier = store_session(service, 1)
+    page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
+    assert "이름을 입력하세요." not in told(page)
+    page.text_input(key="new_title").set_value(title)
+    page.button(key="dialog_confirm").click().run()
+    assert service.stored[identifier].title == "질문 1"
+    assert "이름을 입력하세요." in told(page)
+    assert not page.error
+    page.text_input(key="new_title").set_value("이제 있는 이름")
+    page.button(key="dialog_confirm").click().run()
+    assert service.stored[identifier].title == "이제 있는 이름"
+    assert "dialog_confirm" not in keys(page)
+
+
 def test_a_dialog_is_open_until_it_is_closed_whatever_draws_the_page(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from graph import should_summarize
 from graph.core.fold_spec import FoldSpec, fold_of, source_key
-from graph.core.schedule import Block, due_blocks, round_rate, target_chars
+from graph.core.schedule import Block, due_blocks, next_block, round_rate, target_chars
 from graph.error import InputError
 from graph.record import ArchivedMessage
 
@@ -34,6 +34,14 @@ def test_blocks_missed_before_are_due_again_oldest_first() -> None:
     assert due_blocks(10, 0) == (Block(1, 3), Block(4, 6), Block(7, 9))
     assert due_blocks(10, 6) == (Block(7, 9),)
     assert due_blocks(10, 9) == ()
+
+
+@given(st.integers(0, 400), st.integers(0, 400))
+def test_the_next_block_is_the_first_that_will_be_due(complete: int, covered: int) -> None:
+    covered = min(covered, complete)
+    block = next_block(complete, covered)
+    assert block == due_blocks(max(complete, block.last_turn), covered)[0]
+    assert due_blocks(block.last_turn - 1, covered) == ()
 
 
 @pytest.mark.parametrize(("chars", "rate", "target"), [(100, 0.3, 30), (500, 0.3, 150), (1500, 0.3, 450), (7, 0.1, 0)])

@@ -54,6 +54,17 @@ def test_with_no_more_than_the_preserved_messages_and_two_there_is_nothing_to_do
     assert (compaction_fold(snapshot, preserve) is not None) is is_due
 
 
+@pytest.mark.parametrize("excess", [-1, 0, 1])
+def test_it_says_that_a_compaction_is_due_just_when_one_is(excess: int) -> None:
+    snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 5)], correction=1.1)
+    threshold = round(snapshot.context_tokens * snapshot.correction) + excess
+    strategy = CompactionStrategy(filled(threshold))
+    following = strategy.next_fold(snapshot)
+    assert following.is_due == bool(strategy.due_folds(snapshot))
+    assert following.tokens == threshold - excess
+    assert following.threshold_tokens in {threshold, threshold - 1}
+
+
 def test_switched_off_nothing_is_due_however_full() -> None:
     snapshot = snapshot_of([plain_turn(n, LONG) for n in range(1, 9)])
     full = Limits(max_context_tokens=1_000)

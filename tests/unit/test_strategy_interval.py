@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core.snapshot import SessionSnapshot
@@ -73,3 +74,14 @@ def test_after_the_context_was_begun_anew_blocks_start_behind_it() -> None:
 
 def test_with_nothing_raw_there_is_nothing_to_fold() -> None:
     assert IntervalStrategy(Limits()).due_folds(SessionSnapshot(9, (), (), 0.3)) == ()
+
+
+@pytest.mark.parametrize("complete", range(8))
+def test_it_says_which_block_comes_next_and_that_it_is_due_just_when_it_is(complete: int) -> None:
+    snapshot = SessionSnapshot(complete, (), archived([plain_turn(n, LONG) for n in range(1, complete + 1)]), 0.3)
+    following, due = IntervalStrategy(Limits()).next_fold(snapshot), IntervalStrategy(Limits()).due_folds(snapshot)
+    assert following.turns == (1, 2, 3)
+    assert following.turns_left == max(0, 3 - complete)
+    assert following.is_due == bool(due)
+    if due:
+        assert (following.original_chars, following.summary_chars) == (due[0].original_chars, due[0].target_chars)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core.fold_spec import source_key
@@ -36,6 +37,15 @@ def specs(turns: list[list[AnyMessage]], active: list[Record] | None = None, lim
 
 def said(count: int) -> list[AnyMessage]:
     return [message for number in range(1, count + 1) for message in plain_turn(number)]
+
+
+@pytest.mark.parametrize("turn_count", [1, 2, 3, 6])
+def test_it_says_that_a_summary_is_due_just_when_one_is(turn_count: int) -> None:
+    turns = [plain_turn(number, LONG) for number in range(1, turn_count + 1)]
+    strategy = RollingStrategy(Limits(app_context_threshold=snapshot_of(turns[:2]).context_tokens))
+    following = strategy.next_fold(snapshot_of(turns))
+    assert following.is_due == bool(strategy.due_folds(snapshot_of(turns))) == (turn_count > 2)
+    assert following.tokens == snapshot_of(turns).context_tokens
 
 
 def test_case_a_the_first_message_goes_alone() -> None:

@@ -1,0 +1,110 @@
+"""The head of the panel: the slider, what the next summary will come to, and what the strategy does until then."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from component import page_state, rate_slider
+from component.format import format_about, format_rate
+from component.page_state import PageState
+from component.word import Words
+from graph.view import NextFold
+
+FAILURES_TO_TELL = 3
+_STEPS = 3
+_SAMPLE_CHARS = 1_200
+
+
+def draw(now: PageState, place: str, *, has_records: bool) -> None:
+    """Draws the head; without a summary, also when and how the first one is made."""
+    words, rate = now.words, st.session_state[page_state.RATE]
+    identifier = now.session.session_id if now.session else None
+    following = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
+    with st.container(border=True, gap="xsmall", key=f"head_{place}"):
+        if rate_slider.is_used(now):
+            with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
+                current = words.current_rate.format(rate=format_rate(rate))
+                st.markdown(f":small[:gray[{current}]]", width="content")
+                share = words.rate_share.format(percent=round(rate * 100))
+                st.markdown(f":small[:primary[**{share}**]]", width="content")
+        rate_slider.draw(now, place)
+        for line in _lines(now, following, rate):
+            st.markdown(f":small[:gray[{line}]]")
+    is_first = not has_records and bool(following.turns) and not following.is_reset
+    if is_first:
+        st.html(_steps(words, following))
+    note = _note(now, following, has_records=has_records)
+    if note:
+        st.markdown(f":small[:gray[{note}]]")
+    if is_first:
+        st.html(_sample(words, rate))
+
+
+def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
+    words = now.words
+    lines = [] if rate_slider.is_used(now) else [words.rate_unused]
+    if following.original_chars:
+        summary = format_about(following.summary_chars)
+        lines.append(words.next_by_chars.format(original=f"{following.original_chars:,}", summary=summary))
+    elif following.turns:
+        summary = format_about(round(_SAMPLE_CHARS * rate))
+        original = f"{_SAMPLE_CHARS:,}"
+        lines.append(words.next_by_turn.format(turn=following.turns[-1], original=original, summary=summary))
+    elif following.threshold_tokens:
+        tokens, threshold = f"{following.tokens:,}", f"{following.threshold_tokens:,}"
+        lines.append(words.next_by_tokens.format(tokens=tokens, threshold=threshold))
+    return lines
+
+
+def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
+    """Returns the sentence on a strategy without summaries, a fold that is due, or the lack of any; "" for none."""
+    words = now.words
+    if following.sent_turns is not None:
+        return words.window_turns.format(count=following.sent_turns) if following.sent_turns else words.window_alone
+    if not following.is_due:
+        return "" if has_records else _lack(now, following)
+    failures = now.session.fold_failures if now.session else 0
+    if failures >= FAILURES_TO_TELL:
+        return words.fold_warning.format(count=failures)
+    return words.fold_retry if failures else words.fold_due
+
+
+def _lack(now: PageState, following: NextFold) -> str:
+    """Returns why there is no summary yet."""
+    words = now.words
+    if following.is_reset:
+        return words.no_records_since_reset
+    if following.turns:
+        return words.turns_left.format(count=following.turns_left)
+    if not following.threshold_tokens:
+        return f"{words.no_records} {words.compact_by_hand}"
+    rule = words.no_record_notes[st.session_state[page_state.STRATEGY]]
+    return f"{words.no_records} {rule.format(threshold=f'{following.threshold_tokens:,}')}"
+
+
+def _steps(words: Words, following: NextFold) -> str:
+    """Returns the list of what happens until the first summary and after it."""
+    done = _STEPS - min(_STEPS, following.turns_left)
+    dots = "".join(f'<i class="{"on" if number < done else ""}"></i>' for number in range(_STEPS))
+    marks = (f'<span class="dots">{dots}</span>', "<b>↓</b>", "<b>✓</b>")
+    texts = (words.step_talk, words.step_fold, words.step_sent)
+    items = "".join(
+        f'<li><span aria-hidden="true">{mark}</span>{html.escape(text)}</li>'
+        for mark, text in zip(marks, texts, strict=True)
+    )
+    return f'<ol class="steps">{items}</ol>'
+
+
+def _sample(words: Words, rate: float) -> str:
+    """Returns an example of a summary's card."""
+    title = words.card_title.format(turns="1-3")
+    chars = words.card_chars.format(
+        original=f"{_SAMPLE_CHARS:,}", summary=f"{round(_SAMPLE_CHARS * rate):,}", percent=round(100 * rate)
+    )
+    rate_text = words.card_rate.format(rate=format_rate(rate))
+    return (
+        f'<div class="sample"><p><b>{title}</b> {rate_text} · {words.sample}</p><p>{chars}</p>'
+        f"<p>{html.escape(words.sample_text)}</p></div>"
+    )

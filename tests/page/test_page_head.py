@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graph.view import NextFold
+from tests.fake.scripted_service import ScriptedService
+from tests.page.reading import open_page, raw_html, store_session, told
+
+BY_TURNS = NextFold(turns=(1, 2, 3), turns_left=1, original_chars=1240, summary_chars=372)
+DUE = NextFold(turns=(1, 2, 3), original_chars=1240, summary_chars=372, is_due=True)
+AFTER_RESET = NextFold(turns=(11, 12), turns_left=2, is_reset=True)
+
+
+def open_with(
+    page: AppTest, service: ScriptedService, following: NextFold, *, strategy: str = "interval", failures: int = 0
+) -> str:
+    identifier = store_session(service, 2)
+    session = service.stored[identifier]
+    session.next_fold, session.strategy, session.fold_failures = following, strategy, failures
+    return told(open_page(page, identifier))
+
+
+def test_the_slider_stands_in_the_panel_with_what_the_next_fold_will_come_to(
+    page: AppTest, service: ScriptedService
+) -> None:
+    said = open_with(page, service, BY_TURNS)
+    assert page.slider(key="slider_rail").value == 0.3
+    assert "현재 압축률: 0.3" in said
+    assert "원문의 30% 길이" in said
+    assert "다음 요약: 지금까지 1,240자 → 약 370자" in said
+
+
+def test_the_line_follows_the_slider(page: AppTest, service: ScriptedService) -> None:
+    service.answer = lambda _: "답" * 496
+    open_page(page, store_session(service, 2))
+    assert "다음 요약: 지금까지 1,000자 → 약 300자" in told(page)
+    page.slider(key="slider_rail").set_value(0.5).run()
+    assert "다음 요약: 지금까지 1,000자 → 약 500자" in told(page)
+
+
+def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> None:
+    assert "다음 요약: 3턴이 끝나면 · 1,200자라면 약 360자" in told(page.run())
+    assert "1,200자 → 360자" in raw_html(page)
+    page.slider(key="slider_rail").set_value(0.1).run()
+    assert "다음 요약: 3턴이 끝나면 · 1,200자라면 약 120자" in told(page)
+    assert "1,200자 → 120자" in raw_html(page)
+
+
+@pytest.mark.parametrize(("turn_count", "left"), [(0, 3), (1, 2), (2, 1)])
+def test_until_the_first_fold_three_steps_say_what_will_happen(
+    page: AppTest, service: ScriptedService, turn_count: int, left: int
+) -> None:
+    if turn_count:
+        open_page(page, store_session(service, turn_count))
+    else:
+        page.run()
+    assert "세 번 이야기를 주고받으면" in raw_html(page)
+    assert raw_html(page).count('<i class="on">') == turn_count
+    assert f"첫 요약까지 {left}턴 남았습니다." in told(page)
+
+
+def test_the_steps_go_with_the_first_fold(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 4))
+    assert 'class="steps"' not in raw_html(page)
+    assert "첫 요약까지" not in told(page)
+
+
+def test_a_fold_that_is_due_is_no_promise(page: AppTest, service: ScriptedService) -> None:
+    said = open_with(page, service, DUE)
+    assert "요약할 차례입니다. 준비되는 대로 쓰입니다." in said
+    assert "남았습니다" not in said
+
+
+@pytest.mark.parametrize(
+    ("failures", "sentence"),
+    [
+        (1, "요약을 만들지 못했습니다. 다음 답변 뒤에 다시 시도합니다."),
+        (3, "요약을 3번 연속 만들지 못했습니다. 다음 턴부터는 원문에서 고른 문장이 요약을 대신합니다."),
+    ],
+)
+def test_folds_that_fail_are_told_in_the_panel(
+    page: AppTest, service: ScriptedService, failures: int, sentence: str
+) -> None:
+    said = open_with(page, service, DUE, failures=failures)
+    assert f":small[:gray[{sentence}]]" in said
+    assert "요약할 차례" not in said
+
+
+def test_after_a_reset_nothing_is_called_the_first(page: AppTest, service: ScriptedService) -> None:
+    said = open_with(page, service, AFTER_RESET)
+    assert "새로 시작한 뒤로는 아직 요약이 없습니다." in said
+    assert "다음 요약: 12턴이 끝나면" in said
+    assert "첫 요약" not in said
+    assert 'class="steps"' not in raw_html(page)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "following", "sentences"),
+    [
+        (
+            "rolling",
+            NextFold(tokens=1240, threshold_tokens=8000),
+            ("8,000토큰을 넘으면 답변 뒤에 요약 하나를", "다음 요약: 지금까지 ≈1,240 / 8,000토큰"),
+        ),
+        (
+            "compaction",
+            NextFold(tokens=1240, threshold_tokens=75000),
+            ("컨텍스트가 75,000토큰에 이르면", "다음 요약: 지금까지 ≈1,240 / 75,000토큰"),
+        ),
+        ("compaction", NextFold(), ("자동 압축이 꺼져 있습니다.",)),
+        ("window", NextFold(sent_turns=10), ("요약을 만들거나 보내지 않습니다. 최근 10턴만 보냅니다.",)),
+        ("window", NextFold(sent_turns=0), ("요약을 만들거나 보내지 않습니다. 쓰신 메시지만 보냅니다.",)),
+    ],
+)
+def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
+    page: AppTest, service: ScriptedService, strategy: str, following: NextFold, sentences: tuple[str, ...]
+) -> None:
+    said = open_with(page, service, following, strategy=strategy)
+    assert all(sentence in said for sentence in sentences)
+    assert said.count("이 전략은 압축률을 쓰지 않습니다.") == 2
+    assert "현재 압축률" not in said
+    assert "바꾼 값은 다음 요약부터" not in said
+    assert "턴이 접힙니다" not in said
+    assert all(page.slider(key=key).disabled for key in ("compression_rate", "slider_rail"))
+
+
+def test_the_rate_is_used_again_once_its_strategy_is_chosen(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    service.stored[identifier].strategy = "window"
+    open_page(page, identifier).selectbox(key="strategy").set_value("interval").run()
+    assert not page.slider(key="compression_rate").disabled
+    assert "현재 압축률: 0.3" in told(page)
