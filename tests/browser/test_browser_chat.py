@@ -31,7 +31,8 @@ def test_seven_turns_fold_twice_and_the_panel_equals_the_database(visitor: Visit
     for name, (identifier, _, original_chars, summary_chars, summary) in zip(("1-3", "4-6"), rows, strict=True):
         card = visitor.find(f"card_rail_{identifier}")
         expect(card.get_by_text(f"[{name}턴 요약]")).to_be_visible()
-        expect(card.get_by_text(f"{original_chars}자 → {summary_chars}자", exact=True)).to_be_visible()
+        share = f"(원문의 {round(100 * summary_chars / original_chars)}% 길이)"
+        expect(card.get_by_text(f"{original_chars}자 → {summary_chars}자 {share}", exact=True)).to_be_visible()
         expect(card.locator('[data-testid="stText"]')).to_have_text(summary)
         turns = name.replace("-", "–")
         label = f"위 {turns}턴은 요약으로 기억합니다 · {original_chars:,}자 → {summary_chars:,}자"
