@@ -3,6 +3,7 @@ const YEAR_SECONDS = 31536000;
 const PRESSABLE = "button, summary, a[href], [role='menuitem']";
 const STILL_PIXELS = 4;
 const NARROW_PIXELS = 768;
+const RELOAD_MILLISECONDS = 10000;
 
 // Streamlit calls the exported function whenever its data changes, so state that must persist is kept here.
 let words = {};
@@ -96,6 +97,19 @@ const LISTENERS = [
   ...SCROLL_LISTENERS,
   ...FIELD_LISTENERS,
 ];
+
+// Streamlit's page goes blank for good if an update doesn't fit what is drawn. Turns, settings and drafts are kept
+// elsewhere, so a reload shows the chat as it was.
+function onError() {
+  setTimeout(() => {
+    const reloadedAt = Number(sessionStorage.getItem("turnfold_reloaded_at") ?? 0);
+    if (document.querySelector("[data-testid='stApp']") || Date.now() - reloadedAt < RELOAD_MILLISECONDS) return;
+    sessionStorage.setItem("turnfold_reloaded_at", Date.now());
+    location.reload();
+  });
+}
+
+window.addEventListener("error", onError);
 
 let openSession = null;
 

@@ -138,3 +138,16 @@ def test_dark_and_light_follow_the_system(chromium: Browser, address: str) -> No
                 "getComputedStyle(document.querySelector('.stApp')).backgroundColor"
             )
     assert colours == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 23)"}
+
+
+def test_a_page_that_went_blank_comes_back_by_itself(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("화면이 사라져도 남아 있을 말입니다.")
+    visitor.field.fill("아직 보내지 않은 말")
+    visitor.page.evaluate(
+        "() => { document.getElementById('root').remove(); setTimeout(() => { throw new Error('blank'); }); }"
+    )
+    expect(visitor.turn(1)).to_contain_text("화면이 사라져도 남아 있을 말입니다.")
+    expect(visitor.field).to_have_value("아직 보내지 않은 말")
+    assert all("blank" in complaint for complaint in visitor.complaints)
+    visitor.complaints.clear()
