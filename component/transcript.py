@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from component import action, live, page_state, reset
+from component import action, live, page_state, reset_divider
 from component.format import format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -50,11 +50,11 @@ def draw(now: PageState) -> None:
                     _draw_fold(now.words, record, is_sent=False)
             if turn.number in resets:
                 can_undo = transcript.can_undo_reset and turn.is_last
-                reset.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
+                reset_divider.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
         _draw_notices(now.words, now.session)
     if not now.session.is_running:
         live.watch(now, identifier, transcript.turns[-1])
-    reset.draw_dialog(now, identifier)
+    reset_divider.draw_dialog(now, identifier)
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
