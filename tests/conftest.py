@@ -18,5 +18,5 @@ if (_fold_worker := fast_folder()) is not None:
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays: a collection needn't walk through it each time."""
+    """Freezes the imported modules, so that garbage collections skip them."""
     gc.freeze()

@@ -1,4 +1,4 @@
-"""One person at one browser: opens the page, writes, reads, and notes every complaint of the browser."""
+"""A user in a browser: opens the page, writes, reads, and records every error of the browser."""
 
 from __future__ import annotations
 

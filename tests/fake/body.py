@@ -16,7 +16,7 @@ _NUMBER: Final = re.compile(r"질문 (\d+)번")
 
 
 def summaries(body: Body) -> list[tuple[int, int]]:
-    """The turns that each summary in the system prompt stands for: (first, last)."""
+    """The turns that each summary in the system prompt covers: (first, last)."""
     _, _, told = system_prompt(body).partition(HEADING)
     return [(int(first), int(last)) for first, last in _LABEL.findall(told)]
 

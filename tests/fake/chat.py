@@ -100,7 +100,7 @@ class Chat:
         return [record.turns for record in self.service.folds.records(self.session_id)]
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """Asks the file itself, past all of our code."""
+        """Queries the file directly, without the product's code."""
         with closing(sqlite3.connect(self.service.settings.database_path)) as connection:
             return connection.execute(query, values).fetchall()
 

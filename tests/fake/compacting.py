@@ -1,4 +1,4 @@
-"""What chats that are compacted need: true token counts as usage, files to read, asking until it happens."""
+"""Helpers of tests with compaction: true token counts as usage, files to read, asking until a compaction happens."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def history_tokens(body: Body) -> int:
 
 
 def ask_until_compacted(chat: Chat) -> int:
-    """Asks on until a turn begins with a compaction, and returns its number."""
+    """Asks questions until a turn begins with a compaction; returns its number."""
     for number in range(len(chat.turns) + 1 if chat.service.sessions.list() else 1, 60):
         events = chat.say(question(number))
         assert isinstance(events[-1], TurnFinished)

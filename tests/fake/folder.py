@@ -1,4 +1,4 @@
-"""Where tests keep their files: in memory if there's room, as what they ask doesn't hang on how fast a disk is."""
+"""Chooses the folder of test files: in memory if there is room, so that tests don't depend on the disk's speed."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.fake.open_chat import settings_maker
 
 
 def main(data_dir: str, base_url: str, session_id: str, message: str, shown: str = "/dev/null") -> None:
-    """Sends one message and follows its turn until somebody kills the process."""
+    """Sends one message and follows its turn until the process is killed."""
     settings = settings_maker(Path(data_dir), base_url)()
     with open_service(settings) as service, Path(shown).open("a", encoding="utf-8", buffering=1) as lines:
         service.turns.send(session_id, message)

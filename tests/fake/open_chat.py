@@ -44,7 +44,7 @@ def settings_maker(data_dir: Path, base_url: str) -> MakeSettings:
 
 @contextmanager
 def chat_opener(make_settings: MakeSettings) -> Iterator[OpenChat]:
-    """Yields `open_chat(**settings)`; closes in the end whatever it has opened and nobody has closed.
+    """Yields `open_chat(**settings)`; at the end closes every chat that is still open.
 
     Each call opens a service of its own over the same files, as another server or another run of one would, and
     returns a chat of it: a new one, or that of the session named first.

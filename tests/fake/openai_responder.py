@@ -1,4 +1,4 @@
-"""How the scripted server answers what no test has scripted."""
+"""Default answers of the scripted server, for requests that no test has scripted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which scripted reply is for which request, and that none is left over."""
+"""Matches scripted replies with requests, and reports replies that were not used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UnusedReplyError(AssertionError):
 
 @dataclass
 class Exchange:
-    """One request and what became of it.
+    """One request and how it was answered.
 
     Attributes:
         headers: The request's headers, names in lower case.

@@ -81,7 +81,7 @@ class FakeOpenAI:
 
     @property
     def url(self) -> str:
-        """What OPENAI_BASE_URL takes."""
+        """The value for OPENAI_BASE_URL."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property

@@ -1,4 +1,4 @@
-"""What holds after every step: each live message is sent, in exactly one active record, or before the last reset."""
+"""Checks after every step that each live message is sent, in exactly one active record, or before the last reset."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LABEL_CHARS: Final = 40
 
 @dataclass(frozen=True)
 class Truth:
-    """The file's own word, past all of our code: live messages and active records of its one session."""
+    """Live messages and active records of a file with one session, read without the product's code."""
 
     live: Sequence[tuple[int, str, int, str, str]]
     active: Sequence[tuple[int, int, str]]
@@ -56,7 +56,7 @@ def check_cover(truth: Truth, begun: int) -> None:
 
 
 def check_request(sent: Sequence[AnyMessage], question: str) -> None:
-    """A provider takes it, and it ends with the open turn."""
+    """A provider accepts it, and it ends with the open turn."""
     messages = convert_to_openai_messages(list(sent))
     assert faults(messages) == []
     last = sent[-1]

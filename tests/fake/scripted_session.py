@@ -58,7 +58,7 @@ def make_record(turns: tuple[int, ...], *, original_chars: int = 1500, rate: flo
 
 @dataclass
 class ScriptedSession:
-    """One session, open to whoever scripts it."""
+    """One session whose fields a test may set."""
 
     title: str
     updated_at: datetime

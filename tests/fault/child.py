@@ -1,4 +1,4 @@
-"""The process that chats until somebody kills it; says what it tries, what was acknowledged and what it was shown."""
+"""The process that chats until it is killed; reports its attempts, what was acknowledged and what it was shown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def question(message_id: str) -> str:
 def chat(
     folder: Path, name: str, sessions: Sequence[str], pending: Pending | None, marker: Marker, *, seed: int
 ) -> None:
-    """Sends what is pending once more, then goes on and on, in one of the sessions at a time."""
+    """Sends the pending message again, then chats without end, in one session at a time."""
     draw = random.Random(seed)  # noqa: S311  # a test's dice
     with open_service(
         fault_settings(folder),

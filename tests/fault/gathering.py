@@ -24,7 +24,7 @@ def same_id_at_once(folder: Path) -> list[str]:
     def work(marker: Marker) -> None:
         with serve(folder) as service:
             marker.say("same-1", service.turns.send(SESSION, question("same-1"), message_id="same-1", wait_seconds=30))
-            time.sleep(0.2)  # whoever began it lets it end
+            time.sleep(0.2)  # the process that started the turn lets it end
 
     return _judged(folder, run_all([work] * 8), told=["same-1 1"] * 8)
 
@@ -66,7 +66,7 @@ def many_sessions(folder: Path, *, sessions: int, turns: int) -> list[str]:
         return work
 
     wrong = [line for lines in run_all([worker(0), worker(1)]) for line in lines]
-    # Of each session one turn more is had, and everything in it looked at.
+    # One more turn in each session, and everything in it is checked.
     ledger = Ledger({f"s{s}": {f"s{s}-{n}": n + 1 for n in range(each)} for s in range(sessions)})
     return wrong + in_own_process(lambda: check_folder(folder, ledger))
 

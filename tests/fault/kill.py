@@ -45,7 +45,7 @@ class Child:
 
 @dataclass
 class Figures:
-    """What came of it.
+    """The result.
 
     Attributes:
         hits: Kills inside each phase.
@@ -139,7 +139,7 @@ class Killer:
         os.close(child.pipe)
 
     def _read(self, child: Child, *, to_end: bool = False) -> set[str]:
-        """Takes in what the child has said; returns the phases it entered, or with `to_end` whether there's more."""
+        """Reads the child's lines; returns the phases it entered, or with `to_end` whether there are more."""
         data = os.read(child.pipe, _LINE_BYTES)
         *lines, child.rest = (child.rest + data).split(b"\n")
         entered = {phase for line in lines if (phase := self._take(child, line.decode().split(" ")))}

@@ -22,7 +22,7 @@ class Marker:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Says when the block begins and when it has ended, however it ends."""
+        """Reports the begin and the end of the block, however it ends."""
         self.say("+", name, time.monotonic_ns())
         try:
             yield
@@ -31,7 +31,7 @@ class Marker:
 
 
 class Silent(Marker):
-    """Says nothing, where nobody is killed."""
+    """Writes nothing; for processes that are not killed."""
 
     def __init__(self) -> None:
         super().__init__(-1)

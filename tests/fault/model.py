@@ -30,7 +30,7 @@ _WORK_SECONDS: Final = 0.004
 
 
 class WorkingChat(ScriptedChat):
-    """Answers with a few pieces, which take it a moment each; a question with `[tool]` has a tool called first."""
+    """Answers with a few pieces and a short pause before each; a question with `[tool]` makes it call a tool first."""
 
     _marker: Marker = PrivateAttr()
     _pause_seconds: float = PrivateAttr()
@@ -60,7 +60,7 @@ class WorkingChat(ScriptedChat):
 
 
 class WorkingSummariser(ExtractiveSummariser):
-    """Picks sentences, which takes it a moment."""
+    """Picks sentences after a short pause."""
 
     def __init__(self, marker: Marker, *, pause_seconds: float = _WORK_SECONDS) -> None:
         self._marker = marker

@@ -79,7 +79,7 @@ def ending(service: ChatService, ledger: Ledger, turn: int, session_id: str = SE
 
 
 def say_all(service: ChatService, ledger: Ledger, numbers: Sequence[int], session_id: str = SESSION) -> None:
-    """Has one turn a number, each of which must be answered."""
+    """Runs one turn per number; each must be answered."""
     for number in numbers:
         if not isinstance(told := say(service, ledger, f"q-{number}", session_id), TurnFinished):
             ledger.wrong.append(f"turn {number} ended as {told}")

@@ -118,7 +118,7 @@ def _refusal(code: int, name: str) -> sqlite3.OperationalError:
 
 
 def failing_stores(fault: Nth | Full) -> OpenStores:
-    """Returns what `open_service` takes as `stores`: all is set up as ever, then each write is asked for."""
+    """Returns what `open_service` takes as `stores`: set up as usual, then each write passes this object first."""
 
     class FailingCursor(sqlite3.Cursor):
         def execute(self, statement: str, parameters: Any = (), /) -> FailingCursor:  # noqa: ANN401  # the driver's signature

@@ -1,4 +1,4 @@
-"""What a user would read and press on a page under test; knows the keys of the page's widgets."""
+"""Reads and presses what a user would on a page under test, by the keys of its widgets."""
 
 from __future__ import annotations
 
