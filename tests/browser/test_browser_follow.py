@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
-from graph.service import ChatService
 from tests.browser.visitor import Visitor
-from tests.fake.chat import Chat
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -59,21 +56,6 @@ def test_who_scrolls_up_is_left_alone_and_gets_back_by_a_button(visitor: Visitor
     button.click()
     wait_for_end_in_view(visitor)
     expect(button).to_be_hidden()
-
-
-def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, other_server: ChatService) -> None:
-    chat = Chat(other_server)
-    chat.ask(1, 36)
-    visitor.open(f"?session={chat.session_id}")
-    wait_for_end_in_view(visitor)
-    seventh = visitor.turn(7)
-    scroll(visitor, -100_000)
-    visitor.page.wait_for_function("turn => turn.getBoundingClientRect().top > 0", arg=seventh.element_handle())
-    before = seventh.evaluate("turn => turn.getBoundingClientRect().top")
-    visitor.find("earlier").locator("button").click()
-    expect(visitor.turn(1)).to_be_attached()
-    visitor.settle()
-    assert seventh.evaluate("turn => turn.getBoundingClientRect().top") == pytest.approx(before, abs=2)
 
 
 def test_the_field_has_the_focus_where_one_types(visitor: Visitor) -> None:

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -32,24 +28,6 @@ def open_menu(visitor: Visitor, choice: str) -> Locator:
     menu.locator("button").click()
     visitor.page.get_by_role("menuitem", name=choice).click()
     return visitor.page.get_by_role("dialog")
-
-
-def test_both_sliders_are_one_and_the_last_move_counts(visitor: Visitor, folder: Path) -> None:
-    visitor.open()
-    visitor.ask(question(1))
-    panel = visitor.find("panel")
-    visitor.open_settings()
-    moves = (("slider_rail", "ArrowRight", 4, "0.5"), ("compression_rate", "ArrowLeft", 3, "0.35"))
-    for key, arrow, count, rate in (*moves, ("slider_rail", "ArrowLeft", 1, "0.3")):
-        thumb_of(visitor, key).focus()
-        for _ in range(count):
-            thumb_of(visitor, key).press(arrow)
-        expect(panel.get_by_text(f"현재 압축률: {rate}", exact=True)).to_be_visible()
-        for other in ("slider_rail", "compression_rate"):
-            expect(thumb_of(visitor, other)).to_have_value(rate)
-    with closing(sqlite3.connect(folder / "data" / "turnfold.db")) as stored:
-        query = "SELECT compression_rate FROM session WHERE session_id = ?"
-        assert stored.execute(query, [visitor.session_id]).fetchall() == [(0.3,)]
 
 
 def test_slow_presses_on_the_panels_slider_are_none_of_them_lost(visitor: Visitor) -> None:
