@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store bench-context fault backup restore export import
+.PHONY: run test lint unit lock bench-store bench-page bench-context fault backup restore export import
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -26,6 +26,10 @@ unit: $(STAMP)
 
 bench-store: $(STAMP)
 	$(BIN)/python -m bench.store
+
+# Needs a Chromium: the page beside a bare Streamlit chat over the same endpoint.
+bench-page: $(STAMP)
+	$(BIN)/python -m bench.page
 
 # What only the bench needs (its peers, the plot) is installed here, not by the two commands.
 bench-context: $(STAMP)

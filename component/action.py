@@ -82,6 +82,15 @@ def regenerate(identifier: str) -> None:
     _try(lambda: service_provider.current().turns.regenerate(identifier, options=page_state.options()))
 
 
+def open_example() -> None:
+    """Opens the example chat in the page's language; it is made if there is none."""
+    _try(
+        lambda: page_state.open_session(
+            service_provider.current().sessions.open_example(st.session_state[page_state.LANGUAGE])
+        )
+    )
+
+
 def rename(identifier: str) -> None:
     """Gives a session the title typed in its dialog; the dialog stays open for another one if there is none."""
     title = str(st.session_state[page_state.NEW_TITLE]).strip()

@@ -1,4 +1,4 @@
-"""Mounts the page's own scripts: language, copying, following the chat's end, focus and drafts of the message field."""
+"""Mounts the page's own scripts: language, theme, copying, scrolling, jumps, focus and drafts of the field."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import page_state
+from component import dialog, page_state, summary_panel
 from component.page_state import PageState
 
 _ASSETS = Path(__file__).parent / "asset"
-# One module in three files: the last one exports what Streamlit calls.
-_SCRIPTS = ("scroll.js", "field.js", "browser.js")
+# One module in six files: the last one exports what Streamlit calls.
+_SCRIPTS = ("scroll.js", "jump.js", "field.js", "pending.js", "theme.js", "browser.js")
+_KEY = "browser"
 _KEEP = "keep_language"
 
 
 def keep_language() -> None:
     """Widget callback: has the browser store the chosen language in its cookie."""
     st.session_state[_KEEP] = True
-    for key in (page_state.STRATEGY, page_state.MODEL):
+    for key in (page_state.STRATEGY, page_state.MODEL, page_state.THEME):
         # Without a new assignment the browser keeps showing the chosen option in the previous language.
         st.session_state[key] = st.session_state[key]
 
@@ -28,15 +29,29 @@ def draw(now: PageState) -> None:
     """Mounts the scripts, an invisible component."""
     component = st.components.v2.component("turnfold_browser", js=_script())
     component(
-        key="browser",
+        key=_KEY,
         data={
             "language": now.words.language,
             "session": now.session.session_id if now.session else "",
             "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
+            "theme": st.session_state[page_state.THEME],
+            "theme_cookie": page_state.THEME_COOKIE,
             "copied": now.words.copied,
             "copy_failed": now.words.copy_failed,
         },
+        on_turns_change=_show_turns,
+        on_record_change=_show_record,
     )
+
+
+def _show_turns() -> None:
+    """Shows as many turns as the ones need that the reader wants to see."""
+    dialog.close()
+    page_state.show_turns(int(st.session_state[_KEY]["turns"]))
+
+
+def _show_record() -> None:
+    summary_panel.want_card(str(st.session_state[_KEY]["record"]))
 
 
 @cache

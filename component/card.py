@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import action
-from component.format import count_lines, escape_label, format_percent, format_rate, format_tokens, format_turns
+from component import action, clamped
+from component.format import (
+    count_lines,
+    escape_label,
+    format_count,
+    format_percent,
+    format_rate,
+    format_tokens,
+    format_turns,
+)
+from component.markdown import summary_markdown
 from component.page_state import PageState
 from component.word import Words
 from component.wording import describe_compaction
@@ -17,9 +26,8 @@ _LINE_EMS = 20.0  # of the panel's text column
 
 def draw_row(now: PageState, record: Record, place: str) -> None:
     """Draws one line that opens the card."""
-    label = now.words.card_row.format(
-        turns=format_turns(record.turns), original=f"{record.original_chars:,}", summary=f"{record.summary_chars:,}"
-    )
+    original, summary = format_count(record.original_chars), format_count(record.summary_chars)
+    label = now.words.card_row.format(turns=format_turns(record.turns), original=original, summary=summary)
     row = st.expander(escape_label(label), key=f"older_{place}_{record.id}", type="compact", on_change="rerun")
     if row.open:
         with row:
@@ -34,10 +42,16 @@ def draw(now: PageState, record: Record, place: str) -> None:
         title = template.format(turns=format_turns(record.turns))
         st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
         percent = format_percent(record.summary_chars, record.original_chars)
-        chars = words.card_chars.format(original=record.original_chars, summary=record.summary_chars, percent=percent)
+        original, summary = format_count(record.original_chars), format_count(record.summary_chars)
+        chars = words.card_chars.format(original=original, summary=summary, percent=percent)
         st.markdown(f":small[:gray[{chars}]]")
         if record.context_messages:
             st.markdown(f":small[:material/compress: :gray[{describe_compaction(words, record)}]]")
+        st.html(
+            f'<button type="button" class="to-turns" title="{words.to_turns}" aria-label="{words.to_turns}" '
+            f'data-first="{record.turns[0]}" data-last="{record.turns[-1]}"></button>',
+            width="content",
+        )
         _draw_text(words, record, place)
         note = _note(words, record)
         if note:
@@ -55,27 +69,21 @@ def draw(now: PageState, record: Record, place: str) -> None:
             )
 
 
+def draw_summary(record: Record) -> None:
+    """Draws a summary as Markdown; what was kept word for word is drawn letter by letter."""
+    if record.kind == "verbatim":
+        st.text(record.summary)
+    else:
+        st.markdown(summary_markdown(record.summary), anchors=False)
+
+
 def _draw_text(words: Words, record: Record, place: str) -> None:
     """Draws the summary; the style sheet clamps a long one to its first lines until it is opened."""
-    if count_lines(record.summary, _LINE_EMS) <= _CLAMPED_LINES + 1:  # a button takes a line, too
-        st.text(record.summary)
+    lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
+    if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # a button takes a line, too
+        draw_summary(record)
         return
-    key = f"summary_{place}_{record.id}"
-    is_whole = st.session_state.get(key, False)
-    with st.container(key=f"{'whole' if is_whole else 'clamped'}_{key}"):
-        st.text(record.summary)
-    st.button(
-        words.show_less if is_whole else words.show_more,
-        key=f"more_{key}",
-        type="tertiary",
-        icon=":material/expand_less:" if is_whole else ":material/expand_more:",
-        on_click=_turn_over,
-        args=(key,),
-    )
-
-
-def _turn_over(key: str) -> None:
-    st.session_state[key] = not st.session_state.get(key, False)
+    clamped.draw(words, f"summary_{place}_{record.id}", lambda _: draw_summary(record))
 
 
 def _badges(words: Words, record: Record) -> list[str]:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from component.format import format_count
 from component.word import Words
 from graph.view import ChartPoint
 
 HEIGHT_PIXELS = 280
 _POINTS_WITH_DOTS = 40
+_COUNT = "format(datum.value, datum.value < 10000 ? 'd' : ',d')"  # as `format_count` has it
 _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 
 
@@ -25,7 +27,7 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     import altair as alt  # noqa: PLC0415
 
     rows = [
-        {"turn": point.turn, "tokens": tokens, "kind": kind}
+        {"turn": point.turn, "tokens": tokens, "told": format_count(tokens), "kind": kind}
         for point in points
         for kind, tokens in ((words.chart_sent, point.sent_tokens), (words.chart_full, point.full_tokens))
     ]
@@ -48,14 +50,16 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         .encode(
             x=turns,
             y=alt.Y(
-                "tokens:Q", title=words.chart_tokens, axis=alt.Axis(format=",d", labelColor=colour, titleColor=colour)
+                "tokens:Q",
+                title=words.chart_tokens,
+                axis=alt.Axis(labelExpr=_COUNT, labelColor=colour, titleColor=colour),
             ),
             color=colour_of_kind,
             strokeDash=dash_of_kind,
             tooltip=[
                 alt.Tooltip("turn:Q", title=words.chart_turn),
                 alt.Tooltip("kind:N", title=" "),
-                alt.Tooltip("tokens:Q", title=words.chart_tokens, format=",d"),
+                alt.Tooltip("told:N", title=words.chart_tokens),
             ],
         )
     )
@@ -66,9 +70,10 @@ def draw(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         .encode(x=turns, color=colour_of_kind, strokeDash=dash_of_kind)
     )
     last = points[-1]
+    sent, full = format_count(last.sent_tokens), format_count(last.full_tokens)
     place.altair_chart(
         (rules + lines if folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
         key=key,
-        alt=words.chart_alt.format(turn=last.turn, sent=last.sent_tokens, full=last.full_tokens),
+        alt=words.chart_alt.format(turn=last.turn, sent=sent, full=full),
     )
     st.markdown(f":small[:gray[{words.chart_note}]]")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
+
 import streamlit as st
 
 from component import action, compacting, page_state, summary_panel
 from component.error_box import error_box, tell
-from component.format import format_percent, format_tokens
+from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 
 
@@ -37,7 +39,8 @@ def draw(now: PageState) -> None:
                 )
             with error_box(now.words):
                 summary_panel.draw_drawer_button(now)
-    st.chat_input(now.words.ask, key=page_state.ASK, on_submit=action.send_typed)
+        # Placed here by hand: beside a field that Streamlit places itself, it scrolls the page too, against scroll.js.
+        st.chat_input(now.words.ask, key=page_state.ASK, on_submit=action.send_typed)
 
 
 def _draw_gauge(now: PageState) -> None:
@@ -49,12 +52,14 @@ def _draw_gauge(now: PageState) -> None:
     sent = format_tokens(gauge.sent_tokens, is_usage=is_usage)
     mark = "" if is_usage else "≈"
     hint = words.gauge_help_usage if is_usage else words.gauge_help_estimate
-    note = f'<span class="wide"> · {words.offline_short}</span>' if now.service.settings.is_offline else ""
+    name = st.session_state[page_state.MODEL]
+    name = html.escape(words.model_offline.format(name=name) if now.service.settings.is_offline else name)
+    model = f'<span class="model">{name}</span> · ' if name else ""
+    title = f"{name}&#10;{hint}" if name else hint
     st.html(
-        f'<div class="gauge" title="{hint}">'
+        f'<div class="gauge" title="{title}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
         f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
-        f"<span>{words.gauge} <b>{mark}{percent}%</b>"
-        f'<span class="figures"> · {sent} / {gauge.window_tokens:,}</span>'
-        f"{note}</span></div>"
+        f"<span>{model}{words.gauge} <b>{mark}{percent}%</b>"
+        f'<span class="figures"> · {sent} / {format_count(gauge.window_tokens)}</span></span></div>'
     )

@@ -16,6 +16,7 @@ DayGroup = Literal["today", "yesterday", "last_week", "older"]
 DAY_GROUPS: tuple[DayGroup, ...] = ("today", "yesterday", "last_week", "older")
 
 _TWO_DIGITS = 10
+_FIRST_WITH_SEPARATORS = 10_000
 _INLINE_MARKS = re.compile(r"([\\`*_\[\]~<$:&|])")
 _LEADING_MARK = re.compile(r"^([#>+-]|\d+(?=[.)]))")
 
@@ -30,14 +31,20 @@ def format_rate(rate: float) -> str:
     return f"{round(rate, 2):g}"
 
 
+def format_count(number: int) -> str:
+    """Returns a count as the whole page writes it: `1500`, from 10,000 on `53,332`; with a true minus sign."""
+    digits = f"{abs(number):,}" if abs(number) >= _FIRST_WITH_SEPARATORS else f"{abs(number)}"
+    return f"−{digits}" if number < 0 else digits
+
+
 def format_tokens(tokens: int, *, is_usage: bool) -> str:
     """Returns a token count, marked with ≈ if it's an estimate."""
-    return f"{tokens:,}" if is_usage else f"≈{tokens:,}"
+    return format_count(tokens) if is_usage else f"≈{format_count(tokens)}"
 
 
 def format_about(number: int) -> str:
-    """Returns a number rounded to two significant digits: `370` for 372, `1,200` for 1,240."""
-    return f"{round(number, 2 - len(str(number))) if number >= _TWO_DIGITS else number:,}"
+    """Returns a number rounded to two significant digits: `370` for 372, `1200` for 1240."""
+    return format_count(round(number, 2 - len(str(number))) if number >= _TWO_DIGITS else number)
 
 
 def count_lines(text: str, line_ems: float) -> int:

@@ -38,6 +38,12 @@ _SHORTCODE: Final = re.compile(r":([\w+-]+):")
 # escape is gone: a directive without effect parts their characters.
 _SYMBOL: Final = re.compile(r"(?<!\S)(<->|->|<-|--|>=|<=|~=)(?!\S)")
 
+# What begins a link, but for the brackets of our own directives.
+_BRACKET: Final = re.compile(r"(?<!(?<!\\):color)\[|<")
+_MAIL_SIGN: Final = re.compile(r"(?<=[\w.+-])@(?=[\w-])")
+_ADDRESS_SIGN: Final = re.compile(r"(?P<parted>[:@]|(?<=www)\.)|[\\`*_~\[\]$&!#]", re.IGNORECASE)
+_SOFT_BREAK: Final = re.compile(r"(?<=\S)\n(?=[ \t]*\S)")
+
 
 class _Block(NamedTuple):
     text: str
@@ -55,6 +61,19 @@ def answer_markdown(text: str) -> str:
         text: The Markdown, perhaps not yet whole: an open fence holds everything behind it.
     """
     return "".join(_show_prose(block.text) if block.is_prose else block.text for block in _blocks(text))
+
+
+def summary_markdown(text: str) -> str:
+    """Returns a summary's Markdown as `answer_markdown` does, but without links, and with each line on its own.
+
+    A link stands as it was written, address included: what the model reads is shown, and nothing leads away.
+    """
+    shown = (_unlinked(block.text) if block.is_prose else block.text for block in _blocks(text))
+    return "".join(shown)
+
+
+def _unlinked(text: str) -> str:
+    return _SOFT_BREAK.sub("  \n", _show_prose(text, has_links=False))
 
 
 def _blocks(text: str) -> Iterator[_Block]:
@@ -111,8 +130,9 @@ def _closes(line: str, fence: str) -> bool:
     return len(rest) >= len(fence) and rest == fence[0] * len(rest)
 
 
-def _show_prose(text: str) -> str:
+def _show_prose(text: str, *, has_links: bool = True) -> str:
     """Shows a block: what stands between its code, formulas and addresses is escaped."""
+    escape = _escape if has_links else _escape_links
     shown: list[str] = []
     ends = _ends_of_runs(text)
     begin = at = 0
@@ -120,9 +140,10 @@ def _show_prose(text: str) -> str:
         at, piece = _read(text, found, ends)
         if piece is None:
             continue
-        shown += [_escape(text[begin : found.start()]), piece]
+        is_address = found[0][0] not in "`$\\"
+        shown += [escape(text[begin : found.start()]), _part_address(piece) if is_address and not has_links else piece]
         begin = at
-    return "".join([*shown, _escape(text[begin:])])
+    return "".join([*shown, escape(text[begin:])])
 
 
 def _read(text: str, found: re.Match[str], ends: dict[str, deque[int]]) -> tuple[int, str | None]:
@@ -183,3 +204,12 @@ def _escape(prose: str) -> str:
     prose = _SYMBOL.sub(lambda sign: f"{sign[0][0]}:color[{sign[0][1]}]{sign[0][2:]}", prose)
     prose = _TIMES.sub(r"\*", prose)
     return _TILDES.sub(lambda run: r"\~" if run[0] == "~" else run[0], prose)
+
+
+def _escape_links(prose: str) -> str:
+    # Streamlit looks for bare addresses behind the parser, where an escape is gone: a directive parts them.
+    return _MAIL_SIGN.sub(":color[@]", _BRACKET.sub(r"\\\g<0>", _escape(prose)))
+
+
+def _part_address(address: str) -> str:
+    return _ADDRESS_SIGN.sub(lambda sign: f":color[\\{sign[0]}]" if sign["parted"] else f"\\{sign[0]}", address)

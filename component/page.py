@@ -11,13 +11,14 @@ from component.error_box import error_box
 from component.wording import language_of_locale, words_of
 
 ASSETS = Path(__file__).parent / "asset"
+STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css")
 
 
 def main() -> None:
     """Draws the page for the session in the URL."""
     st.set_page_config(page_title="Turnfold", page_icon=ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272)
-    st.html(ASSETS / "style.css")
-    st.html(ASSETS / "panel.css")
+    for name in STYLE_SHEETS:
+        st.html(ASSETS / name)
     st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
     with error_box(words_of(language_of_locale(st.context.locale))):
         now = page_state.begin()

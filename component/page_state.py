@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from component import service_provider
+from component import rate_state, service_provider
 from component.word import LANGUAGES, Language, Words
 from component.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.error import NotFoundError, TurnfoldError
@@ -16,18 +16,16 @@ from graph.view import SessionView, TurnOptions
 if TYPE_CHECKING:
     from graph.service import ChatService
 
-LANGUAGE_COOKIE = "turnfold_language"
+LANGUAGE_COOKIE, THEME_COOKIE = "turnfold_language", "turnfold_theme"
+THEMES = ("light", "dark", "system")
 TURNS_PER_PAGE = 30
 
 # Keys of session_state. Widgets with the same key write them too.
 SESSION_PARAMETER = "session"
-RATE, STRATEGY, MODEL, LANGUAGE = "compression_rate", "strategy", "model", "language"
-# Two widgets can't share a key: each place of the rate's slider has its own, and `begin` makes them agree.
-RATE_SLIDERS = {"settings": RATE, "rail": "slider_rail", "drawer": "slider_drawer"}
+RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL)
 _NOTICE, _SHOWN_TURNS, _SETTINGS_OF, _READ = "notice", "shown_turns", "settings_of", "read_settings"
-_DRAWN_RATE, _SEEN_RATES = "drawn_rate", "seen_rates"
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,9 @@ def begin() -> PageState:
     service = service_provider.current()
     language = _language(service)
     st.session_state.setdefault(LANGUAGE, language)
-    _take_moved_rate()
+    theme = st.context.cookies.get(THEME_COOKIE)
+    st.session_state.setdefault(THEME, theme if theme in THEMES else "system")
+    rate_state.take_moved()
     session = _session(service)
     if session is not None:
         session = _keep_changes(service, session)
@@ -98,7 +98,13 @@ def shown_turns() -> int:
 
 def show_earlier() -> None:
     """Widget callback: shows one more page of earlier turns."""
-    st.session_state[_SHOWN_TURNS] = shown_turns() + TURNS_PER_PAGE
+    show_turns(shown_turns() + 1)
+
+
+def show_turns(count: int) -> None:
+    """Widget callback: shows at least so many of the newest turns, in whole pages."""
+    pages = -(-count // TURNS_PER_PAGE)
+    st.session_state[_SHOWN_TURNS] = max(shown_turns(), pages * TURNS_PER_PAGE)
 
 
 def notice() -> TurnfoldError | None:
@@ -115,27 +121,6 @@ def set_notice(error: TurnfoldError | None) -> None:
         st.toast(explain_error(words_of(st.session_state[LANGUAGE]), error), icon=":material/info:")
         error = None
     st.session_state[_NOTICE] = error
-
-
-def is_rate_moved() -> bool:
-    """Whether a slider was moved since the page was drawn, so that all of it has to be drawn again."""
-    return any(rate != st.session_state[_DRAWN_RATE] for rate in _rates().values())
-
-
-def _rates() -> dict[str, float]:
-    return {key: _setting(key) for key in RATE_SLIDERS.values() if key in st.session_state}
-
-
-def _take_moved_rate() -> None:
-    """Takes the rate of the slider that was moved since the page was drawn."""
-    state, rates = st.session_state, _rates()
-    moved = [key for key, rate in rates.items() if rate != state.get(_DRAWN_RATE)]
-    # A slider that the browser hasn't set to another one's rate yet reports its own old rate once more.
-    seen = state.get(_SEEN_RATES, {})
-    moved.sort(key=lambda key: rates[key] == seen.get(key))
-    if moved and moved[0] != RATE:
-        state[RATE] = rates[moved[0]]
-    state[_SEEN_RATES] = rates
 
 
 def _language(service: ChatService) -> Language:
@@ -187,13 +172,10 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
     }
     state[_SETTINGS_OF], state[_READ] = identifier, current
     values = {**current, **chosen}
-    state[_DRAWN_RATE] = values[RATE]
-    sliders = dict.fromkeys((RATE, *_rates()), values[RATE])
-    # Streamlit takes back what a slider reports that is drawn disabled in the same run, but not an assignment.
-    fixed = () if service.folds.uses_rate(values[STRATEGY]) else sliders
-    for name, value in {**values, **sliders}.items():
-        # An assignment would override a slider that the user is just moving.
-        if _setting(name) != value or name in fixed:
+    rate_state.set_rate(values.pop(RATE))
+    for name, value in values.items():
+        # An assignment would override a choice that the user is just making.
+        if _setting(name) != value:
             state[name] = value
 
 

@@ -7,7 +7,7 @@ import html
 import streamlit as st
 
 from component import page_state, rate_slider
-from component.format import format_about, format_rate
+from component.format import format_about, format_count, format_rate
 from component.page_state import PageState
 from component.word import Words
 from graph.view import NextFold
@@ -47,13 +47,13 @@ def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
     lines = [] if rate_slider.is_used(now) else [words.rate_unused]
     if following.original_chars:
         summary = format_about(following.summary_chars)
-        lines.append(words.next_by_chars.format(original=f"{following.original_chars:,}", summary=summary))
+        lines.append(words.next_by_chars.format(original=format_count(following.original_chars), summary=summary))
     elif following.turns:
         summary = format_about(round(_SAMPLE_CHARS * rate))
-        original = f"{_SAMPLE_CHARS:,}"
+        original = format_count(_SAMPLE_CHARS)
         lines.append(words.next_by_turn.format(turn=following.turns[-1], original=original, summary=summary))
     elif following.threshold_tokens:
-        tokens, threshold = f"{following.tokens:,}", f"{following.threshold_tokens:,}"
+        tokens, threshold = format_count(following.tokens), format_count(following.threshold_tokens)
         lines.append(words.next_by_tokens.format(tokens=tokens, threshold=threshold))
     return lines
 
@@ -81,7 +81,7 @@ def _lack(now: PageState, following: NextFold) -> str:
     if not following.threshold_tokens:
         return f"{words.no_records} {words.compact_by_hand}"
     rule = words.no_record_notes[st.session_state[page_state.STRATEGY]]
-    return f"{words.no_records} {rule.format(threshold=f'{following.threshold_tokens:,}')}"
+    return f"{words.no_records} {rule.format(threshold=format_count(following.threshold_tokens))}"
 
 
 def _steps(words: Words, following: NextFold) -> str:
@@ -100,9 +100,8 @@ def _steps(words: Words, following: NextFold) -> str:
 def _sample(words: Words, rate: float) -> str:
     """Returns an example of a summary's card."""
     title = words.card_title.format(turns="1-3")
-    chars = words.card_chars.format(
-        original=f"{_SAMPLE_CHARS:,}", summary=f"{round(_SAMPLE_CHARS * rate):,}", percent=round(100 * rate)
-    )
+    original, summary = format_count(_SAMPLE_CHARS), format_count(round(_SAMPLE_CHARS * rate))
+    chars = words.card_chars.format(original=original, summary=summary, percent=round(100 * rate))
     rate_text = words.card_rate.format(rate=format_rate(rate))
     return (
         f'<div class="sample"><p><b>{title}</b> {rate_text} · {words.sample}</p><p>{chars}</p>'

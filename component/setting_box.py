@@ -25,6 +25,14 @@ def draw(now: PageState) -> None:
             on_change=browser.keep_language,
             width="stretch",
         )
+        st.segmented_control(
+            now.words.theme,
+            page_state.THEMES,
+            key=page_state.THEME,
+            format_func=lambda theme: now.words.themes[theme],
+            required=True,
+            width="stretch",
+        )
         _draw_shortcuts(now)
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import card, chart, dialog, page_state, panel_head
+from component import card, chart, dialog, panel_head, rate_state
 from component.error_box import error_box
+from component.format import format_count
 from component.page_state import PageState
+from component.word import Words
+from graph.view import Statistics
 
 CARDS_AT_ONCE = 3
 ROWS_AT_ONCE = 30
+_WANTED = "wanted_card"
 
 
 def draw_rail(now: PageState) -> None:
@@ -32,10 +36,18 @@ def draw_drawer_button(now: PageState) -> None:
     dialog.draw("panel", now.words.panel_title, _draw, now, "drawer", position="right", width=372)
 
 
+def want_card(record_id: str) -> None:
+    """Has the next drawing of the page open the card of this record in the right column, as a widget callback."""
+    st.session_state[_WANTED] = record_id
+
+
 @st.fragment
 def _draw(now: PageState, place: str) -> None:
-    if page_state.is_rate_moved():
+    if rate_state.is_moved():
         st.rerun()
+    if place == "rail" and now.session is not None and _WANTED in st.session_state:
+        with error_box(now.words):
+            _open_card(now, place, now.session.session_id, st.session_state.pop(_WANTED))
     names = (now.words.tab_summaries, now.words.tab_statistics)
     history, statistics = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
     if history.open:
@@ -86,6 +98,19 @@ def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None
             )
 
 
+def _open_card(now: PageState, place: str, identifier: str, record_id: str) -> None:
+    """Opens the tab, the box and the line that hide this record's card."""
+    newest_first = [record.id for record in reversed(now.service.folds.records(identifier))]
+    if record_id not in newest_first:
+        return
+    st.session_state[f"tabs_{place}"] = now.words.tab_summaries
+    older = newest_first.index(record_id) - CARDS_AT_ONCE
+    if older >= 0:
+        st.session_state[f"older_{place}"] = st.session_state[f"older_{place}_{record_id}"] = True
+        shown_key = f"older_shown_{place}"
+        st.session_state[shown_key] = max(older + 1, st.session_state.get(shown_key, ROWS_AT_ONCE))
+
+
 def _show_older(key: str, shown: int) -> None:
     st.session_state[key] = shown
 
@@ -111,14 +136,27 @@ def _draw_statistics(now: PageState, place: str) -> None:
         return
     identifier = now.session.session_id
     sums = now.service.folds.statistics(identifier)
+    if not sums.record_count:
+        st.markdown(f":small[:gray[{words.stat_nothing}]]")
+        if not sums.unsent_tokens and not sums.fold_tokens:
+            return
+    else:
+        _draw_lengths(words, sums)
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(words.stat_unsent.format(tokens=format_count(sums.unsent_tokens)))
+        st.markdown(words.stat_fold_cost.format(tokens=format_count(sums.fold_tokens)))
+        net = format_count(sums.unsent_tokens - sums.fold_tokens)
+        st.markdown(f"**{words.stat_net.format(tokens=net)}**")
+        st.markdown(f":small[:gray[{words.stat_net_note}]]")
+    st.subheader(words.chart_title, anchor=False)
+    chart.draw(words, now.service.folds.chart(identifier), key=f"chart_{place}")
+
+
+def _draw_lengths(words: Words, sums: Statistics) -> None:
     with st.container(border=True, gap="xsmall"):
         st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
-        st.markdown(words.stat_chars.format(original=sums.original_chars, summary=sums.summary_chars))
+        original, summary = format_count(sums.original_chars), format_count(sums.summary_chars)
+        st.markdown(words.stat_chars.format(original=original, summary=summary))
         template = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown
         length_percent = 100 - sums.saved_percent
         st.markdown(template.format(percent=abs(sums.saved_percent), length_percent=length_percent))
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(words.stat_unsent.format(tokens=f"{sums.unsent_tokens:,}"))
-        st.markdown(words.stat_fold_cost.format(tokens=f"{sums.fold_tokens:,}"))
-    st.subheader(words.chart_title, anchor=False)
-    chart.draw(words, now.service.folds.chart(identifier), key=f"chart_{place}")

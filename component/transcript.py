@@ -7,18 +7,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from component import action, live, page_state, reset_divider
-from component.format import format_turns
+from component import action, fold_line, live, page_state, question, reset_divider
 from component.markdown import answer_markdown
 from component.page_state import PageState
 from component.step import draw_steps
 from component.word import Words
-from component.wording import describe_compaction, explain
+from component.wording import explain
 from graph.record import Record
 from graph.view import SessionView, TurnView
 
 FAILURES_TO_TELL = 3
-_SHOWN_CHARS = 6_000
 _BY_TURNS = "interval"
 _WITHOUT_RECORDS = "window"
 
@@ -27,6 +25,7 @@ def draw(now: PageState) -> None:
     """Draws the turns that this tab shows, oldest first."""
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
+        st.container()  # where a chat has its watch
         return
     identifier = now.session.session_id
     transcript = now.service.turns.transcript(identifier, last=page_state.shown_turns())
@@ -34,27 +33,37 @@ def draw(now: PageState) -> None:
     records = now.service.folds.records(identifier, last=len(transcript.turns) // 3 + 1)
     resets = [turn for turn in transcript.reset_after if turn >= transcript.turns[0].number]
     past = now.service.folds.past_records(identifier, last=len(transcript.turns) // 3 + 1) if resets else ()
+    # What comes and goes has a container of its own or the last place in one, so that nothing behind it is drawn anew.
     with st.container(key="chat", gap="medium"):
-        if transcript.earlier_count:
-            label = now.words.earlier.format(count=transcript.earlier_count)
-            with st.container(horizontal=True, horizontal_alignment="center"):
-                st.button(
-                    label, key="earlier", type="tertiary", icon=":material/history:", on_click=page_state.show_earlier
-                )
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            if transcript.earlier_count:
+                _draw_earlier(now.words, transcript.earlier_count)
         for turn in transcript.turns:
-            _draw_turn(now, identifier, turn, records[-1].id if records else "")
-            for record in _ending_with(turn.number, records):
-                _draw_fold(now.words, record, is_sent=now.session.strategy != _WITHOUT_RECORDS)
-            for record in _ending_with(turn.number, past):
-                with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
-                    _draw_fold(now.words, record, is_sent=False)
-            if turn.number in resets:
-                can_undo = transcript.can_undo_reset and turn.is_last
-                reset_divider.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
+            with st.container(key=f"turn_{turn.number}", gap="small"):
+                _draw_turn(now, identifier, turn, records[-1].id if records else "")
+                for record in _ending_with(turn.number, records):
+                    fold_line.draw(now.words, record, is_sent=now.session.strategy != _WITHOUT_RECORDS)
+                for record in _ending_with(turn.number, past):
+                    with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
+                        fold_line.draw(now.words, record, is_sent=False)
+                if turn.number in resets:
+                    can_undo = transcript.can_undo_reset and turn.is_last
+                    reset_divider.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
         _draw_notices(now.words, now.session)
-    if not now.session.is_running:
-        live.watch(now, identifier, transcript.turns[-1])
+    with st.container():
+        if not now.session.is_running:
+            live.watch(now, identifier, transcript.turns[-1])
     reset_divider.draw_dialog(now, identifier)
+
+
+def _draw_earlier(words: Words, count: int) -> None:
+    st.button(
+        words.earlier.format(count=count),
+        key="earlier",
+        type="tertiary",
+        icon=":material/history:",
+        on_click=page_state.show_earlier,
+    )
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
@@ -79,6 +88,13 @@ def _draw_empty(now: PageState) -> None:
         lead = words.empty_lead if strategy == _BY_TURNS else words.strategy_notes.get(strategy, "")
         st.markdown(f":gray[{lead}]", text_alignment="center")
         with st.grid(2, min_column_width=220, key="suggestions"):
+            st.button(
+                words.open_example,
+                key="open_example",
+                icon=":material/auto_stories:",
+                width="stretch",
+                on_click=action.open_example,
+            )
             for number, suggestion in enumerate(words.suggestions):
                 st.button(
                     suggestion.text,
@@ -93,35 +109,17 @@ def _draw_empty(now: PageState) -> None:
 
 
 def _draw_turn(now: PageState, identifier: str, turn: TurnView, newest_record_id: str) -> None:
-    with st.container(key=f"turn_{turn.number}", gap="small"):
-        _draw_question(now.words, turn)
-        if turn.status == "running":
-            live.draw(now, identifier, turn.number, newest_record_id)
-            return
-        with st.chat_message("assistant"):
-            if turn.steps:
-                draw_steps(now.words, turn)
-            if turn.answer_text:
-                st.markdown(answer_markdown(turn.answer_text), anchors=False)
-            _draw_outcome(now.words, turn)
-        _draw_actions(now.words, identifier, turn)
-
-
-def _draw_question(words: Words, turn: TurnView) -> None:
-    with st.chat_message("user"):
-        text = turn.user_text
-        if len(text) <= _SHOWN_CHARS:
-            st.text(text)
-            return
-        st.text(f"{text[:_SHOWN_CHARS]}…")
-        popover = st.popover(
-            words.more_of_message.format(count=f"{len(text):,}"),
-            key=f"whole_{turn.number}",
-            type="tertiary",
-            on_change="rerun",
-        )
-        if popover.open:
-            popover.text(text)
+    question.draw(now.words, turn.user_text, f"{identifier}_{turn.number}")
+    if turn.status == "running":
+        live.draw(now, identifier, turn.number, newest_record_id)
+        return
+    with st.chat_message("assistant"):
+        if turn.steps:
+            draw_steps(now.words, turn)
+        if turn.answer_text:
+            st.markdown(answer_markdown(turn.answer_text), anchors=False)
+        _draw_outcome(now.words, turn)
+    _draw_actions(now.words, identifier, turn)
 
 
 def _draw_outcome(words: Words, turn: TurnView) -> None:
@@ -167,22 +165,3 @@ def _draw_copy(words: Words, turn: TurnView) -> None:
 
 def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:
     return [record for record in records if record.turns and record.turns[-1] == turn]
-
-
-@st.fragment
-def _draw_fold(words: Words, record: Record, *, is_sent: bool) -> None:
-    if record.kind == "compaction":
-        label = words.fold_divider_compaction.format(change=describe_compaction(words, record))
-    else:
-        template = words.fold_divider if is_sent else words.fold_divider_past
-        template = words.fold_divider_verbatim if record.kind == "verbatim" else template
-        label = template.format(
-            turns=format_turns(record.turns, "–"),
-            original=f"{record.original_chars:,}",
-            summary=f"{record.summary_chars:,}",
-        )
-    # The style sheet draws the lines at both sides, which saves three elements per fold.
-    key, icon = f"fold_{record.id}", ":material/unfold_less:"
-    popover = st.popover(label, key=key, type="tertiary", icon=icon, on_change="rerun")
-    if popover.open:
-        popover.text(record.summary)

@@ -33,7 +33,7 @@ class Words:
     language: Language = "en"
 
     new_chat: str = "New chat"
-    search_chats: str = "Search chats"
+    search_chats: str = "Search titles"
     no_chats: str = "No chats yet."
     no_match: str = "No chat matches."
     today: str = "Today"
@@ -60,7 +60,7 @@ class Words:
     rate_balanced: str = "0.3 mid"
     rate_detailed: str = "0.5 long"
     rate_note: str = "A change applies from the next summary on."
-    rate_unused: str = "This strategy doesn't use the rate."
+    rate_unused: str = "This strategy doesn't use this setting."
     rate_share: str = "{percent}% of the original"
     strategy: str = "Summary strategy"
     strategies: Mapping[str, str] = field(
@@ -74,9 +74,9 @@ class Words:
     strategy_notes: Mapping[str, str] = field(
         default_factory=lambda: {
             "interval": "Folds every three turns into a summary; old summaries are merged.",
-            "rolling": "Renews one summary after an answer; only the newest messages go as they are.",
-            "compaction": "At 75% of the context, all but the last messages become one structured summary.",
-            "window": "Sends the newest turns alone. What came before isn't sent, but stays in the chat.",
+            "rolling": "Keeps one running summary and sends it with the latest messages.",
+            "compaction": "When the context fills up, all but the last messages become one structured summary.",
+            "window": "Sends only the newest turns. Older ones stay visible, but the model doesn't see them.",
         }
     )
     compact_now: str = "Compact now"
@@ -100,11 +100,12 @@ class Words:
     model: str = "Model"
     model_offline: str = "{name} · built in"
     language_label: str = "Language"
+    theme: str = "Theme"
+    themes: Mapping[str, str] = field(default_factory=lambda: {"system": "System", "light": "Light", "dark": "Dark"})
     offline_note: str = (
         "This is the built-in trial model: it answers with what it finds in the chat. For a real AI, put "
         "`OPENAI_API_KEY` or `OPENAI_BASE_URL` into `.env` and restart the server."
     )
-    offline_short: str = "Built-in offline model"
     shortcuts_label: str = "Keyboard shortcuts"
     shortcut_head: tuple[str, str] = ("Key", "What it does")
     shortcuts: tuple[tuple[str, str], ...] = (
@@ -117,14 +118,13 @@ class Words:
 
     empty_title: str = "Long chats that keep their thread"
     empty_lead: str = "After every three turns, that part is summarised and remembered. Your words stay as they are."
+    open_example: str = "Open an example chat"
     suggestions: tuple[Suggestion, ...] = (
         Suggestion(":material/event_note:", "Remember: we deploy on October 14"),
         Suggestion(":material/schedule:", "What time is it in Seoul?"),
         Suggestion(":material/unfold_less:", "When and how are summaries made?"),
-        Suggestion(":material/smart_toy:", "Which model are you?"),
     )
     earlier: str = "Show earlier ({count} turns)"
-    more_of_message: str = "Show all ({count} characters)"
     ask: str = "Write a message"
     stop: str = "Stop"
     stopping: str = "Stopping"
@@ -134,7 +134,7 @@ class Words:
     to_end: str = "Go to the newest message"
     copied: str = "Copied"
     copy_failed: str = "Could not copy"
-    phase_folding: str = "Folding turns {turns}…"
+    phase_folding: str = "Summarising turns {turns}…"
     phase_waiting: str = "Waiting for the answer…"
     phase_tool: str = "Using a tool…"
     phase_answering: str = "Answering…"
@@ -149,6 +149,10 @@ class Words:
     fold_divider_past: str = "Turns {turns} were summarised here · {original} → {summary} chars"
     fold_divider_verbatim: str = "Turns {turns} kept word for word · {original} chars"
     fold_divider_compaction: str = "Context compacted · {change}"
+    fold_text: str = "What the model sees instead of turns {turns}"
+    fold_text_verbatim: str = "Turns {turns} as the model sees them, word for word"
+    fold_text_compaction: str = "What the model sees instead of what was compacted"
+    fold_text_past: str = "Turns {turns}: this isn't sent to the model now"
     nearly_full: str = "The context is over 80% full. Type `/compact` to compact it, or `/reset` to start fresh."
     full: str = "The context is over its limit. Type `/compact` to compact it, or `/reset` to start fresh."
     unsent: str = "{count} messages are neither summarised yet nor sent to the model. They stay in the chat."
@@ -160,7 +164,7 @@ class Words:
     failed_kept: str = "Your message is saved, so you can retry."
     stopped_partial: str = "Stopped. What had arrived so far is kept."
     stopped_empty: str = "Stopped before the answer began."
-    answer_cut: str = "The answer was cut at the model's length limit. Write “continue” and it goes on."
+    answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
 
     panel_title: str = "Summaries · Statistics"
     open_panel: str = "Summaries {count}"
@@ -169,7 +173,7 @@ class Words:
     history: str = "📝 Summary history"
     current_rate: str = "Current rate: {rate}"
     next_by_chars: str = "Next summary: {original} chars so far → about {summary}"
-    next_by_turn: str = "Next summary after turn {turn} · {original} chars become about {summary}"
+    next_by_turn: str = "Next summary after turn {turn} · {original} chars would become about {summary}"
     next_by_tokens: str = "Next summary: ≈{tokens} of {threshold} tokens so far"
     step_talk: str = "Talk for three turns"
     step_fold: str = "They are summarised at the length you set"
@@ -180,7 +184,7 @@ class Words:
     fold_due: str = "A summary is due. It's used as soon as it's ready."
     fold_retry: str = "The summary couldn't be made. It's tried again after the next answer."
     no_records: str = "No summary yet."
-    no_records_since_reset: str = "No summary since the context began anew."
+    no_records_since_reset: str = "No summary since the fresh start."
     no_record_notes: Mapping[str, str] = field(
         default_factory=lambda: {
             "rolling": "Once more than {threshold} tokens aren't summarised, one is made after an answer.",
@@ -197,11 +201,14 @@ class Words:
     card_compaction: str = "[Turns {turns} compacted]"
     card_merged: str = "{count} summaries merged into one"
     card_version: str = "v{version}"
-    summarisers: Mapping[str, str] = field(default_factory=lambda: {"extractive": "key sentences"})
+    summarisers: Mapping[str, str] = field(
+        default_factory=lambda: {"extractive": "key sentences", "example": "written for this chat"}
+    )
+    to_turns: str = "Go to these turns"
     card_cost: str = "{input} in · {output} out tokens · {seconds} s · {model}"
     card_free: str = "0 tokens · {model}"
     kept_verbatim: str = "Too short to shrink: kept word for word."
-    was_shortened: str = "Over its target: cut at the end of a sentence."
+    was_shortened: str = "Longer than asked for: cut at the end of a sentence."
     was_picked: str = "The summary model gave nothing usable in time: sentences were picked from the original."
     show_more: str = "Show more"
     show_less: str = "Show less"
@@ -212,9 +219,12 @@ class Words:
     stat_count: str = "Summaries: {count} ({turns} turns folded)"
     stat_chars: str = "Original: {original} → summary: {summary} chars"
     stat_saved: str = "Overall: {percent}% saved ({length_percent}% of the original length)"
-    stat_grown: str = "Overall: {percent}% larger"
+    stat_grown: str = "Overall: {percent}% larger ({length_percent}% of the original length)"
     stat_unsent: str = "Tokens not sent: ≈{tokens}"
     stat_fold_cost: str = "Tokens spent on summaries: ≈{tokens}"
+    stat_net: str = "Net savings: ≈{tokens} tokens"
+    stat_net_note: str = "Tokens not sent minus those spent on summaries. Lost provider cache isn't counted."
+    stat_nothing: str = "No summary yet. Once turns are summarised or left out, this shows what it saves."
     chart_title: str = "Tokens sent per turn"
     chart_note: str = "≈ Token counts are estimates."
     chart_turn: str = "Turn"
@@ -227,8 +237,8 @@ class Words:
         "Tokens sent and tokens of the full history per turn (estimates). Turn {turn}: sent {sent}, full {full}."
     )
     gauge: str = "Context"
-    gauge_help_estimate: str = "Our own count of the last input, an estimate."
-    gauge_help_usage: str = "What the model provider reported for the last input."
+    gauge_help_estimate: str = "≈ is our own estimate of the last input."
+    gauge_help_usage: str = "The model provider reported this usage for the last input."
 
     errors: Mapping[str, str] = field(
         default_factory=lambda: {
@@ -281,9 +291,9 @@ class Words:
             "not_a_compaction": "That isn't a compaction that could be restored.",
             "empty": "There is no text.",
             "too_long": "That's too long. Please send it in parts.",
-            "bad_rate": "The rate must be between 0.1 and 0.5.",
+            "bad_rate": "The summary length must be between 0.1 and 0.5.",
             "bad_strategy": "There is no summary strategy of this name.",
             "no_reset": "This can't be undone any more. The chat has gone on since.",
-            "not_last": "Only the last turn can be done again.",
+            "not_last": "Only the last turn can be retried.",
         }
     )

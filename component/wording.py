@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from component.format import escape_label
+from component.format import escape_label, format_count
 from component.word import Language, Words
 from component.word_ko import KOREAN
 from graph.error import BusyError, InputError, TurnfoldError
@@ -46,7 +46,7 @@ def describe_compaction(words: Words, record: Record) -> str:
     return words.compacted.format(
         before=record.context_messages,
         after=record.context_messages_after,
-        tokens_before=f"{before:,}",
-        tokens_after=f"{after:,}",
+        tokens_before=format_count(before),
+        tokens_after=format_count(after),
         percent=round(100 * (before - after) / before) if before else 0,
     )

@@ -95,6 +95,7 @@ const LISTENERS = [
   ["click", onChoice, false],
   ["keydown", onKey, false],
   ...SCROLL_LISTENERS,
+  ...JUMP_LISTENERS,
   ...FIELD_LISTENERS,
 ];
 
@@ -113,15 +114,19 @@ window.addEventListener("error", onError);
 
 let openSession = null;
 
-export default function ({ data }) {
+export default function ({ data, setTriggerValue }) {
   words = data;
+  askServer = setTriggerValue;
   document.documentElement.lang = data.language;
   if (data.cookie) {
     document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
   }
+  setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
-  columnResize.disconnect();
-  columnResize.observe(document.querySelector(COLUMN));
+  popoverOpening.observe(document.body, { childList: true });
+  markPopovers();
+  pageResize.disconnect();
+  document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
   if (data.session !== openSession) {
     openSession = data.session;
     openDraft(data.session, performance.now() + WAIT_MILLISECONDS);

@@ -2,7 +2,7 @@
 const FIELD = ".st-key-ask textarea";
 const WAIT_MILLISECONDS = 5000;
 
-const draft = { session: null, isSent: false };
+const draft = { session: null, isSent: false, isEarly: false };
 
 function draftKey(session) {
   return `turnfold_draft_${session}`;
@@ -31,7 +31,14 @@ function focusField(field) {
 }
 
 function onInput(event) {
-  if (event.target.matches?.(FIELD)) keepDraft(event.target.value);
+  if (!event.target.matches?.(FIELD)) return;
+  // Another chat is being opened: the address has it already, and what is typed now is for it.
+  if (sessionInAddress() !== draft.session) draft.isEarly = true;
+  else keepDraft(event.target.value);
+}
+
+function sessionInAddress() {
+  return new URLSearchParams(location.search).get("session") ?? "";
 }
 
 function onSend(event) {
@@ -40,8 +47,9 @@ function onSend(event) {
   const isEnter = event.type === "keydown" && event.target === field && event.key === "Enter";
   const isClick = event.type === "click" && event.target.closest?.(".st-key-ask button");
   if (!(isEnter && !event.shiftKey && !event.isComposing) && !isClick) return;
-  keepDraft("");
+  if (sessionInAddress() === draft.session) keepDraft("");
   draft.isSent = true;
+  showPending(field.value.trim());
   scrollToEnd();
 }
 
@@ -52,11 +60,12 @@ function openDraft(session, until) {
     return;
   }
   const hasBegun = draft.session === "" && draft.isSent;
-  draft.session = session;
-  draft.isSent = false;
+  // Who opens the page may type before this script runs.
+  const isEarly = draft.isEarly || (draft.session === null && field.value !== "");
+  Object.assign(draft, { session, isSent: false, isEarly: false });
   const kept = sessionStorage.getItem(draftKey(session)) ?? "";
   // The first message of a new chat has made its session: what stands in the field was written since.
-  if (hasBegun) keepDraft(field.value);
+  if (hasBegun || isEarly) keepDraft(field.value);
   else if (field.value !== kept) setField(field, kept);
   focusField(field);
 }

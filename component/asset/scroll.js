@@ -1,14 +1,29 @@
 // Follows the end of the chat while it grows, until the reader scrolls up; keeps the place when earlier turns are shown.
-const SCROLLER = "[data-testid='stAppScrollToBottomContainer']";
-const COLUMN = "[data-testid='stMainBlockContainer']";
+const SCROLLER = "#stMain";
+// What makes the page longer or shorter: the chat, the bar below it, which is in the same scroller, and the window.
+const SIZED = `[data-testid='stMainBlockContainer'], [data-testid='stBottom'], ${SCROLLER}`;
+// Where popovers are drawn: at the end of the document, made for the first of them.
+const POPOVERS = "#stFloatingOverlayPortal";
 const TURN = "[class*='st-key-turn_']";
+const CLAMPED_QUESTION = "[class*='st-key-clamped_question_']";
 const AWAY_PIXELS = 200;
 const NEAR_PIXELS = 24;
 const GESTURE_MILLISECONDS = 1000;
 const LAYOUT_MILLISECONDS = 500;
 
-// `place` is where the reader is, `anchor` the turn that must not move under them; times are those of performance.now().
-const scroll = { follows: true, top: 0, place: 0, anchor: null, gesture: 0, gestureAt: -Infinity, resizedAt: -Infinity };
+// `place` is where the reader is, `anchor` the element that must not move under them, `isHeld` that nothing
+// but their own gesture moves the page; times are those of performance.now().
+const scroll = {
+  follows: true,
+  top: 0,
+  height: 0,
+  place: 0,
+  anchor: null,
+  gesture: 0,
+  gestureAt: -Infinity,
+  resizedAt: -Infinity,
+  isHeld: false,
+};
 const KEYS = { ArrowUp: -1, PageUp: -1, Home: -1, ArrowDown: 1, PageDown: 1, End: 1 };
 
 function restOf(box) {
@@ -17,6 +32,7 @@ function restOf(box) {
 
 function noteScroll(box) {
   scroll.top = box.scrollTop;
+  scroll.height = box.scrollHeight;
   if (scroll.follows) scroll.place = box.scrollTop;
   document.documentElement.classList.toggle("away-from-end", restOf(box) > AWAY_PIXELS);
 }
@@ -24,6 +40,7 @@ function noteScroll(box) {
 function scrollToEnd() {
   const box = document.querySelector(SCROLLER);
   scroll.follows = true;
+  scroll.isHeld = false;
   scroll.anchor = null;
   if (!box || !document.querySelector(TURN)) return;
   box.scrollTop = box.scrollHeight;
@@ -34,45 +51,53 @@ function onScroll(event) {
   const box = event.target;
   if (!box.matches?.(SCROLLER)) return;
   const move = Math.sign(box.scrollTop - scroll.top);
-  if (isByReader(move)) {
+  if (isByReader(box, move)) {
     if (move > 0 && restOf(box) <= NEAR_PIXELS) scroll.follows = true;
     // A box that has shrunk moves up by itself, and then it is at its end.
     else if (move < 0 && restOf(box) > 1) scroll.follows = false;
     scroll.place = box.scrollTop;
-  } else if (!scroll.follows && !scroll.anchor) {
-    // Streamlit goes to the end of a chat that was at its end for a moment, while an answer was drawn again.
-    box.scrollTop = scroll.place;
+  } else if (!scroll.follows && (scroll.isHeld || !scroll.anchor)) {
+    // The page was short for a moment, while an answer was drawn again.
+    if (!keepAnchor(box)) box.scrollTop = scroll.place;
   }
   noteScroll(box);
 }
 
-function isByReader(move) {
+function isByReader(box, move) {
   const now = performance.now();
+  if (scroll.isHeld) return false;
   if (now - scroll.gestureAt < GESTURE_MILLISECONDS) return scroll.gesture === 0 || scroll.gesture === move;
-  return now - scroll.resizedAt > LAYOUT_MILLISECONDS;
+  // The browser tells of a scroll before it tells of the new size that caused it.
+  return box.scrollHeight === scroll.height && now - scroll.resizedAt > LAYOUT_MILLISECONDS;
 }
 
 function onGesture(event) {
+  // A press on the box itself is one on its scroll bar.
+  if (event.type === "pointerdown" && !event.target.matches?.(SCROLLER)) return;
   scroll.gesture = event.type === "wheel" ? Math.sign(event.deltaY) : (KEYS[event.key] ?? 0);
   scroll.gestureAt = performance.now();
+  scroll.isHeld = false;
   scroll.anchor = null;
   const box = event.target.closest?.(SCROLLER);
   // Before the page has moved, so that no growth meanwhile takes the reader back.
   if (event.type === "wheel" && event.deltaY < 0 && box?.scrollTop > 0) scroll.follows = false;
 }
 
-function onColumnResize() {
+function keepAnchor(box) {
+  const anchored = scroll.anchor && document.querySelector(`.${scroll.anchor.key}`);
+  if (!anchored) return false;
+  box.scrollTop += anchored.getBoundingClientRect().top - scroll.anchor.top;
+  scroll.place = box.scrollTop;
+  return true;
+}
+
+function onResize() {
   const box = document.querySelector(SCROLLER);
   if (!box) return;
   scroll.resizedAt = performance.now();
-  const anchored = scroll.anchor && document.querySelector(`.${scroll.anchor.key}`);
-  if (anchored) {
-    box.scrollTop += anchored.getBoundingClientRect().top - scroll.anchor.top;
-    scroll.place = box.scrollTop;
-  } else if (!scroll.follows) {
-    box.scrollTop = scroll.place;
-  } else if (document.querySelector(TURN)) {
-    box.scrollTop = box.scrollHeight;
+  if (!keepAnchor(box)) {
+    if (!scroll.follows) box.scrollTop = scroll.place;
+    else if (document.querySelector(TURN)) box.scrollTop = box.scrollHeight;
   }
   noteScroll(box);
   markTurns();
@@ -84,9 +109,26 @@ function markTurns() {
     const number = turn.className.match(/st-key-turn_(\d+)/)[1];
     if (turn.dataset.turn !== number) turn.dataset.turn = number;
   });
+  document.querySelectorAll(CLAMPED_QUESTION).forEach((question) => {
+    // Nothing is hidden: the button that would show it is.
+    question.toggleAttribute("data-fits", question.scrollHeight <= question.clientHeight + 1);
+  });
   document.querySelectorAll(`${TURN} table:not([tabindex])`).forEach((table) => {
     // A table that scrolls sideways must be reachable by keyboard.
     if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
+  });
+  document.querySelectorAll(`${TURN} li > input[type='checkbox']:not([aria-label])`).forEach((box) => {
+    // Markdown's check box stands beside its text, not in a label.
+    box.setAttribute("aria-label", box.parentElement.textContent.trim());
+  });
+}
+
+function markPopovers() {
+  const portal = document.querySelector(POPOVERS);
+  if (portal) popoverOpening.observe(portal, { childList: true, subtree: true });
+  // One that scrolls must be reachable by keyboard.
+  document.querySelectorAll("[data-testid='stPopoverBody']").forEach((body) => {
+    body.tabIndex = 0;
   });
 }
 
@@ -103,12 +145,14 @@ function onToEnd(event) {
   if (event.target.closest?.("button.to-end, .st-key-regenerate button, .st-key-retry button")) scrollToEnd();
 }
 
-const columnResize = new ResizeObserver(onColumnResize);
+const popoverOpening = new MutationObserver(() => requestAnimationFrame(markPopovers));
+const pageResize = new ResizeObserver(onResize);
 const SCROLL_LISTENERS = [
   ["scroll", onScroll, true],
   ["wheel", onGesture, { passive: true }],
   ["touchmove", onGesture, { passive: true }],
   ["keydown", onGesture, false],
+  ["pointerdown", onGesture, false],
   ["click", onEarlier, true],
   ["click", onToEnd, false],
 ];

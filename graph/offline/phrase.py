@@ -14,7 +14,6 @@ KOREAN: Final = {
         "저는 네트워크 없이 도는 내장 오프라인 모델입니다. "
         "OPENAI_API_KEY나 OPENAI_BASE_URL을 설정하면 실제 모델이 답합니다."
     ),
-    "signature": "— 내장 오프라인 모델",
     "greeting": (
         "안녕하세요! 이름, 일정, 예산, 결정처럼 기억할 것을 편하게 적어 주세요. 나중에 물어보시면 그대로 찾아 드립니다."
     ),
@@ -44,7 +43,7 @@ KOREAN: Final = {
         "세 턴이 끝날 때마다 그 세 턴이 요약 하나로 접힙니다. 4턴, 7턴, 10턴이 시작될 때 요약이 자리를 잡고, "
         "모델에는 원문 대신 그 요약과 아직 접히지 않은 최근 턴만 갑니다.\n\n"
         "- 길이: 원문 글자 수 × 압축률입니다. "
-        "압축률은 옆의 슬라이더에서 0.1부터 0.5까지 고르며, 다음 요약부터 적용됩니다.\n"
+        "압축률은 요약 패널의 슬라이더에서 0.1부터 0.5까지 고르며, 다음 요약부터 적용됩니다.\n"
         "- 만드는 법: 저는 숫자, 날짜, 이름, 결정이 든 문장을 골라 이어 붙입니다. "
         "실제 모델을 연결하면 그 모델이 요약을 씁니다.\n"
         "- 원문: 접힌 턴도 지워지지 않고 모두 남아 있으며, 요약은 오른쪽 패널에서 볼 수 있습니다."
@@ -55,7 +54,6 @@ ENGLISH: Final = {
         "I'm the embedded offline model and run without a network. "
         "Set OPENAI_API_KEY or OPENAI_BASE_URL and a real model answers."
     ),
-    "signature": "— embedded offline model",
     "greeting": (
         "Hello! Tell me what's worth keeping: names, dates, budgets, decisions. "
         "Ask later and I'll find it word for word."
@@ -91,7 +89,9 @@ ENGLISH: Final = {
     ),
 }
 PHRASES: Final[dict[Language, dict[str, str]]] = {"ko": KOREAN, "en": ENGLISH}
-_SENTENCES: Final = {
+# What it once wrote under every answer: stored chats have it.
+_FORMER: Final = {"— 내장 오프라인 모델", "— embedded offline model"}
+_SENTENCES: Final = _FORMER | {
     sentence for phrases in PHRASES.values() for phrase in phrases.values() for sentence in split_sentences(phrase)
 }
 _NOTED: Final = tuple(phrases["noted"].partition("{")[0] for phrases in PHRASES.values())

@@ -57,9 +57,9 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
         return Reply(clock_arguments={"timezone": zone} if zone else {})
     else:
         body = _answer(intent, question, read_passages(messages), language)
-    # In full in the first answer and when asked, otherwise in a few words.
-    is_full = intent in ("identity", "ability") or _is_first(messages)
-    return Reply(f"{body}\n\n{PHRASES[language]['introduction' if is_full else 'signature']}")
+    # It says what it is in the first answer and when asked; the page names it beside every other.
+    is_introduced = intent not in ("identity", "ability") and not _is_first(messages)
+    return Reply(body if is_introduced else f"{body}\n\n{PHRASES[language]['introduction']}")
 
 
 def _language(messages: Sequence[BaseMessage]) -> Language:

@@ -30,7 +30,7 @@ class ChatService:
     Attributes:
         settings: The settings that it was opened with.
         turns: Send, retry, regenerate, stop, follow.
-        sessions: List, get, configure, rename, delete.
+        sessions: List, get, configure, rename, delete, open the example.
         folds: Records and figures; compact, restore, reset.
     """
 

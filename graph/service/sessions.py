@@ -1,4 +1,4 @@
-"""Lists, configures, renames and deletes the sessions of one owner; lists the models and strategies to choose from."""
+"""Lists, configures, renames and deletes an owner's sessions; makes the example; lists models and strategies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 from graph.core.text import check_text, plain_text, title_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.example import ExampleLanguage, open_example
 from graph.store.session import SessionRow
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
@@ -36,6 +37,16 @@ class Sessions:
     def new_id(self) -> str:
         """Returns an unused id; the session is created by its first message."""
         return secrets.token_urlsafe(12)
+
+    def open_example(self, language: ExampleLanguage) -> str:
+        """Returns the id of this owner's example chat, which is made if there is none (any more); no model is called.
+
+        It has seven turns and two summaries, all written beforehand, and is a session like any other.
+
+        Raises:
+            BusyError: It is being made and wasn't ready in time.
+        """
+        return open_example(self._access, language)
 
     def list(self, *, search: str = "", last: int | None = None, also: str = "") -> tuple[SessionItem, ...]:
         """Returns the sessions, newest first.

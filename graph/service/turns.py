@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -156,9 +157,19 @@ class Turns:
         if last is not None and last.status == "running":
             self._stores.turns.request_stop(session_id, last.number)
 
-    def live(self, session_id: str) -> LiveTurn | None:
-        """Returns the progress of the running turn, in whichever process it runs; None if none runs."""
+    def live(self, session_id: str, *, seen: LiveTurn | None = None, wait_seconds: float = 0.0) -> LiveTurn | None:
+        """Returns the progress of the running turn, in whichever process it runs; None if none runs.
+
+        Args:
+            session_id: The session.
+            seen: What the caller knows already.
+            wait_seconds: How long to wait for something else than `seen`.
+        """
         self._access.own(session_id)
+        if wait_seconds and (log := self._runner.running(session_id)) is not None:
+            log.wait_for_news(seen, wait_seconds)
+        elif wait_seconds and seen is not None:
+            time.sleep(wait_seconds)  # another process runs it, and writes down its text twice a second
         return self._access.live_turn(session_id)
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:

@@ -62,6 +62,11 @@ class TurnLog:
         with self._changed:
             return replace(self._view, text=self._said + "".join(self._saying), stop_requested=self.stop.is_set())
 
+    def wait_for_news(self, seen: LiveTurn | None, timeout_seconds: float) -> None:
+        """Waits until the turn is over or looks different from `seen`, but no longer than this."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_over or self.view() != seen, timeout_seconds)
+
     def follow(self, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields all events from the first to the final one, waiting for new ones.
 

@@ -125,12 +125,18 @@ def address(folder: Path, endpoint: FakeOpenAI) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def other_server(folder: Path, endpoint: FakeOpenAI, address: str) -> Iterator[ChatService]:
+@contextmanager
+def preparing(folder: Path, endpoint: FakeOpenAI) -> Iterator[ChatService]:
     """A second server on the files of the first: it prepares chats in a tenth of the time that the page takes."""
-    assert address
     values = {name.lower(): value for name, value in scripted_settings(endpoint).items()}
     with open_service(Settings(_env_file=None, turnfold_data_dir=folder / "data", **values)) as service:  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic turns text into values
+        yield service
+
+
+@pytest.fixture
+def other_server(folder: Path, endpoint: FakeOpenAI, address: str) -> Iterator[ChatService]:
+    assert address
+    with preparing(folder, endpoint) as service:
         yield service
 
 

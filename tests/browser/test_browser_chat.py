@@ -33,9 +33,9 @@ def test_seven_turns_fold_twice_and_the_panel_equals_the_database(visitor: Visit
         expect(card.get_by_text(f"[{name}턴 요약]")).to_be_visible()
         share = f"(원문의 {round(100 * summary_chars / original_chars)}% 길이)"
         expect(card.get_by_text(f"{original_chars}자 → {summary_chars}자 {share}", exact=True)).to_be_visible()
-        expect(card.locator('[data-testid="stText"]')).to_have_text(summary)
+        expect(card.get_by_text(summary, exact=True)).to_be_visible()
         turns = name.replace("-", "–")
-        label = f"위 {turns}턴은 요약으로 기억합니다 · {original_chars:,}자 → {summary_chars:,}자"
+        label = f"위 {turns}턴은 요약으로 기억합니다 · {original_chars}자 → {summary_chars}자"
         expect(visitor.find("chat").get_by_text(label)).to_be_attached()
 
     panel = visitor.open_statistics()
@@ -201,3 +201,20 @@ def test_session_is_renamed_and_deleted_from_its_menu(visitor: Visitor, choice: 
     dialog.get_by_role("textbox").fill("새로 지은 이름")
     dialog.get_by_role("button", name="저장").click()
     expect(row).to_contain_text("새로 지은 이름")
+
+
+def test_message_is_seen_at_once_and_only_once(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("첫 질문입니다.")
+    visitor.field.fill("바로 보여야 하는 질문")
+    shown = visitor.field.evaluate(
+        """(field) => {
+            const options = { key: "Enter", code: "Enter", keyCode: 13, bubbles: true, cancelable: true };
+            field.dispatchEvent(new KeyboardEvent("keydown", options));
+            return document.querySelector("p.pending")?.textContent;
+        }"""
+    )
+    assert shown == "바로 보여야 하는 질문"
+    visitor.wait_for_end(2)
+    expect(visitor.page.locator("p.pending")).to_have_count(0)
+    assert visitor.turn(2).get_by_text("바로 보여야 하는 질문", exact=True).count() == 1

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.browser.visitor import Visitor
+from graph.service import ChatService
+from tests.browser.visitor import SETTLED, Visitor
+from tests.fake.chat import Chat
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -11,11 +14,11 @@ REST = "box => box.scrollHeight - box.clientHeight - box.scrollTop"
 
 
 def rest(visitor: Visitor) -> float:
-    return float(visitor.page.get_by_test_id("stAppScrollToBottomContainer").evaluate(REST))
+    return float(visitor.page.locator("#stMain").evaluate(REST))
 
 
 def wait_for_end_in_view(visitor: Visitor) -> None:
-    box = visitor.page.get_by_test_id("stAppScrollToBottomContainer").element_handle()
+    box = visitor.page.locator("#stMain").element_handle()
     visitor.page.wait_for_function(f"box => ({REST})(box) < 2", arg=box)
 
 
@@ -58,6 +61,21 @@ def test_who_scrolls_up_is_left_alone_and_gets_back_by_a_button(visitor: Visitor
     expect(button).to_be_hidden()
 
 
+def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 36)
+    visitor.open(f"?session={chat.session_id}")
+    wait_for_end_in_view(visitor)
+    seventh = visitor.turn(7)
+    scroll(visitor, -100_000)
+    visitor.page.wait_for_function("turn => turn.getBoundingClientRect().top > 0", arg=seventh.element_handle())
+    before = seventh.evaluate("turn => turn.getBoundingClientRect().top")
+    visitor.find("earlier").locator("button").click()
+    expect(visitor.turn(1)).to_be_attached()
+    visitor.settle()
+    assert seventh.evaluate("turn => turn.getBoundingClientRect().top") == pytest.approx(before, abs=2)
+
+
 def test_the_field_has_the_focus_where_one_types(visitor: Visitor) -> None:
     visitor.open()
     expect(visitor.field).to_be_focused()
@@ -98,3 +116,43 @@ def test_what_is_typed_while_a_new_chat_begins_stays(visitor: Visitor, fake_open
     expect(visitor.turn(1)).to_be_visible()
     visitor.wait_for_end(1)
     expect(visitor.field).to_have_value("이어서 쓰는 말")
+
+
+def test_what_is_typed_while_the_page_opens_stays(visitor: Visitor) -> None:
+    # The message field is there before the page's own script: somebody quick types in between.
+    visitor.page.add_init_script(
+        """new MutationObserver((_, observer) => {
+            const field = document.querySelector(".st-key-ask textarea");
+            if (!field) return;
+            observer.disconnect();
+            Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, "빠른 손");
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+        }).observe(document, { childList: true, subtree: true });"""
+    )
+    visitor.open()
+    expect(visitor.field).to_have_value("빠른 손")
+
+
+def test_what_is_typed_while_another_chat_opens_is_for_that_chat(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("먼저 연 대화입니다.")
+    first = visitor.session_id
+    visitor.field.press_sequentially("먼저 연 대화의 초안")
+    visitor.page.evaluate(
+        """() => {
+            const field = document.querySelector(".st-key-ask textarea");
+            const push = history.pushState.bind(history);
+            history.pushState = (...change) => {
+                push(...change);
+                Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, "빠른 손");
+                field.dispatchEvent(new Event("input", { bubbles: true }));
+            };
+        }"""
+    )
+    visitor.find("new_chat").locator("button").click()
+    expect(visitor.find("empty")).to_be_visible()
+    visitor.page.wait_for_selector(SETTLED)
+    expect(visitor.field).to_have_value("빠른 손")
+    visitor.page.goto(f"{visitor.address}?session={first}")
+    visitor.settle()
+    expect(visitor.field).to_have_value("먼저 연 대화의 초안")

@@ -39,7 +39,7 @@ def test_wide_tables_and_code_scroll_inside_themselves(
     for part in (turn.locator("table"), turn.get_by_test_id("stCode").locator("pre")):
         assert part.evaluate("part => part.scrollWidth > part.clientWidth")
         assert part.evaluate("part => part.getBoundingClientRect().right <= innerWidth")
-    scroller = visitor.page.get_by_test_id("stAppScrollToBottomContainer")
+    scroller = visitor.page.locator("#stMain")
     assert scroller.evaluate("box => box.scrollWidth === box.clientWidth")
     table = turn.locator("table")
     table.focus()

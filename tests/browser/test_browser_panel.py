@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Locator, expect
 
+from component.format import format_count
 from graph.service import ChatService
 from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat, question
@@ -30,6 +35,24 @@ def open_menu(visitor: Visitor, choice: str) -> Locator:
     return visitor.page.get_by_role("dialog")
 
 
+def test_both_sliders_are_one_and_the_last_move_counts(visitor: Visitor, folder: Path) -> None:
+    visitor.open()
+    visitor.ask(question(1))
+    panel = visitor.find("panel")
+    visitor.open_settings()
+    moves = (("slider_rail", "ArrowRight", 4, "0.5"), ("compression_rate", "ArrowLeft", 3, "0.35"))
+    for key, arrow, count, rate in (*moves, ("slider_rail", "ArrowLeft", 1, "0.3")):
+        thumb_of(visitor, key).focus()
+        for _ in range(count):
+            thumb_of(visitor, key).press(arrow)
+        expect(panel.get_by_text(f"현재 압축률: {rate}", exact=True)).to_be_visible()
+        for other in ("slider_rail", "compression_rate"):
+            expect(thumb_of(visitor, other)).to_have_value(rate)
+    with closing(sqlite3.connect(folder / "data" / "turnfold.db")) as stored:
+        query = "SELECT compression_rate FROM session WHERE session_id = ?"
+        assert stored.execute(query, [visitor.session_id]).fetchall() == [(0.3,)]
+
+
 def test_slow_presses_on_the_panels_slider_are_none_of_them_lost(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask(question(1))
@@ -50,7 +73,7 @@ def test_the_drawer_has_the_slider_too(phone: Visitor) -> None:
     thumb_of(phone, "slider_drawer").focus()
     thumb_of(phone, "slider_drawer").press("ArrowLeft")
     expect(phone.page.get_by_role("dialog").get_by_text("현재 압축률: 0.25")).to_be_visible()
-    expect(phone.page.get_by_role("dialog").get_by_text("1,200자라면 약 300자")).to_be_visible()
+    expect(phone.page.get_by_role("dialog").get_by_text("1200자라면 약 300자")).to_be_visible()
 
 
 def test_the_newest_summary_is_in_sight_and_opens_in_place(visitor: Visitor, chat: Chat) -> None:
@@ -58,7 +81,7 @@ def test_the_newest_summary_is_in_sight_and_opens_in_place(visitor: Visitor, cha
     newest = visitor.find("panel").locator('[class*="st-key-card_rail_"]').first
     expect(newest).to_contain_text("[10-12턴 요약]")
     expect(newest.get_by_role("button", name="더 보기")).to_be_in_viewport()
-    text = newest.locator('[data-testid="stText"]')
+    text = newest.locator('[class*="_summary_"] [data-testid="stMarkdownContainer"]').first
     shown = "element => [element.clientHeight, parseFloat(getComputedStyle(element).lineHeight)]"
     height, line = text.evaluate(shown)
     assert 5.5 < height / line < 6.5
@@ -79,7 +102,9 @@ def test_an_older_summary_is_a_line_that_opens(visitor: Visitor, chat: Chat) -> 
     record = chat.service.folds.records(chat.session_id)[0]
     panel = visitor.find("panel")
     panel.get_by_text("이전 요약 1개").click()
-    line = panel.get_by_text(f"[1-3턴] {record.original_chars:,}자 → {record.summary_chars:,}자")
+    line = panel.get_by_text(
+        f"[1-3턴] {format_count(record.original_chars)}자 → {format_count(record.summary_chars)}자"
+    )
     expect(line).to_be_visible()
     line.click()
     expect(visitor.find(f"card_rail_{record.id}")).to_be_visible()
@@ -108,3 +133,11 @@ def test_delete_is_red_and_save_is_not(visitor: Visitor) -> None:
         visitor.page.get_by_role("button", name="취소").click()
         expect(visitor.page.get_by_role("dialog")).to_have_count(0)
     assert colours == ["rgb(179, 38, 30)", "rgb(13, 110, 102)"]
+
+
+def test_a_turn_that_begins_or_ends_leaves_the_panel_in_its_place(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask(question(1))
+    thumb_of(visitor, "slider_rail").evaluate("(slider) => { slider.dataset.mark = 'the same'; }")
+    visitor.ask(question(2), first=2)
+    expect(thumb_of(visitor, "slider_rail")).to_have_attribute("data-mark", "the same")

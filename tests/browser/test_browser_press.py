@@ -61,7 +61,7 @@ def test_a_press_counts_though_the_column_is_scrolled_under_it(visitor: Visitor)
 def test_a_press_that_is_drawn_away_from_its_button_is_none(visitor: Visitor) -> None:
     visitor.open()
     press(visitor, visitor.find("suggestion_0").locator("button"))
-    visitor.find("suggestion_3").hover()
+    visitor.find("suggestion_2").hover()
     visitor.page.mouse.up()
     visitor.field.fill("아직 아무것도 보내지 않았습니다.")
     expect(visitor.find("suggestions")).to_be_visible()

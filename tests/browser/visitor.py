@@ -79,7 +79,7 @@ class Visitor:
         self.find("settings").locator("summary").click()
 
     def expect_no_complaint(self) -> None:
-        assert self.complaints == []
+        assert not self.complaints, "\n".join(self.complaints)
 
     def describe(self) -> str:
         """Says what the page looks like, for the report of a test that failed."""

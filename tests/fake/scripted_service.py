@@ -67,6 +67,13 @@ class ScriptedService:
     def new_id(self) -> str:
         return f"session-{next(self._numbers)}"
 
+    def open_example(self, language: str) -> str:
+        self._act("open_example")
+        identifier = f"example-{language}"
+        self.stored.setdefault(identifier, ScriptedSession(identifier, self.now))
+        self.send(identifier, "예시로 묻습니다", message_id="example", options=TurnOptions())
+        return identifier
+
     def send(self, session_id: str, text: str, *, message_id: str, options: TurnOptions) -> int:
         self._act("send")
         if not text.strip():

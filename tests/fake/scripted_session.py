@@ -74,6 +74,7 @@ class ScriptedSession:
     fold_failures: int = 0
     fold_error_code: str = ""
     unsent_messages: int = 0
+    unsent_tokens: int = 0
     context_notice: ContextNotice = ""
     next_fold: NextFold | None = None
 
@@ -101,6 +102,6 @@ class ScriptedSession:
             original_chars=original,
             summary_chars=summary,
             saved_percent=round(100 * (1 - summary / original)) if original else 0,
-            unsent_tokens=630 * len(self.records),
+            unsent_tokens=self.unsent_tokens or 630 * len(self.records),
             fold_tokens=sum(record.input_tokens + record.output_tokens for record in self.records),
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Slider
 
 from graph.view import TurnOptions
 from tests.fake.scripted_service import ScriptedService
@@ -22,6 +23,12 @@ def new_page() -> AppTest:
 def told(page: AppTest) -> str:
     elements = [*page.markdown, *page.text, *page.error, *page.warning, *page.subheader, *page.title]
     return "\n".join(str(element.value) for element in elements)
+
+
+def slider_of(page: AppTest, place: str) -> Slider[Any]:
+    """The slider whose key begins so; its end counts the editions, as each rate set from elsewhere makes a new one."""
+    (slider,) = (slider for slider in page.slider if str(slider.key).startswith(place))
+    return slider
 
 
 def keys(page: AppTest) -> set[str]:
@@ -47,8 +54,9 @@ def open_page(page: AppTest, identifier: str) -> AppTest:
     return page.run()
 
 
-def popovers(page: AppTest) -> list[str]:
-    return [block.proto.popover.label for block in page.get("popover")]
+def folds(page: AppTest) -> list[str]:
+    """The lines where turns were folded."""
+    return [box.label for box in page.main.expander if "fold_" in box.proto.id]
 
 
 def raw_html(page: AppTest) -> str:

@@ -10,7 +10,7 @@ from graph.error import BusyError, DatabaseBusyError, InputError
 from graph.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import keys, open_page, popovers, raw_html, say, store_session, told
+from tests.page.reading import folds, keys, open_page, raw_html, say, store_session, told
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_empty_page_offers_suggestions_and_says_what_answers(page: AppTest) -> N
     page.run()
     assert not page.exception
     assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
-    assert {"suggestion_0", "suggestion_1", "suggestion_2", "suggestion_3"} <= keys(page)
+    assert {"open_example", "suggestion_0", "suggestion_1", "suggestion_2"} <= keys(page)
     assert "지금은 체험용 내장 모델입니다." in told(page)
     assert "`OPENAI_API_KEY`" in told(page)
 
@@ -42,6 +42,18 @@ def test_suggestion_is_sent_as_it_reads(page: AppTest, service: ScriptedService)
     assert page.query_params["session"] == "session-1"
 
 
+def test_the_example_opens_in_the_pages_language(page: AppTest, service: ScriptedService) -> None:
+    page.context["locale"] = "en-US"
+    assert page.run().button(key="open_example").label == "Open an example chat"
+    page.button(key="open_example").click().run()
+    assert page.query_params["session"] == "example-en"
+    service.refusal = BusyError()
+    page.button(key="new_chat").click().run()
+    page.button(key="open_example").click().run()
+    assert "session" not in page.query_params
+    assert not page.error
+
+
 def test_message_is_answered_and_the_address_names_the_session(page: AppTest, service: ScriptedService) -> None:
     page.context["timezone"] = "Asia/Seoul"
     say(page.run(), "안녕하세요")
@@ -50,17 +62,6 @@ def test_message_is_answered_and_the_address_names_the_session(page: AppTest, se
     assert "들었습니다: 안녕하세요" in told(page)
     assert page.query_params["session"] == "session-1"
     assert service.sent[0].time_zone == "Asia/Seoul"
-
-
-def test_what_the_user_typed_is_shown_letter_by_letter(page: AppTest) -> None:
-    say(page.run(), "**굵게** $5 :red[빨강] <b>b</b>")
-    assert "**굵게** $5 :red[빨강] <b>b</b>" in [text.value for text in page.text]
-
-
-def test_very_long_message_is_shown_in_part(page: AppTest) -> None:
-    say(page.run(), "가" * 50_000)
-    shown = max(len(str(text.value)) for text in page.text)
-    assert 1_000 < shown < 10_000
 
 
 def test_answer_asks_for_no_image(page: AppTest, service: ScriptedService) -> None:
@@ -72,7 +73,7 @@ def test_answer_asks_for_no_image(page: AppTest, service: ScriptedService) -> No
 
 def test_folds_are_marked_between_the_turns(page: AppTest) -> None:
     say(page.run(), *[f"질문 {number}" for number in range(1, 8)])
-    labels = [label for label in popovers(page) if "요약으로" in label]
+    labels = [label for label in folds(page) if "요약으로" in label]
     assert labels == [f"위 {turns}턴은 요약으로 기억합니다 · 45자 → 13자" for turns in ("1–3", "4–6")]
 
 
@@ -80,7 +81,7 @@ def test_verbatim_fold_says_that_it_is_the_original(page: AppTest, service: Scri
     identifier = store_session(service, 4)
     service.stored[identifier].records[0] = replace(make_record((1, 2, 3), original_chars=41), kind="verbatim")
     open_page(page, identifier)
-    assert "1–3턴 원문 그대로 · 41자" in popovers(page)
+    assert "1–3턴 원문 그대로 · 41자" in folds(page)
     assert "원문 그대로 두었습니다" in told(page)
 
 

@@ -6,10 +6,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from graph.error import InputError
-from graph.record import Record
+from graph.record import Record, RecordKind
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import keys, open_page, popovers, say, store_session, told
+from tests.page.reading import folds, keys, open_page, say, store_session, told
 
 
 def compaction() -> Record:
@@ -38,9 +38,9 @@ def toasts(page: AppTest) -> list[str]:
     ("name", "note"),
     [
         ("interval", "세 턴마다 요약 하나로 접고"),
-        ("rolling", "요약 하나를 갱신하고"),
-        ("compaction", "컨텍스트가 75%에 이르면"),
-        ("window", "최근 몇 턴만 보냅니다"),
+        ("rolling", "요약 하나를 계속 고쳐 쓰고"),
+        ("compaction", "컨텍스트가 차면"),
+        ("window", "최근 턴만 보냅니다"),
     ],
 )
 def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService, name: str, note: str) -> None:
@@ -62,7 +62,7 @@ def test_a_compaction_is_told_with_before_and_after_and_can_be_restored(
     identifier = store_session(service, 4)
     service.stored[identifier].records = [compaction()]
     open_page(page, identifier)
-    assert "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)" in told(page)
+    assert "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8000 (90% 감소)" in told(page)
     restore = next(key for key in keys(page) if key.startswith("restore_rail"))
     page.button(key=restore).click().run()
     assert f"restore {identifier} {compaction().id}" in service.calls
@@ -91,7 +91,7 @@ def test_compact_now_is_offered_where_it_is_the_strategy(page: AppTest, service:
     open_page(page, identifier)
     page.button(key="compact").click().run()
     assert f"compact {identifier}" in service.calls
-    assert toasts(page) == ["메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)"]
+    assert toasts(page) == ["메시지 12개 → 5개, 토큰 ≈80,000 → ≈8000 (90% 감소)"]
 
 
 def test_commands_are_run_and_never_sent(page: AppTest, service: ScriptedService) -> None:
@@ -123,13 +123,43 @@ def test_a_reset_leaves_a_divider_and_dims_the_ones_before_it(page: AppTest, ser
     assert "여기부터 모델은 앞의 대화를 모릅니다." in told(page)
     assert boxes(page, "past_") == ["past_record-1"]
     assert boxes(page, "reset_") == ["reset_5"]
-    assert popovers(page)[0] == "1–3턴을 요약했던 곳 · 45자 → 13자"
+    assert folds(page)[0] == "1–3턴을 요약했던 곳 · 45자 → 13자"
     assert "undo_reset" in keys(page)
     say(page, "여섯째", "일곱째", "여덟째")
     assert boxes(page, "past_") == ["past_record-1"]
     assert boxes(page, "reset_") == ["reset_5"]
-    assert len(popovers(page)) - len(boxes(page, "past_")) == len(service.stored[identifier].records) + 1  # shortcuts
+    assert len(folds(page)) - len(boxes(page, "past_")) == len(service.stored[identifier].records)
     assert "undo_reset" not in keys(page)
+
+
+@pytest.mark.parametrize(
+    ("kind", "heading"),
+    [
+        ("interval", "모델이 1–3턴 대신 보는 글"),
+        ("verbatim", "모델이 그대로 보는 1–3턴의 글"),
+        ("compaction", "모델이 압축한 대화 대신 보는 글"),
+    ],
+)
+def test_an_open_fold_says_truly_what_its_text_is(
+    page: AppTest, service: ScriptedService, kind: RecordKind, heading: str
+) -> None:
+    identifier = store_session(service, 5)
+    service.stored[identifier].records = [replace(compaction(), kind=kind, summary="# 접은 글")]
+    open_page(page, identifier)
+    assert heading not in told(page)
+    page.session_state["fold_record-1"] = True
+    assert f":small[:gray[{heading}]]" in told(page.run())
+
+
+@pytest.mark.parametrize("kind", ["interval", "verbatim", "compaction"])
+def test_an_open_fold_from_before_a_reset_says_that_its_text_is_not_sent(
+    page: AppTest, service: ScriptedService, kind: RecordKind
+) -> None:
+    identifier = store_session(service, 5)
+    service.stored[identifier].records = [replace(compaction(), kind=kind)]
+    service.reset(identifier)
+    page.session_state["fold_record-1"] = True
+    assert ":small[:gray[1–3턴 · 지금은 모델에 보내지 않는 글]]" in told(open_page(page, identifier))
 
 
 def test_no_divider_says_that_a_strategy_remembers_what_it_does_not_send(
@@ -137,7 +167,7 @@ def test_no_divider_says_that_a_strategy_remembers_what_it_does_not_send(
 ) -> None:
     identifier = store_session(service, 5)
     service.stored[identifier].strategy = "window"
-    assert "1–3턴을 요약했던 곳 · 45자 → 13자" in popovers(open_page(page, identifier))
+    assert "1–3턴을 요약했던 곳 · 45자 → 13자" in folds(open_page(page, identifier))
 
 
 def test_a_reset_is_undone_beside_its_divider(page: AppTest, service: ScriptedService) -> None:
@@ -146,7 +176,7 @@ def test_a_reset_is_undone_beside_its_divider(page: AppTest, service: ScriptedSe
     open_page(page, identifier).button(key="undo_reset").click().run()
     assert f"undo_reset {identifier}" in service.calls
     assert boxes(page, "past_") == boxes(page, "reset_") == []
-    assert popovers(page)[0] == "위 1–3턴은 요약으로 기억합니다 · 45자 → 13자"
+    assert folds(page)[0] == "위 1–3턴은 요약으로 기억합니다 · 45자 → 13자"
     service.reset(identifier)
     page.run()
     service.refusal = InputError("no_reset")

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.view import NextFold
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import open_page, raw_html, store_session, told
+from tests.page.reading import open_page, raw_html, slider_of, store_session, told
 
 BY_TURNS = NextFold(turns=(1, 2, 3), turns_left=1, original_chars=1240, summary_chars=372)
 DUE = NextFold(turns=(1, 2, 3), original_chars=1240, summary_chars=372, is_due=True)
@@ -25,26 +25,26 @@ def test_the_slider_stands_in_the_panel_with_what_the_next_fold_will_come_to(
     page: AppTest, service: ScriptedService
 ) -> None:
     said = open_with(page, service, BY_TURNS)
-    assert page.slider(key="slider_rail").value == 0.3
+    assert slider_of(page, "slider_rail").value == 0.3
     assert "현재 압축률: 0.3" in said
     assert "원문의 30% 길이" in said
-    assert "다음 요약: 지금까지 1,240자 → 약 370자" in said
+    assert "다음 요약: 지금까지 1240자 → 약 370자" in said
 
 
 def test_the_line_follows_the_slider(page: AppTest, service: ScriptedService) -> None:
     service.answer = lambda _: "답" * 496
     open_page(page, store_session(service, 2))
-    assert "다음 요약: 지금까지 1,000자 → 약 300자" in told(page)
-    page.slider(key="slider_rail").set_value(0.5).run()
-    assert "다음 요약: 지금까지 1,000자 → 약 500자" in told(page)
+    assert "다음 요약: 지금까지 1000자 → 약 300자" in told(page)
+    slider_of(page, "slider_rail").set_value(0.5).run()
+    assert "다음 요약: 지금까지 1000자 → 약 500자" in told(page)
 
 
 def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> None:
-    assert "다음 요약: 3턴이 끝나면 · 1,200자라면 약 360자" in told(page.run())
-    assert "1,200자 → 360자" in raw_html(page)
-    page.slider(key="slider_rail").set_value(0.1).run()
-    assert "다음 요약: 3턴이 끝나면 · 1,200자라면 약 120자" in told(page)
-    assert "1,200자 → 120자" in raw_html(page)
+    assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 360자" in told(page.run())
+    assert "1200자 → 360자" in raw_html(page)
+    slider_of(page, "slider_rail").set_value(0.1).run()
+    assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 120자" in told(page)
+    assert "1200자 → 120자" in raw_html(page)
 
 
 @pytest.mark.parametrize(("turn_count", "left"), [(0, 3), (1, 2), (2, 1)])
@@ -101,12 +101,12 @@ def test_after_a_reset_nothing_is_called_the_first(page: AppTest, service: Scrip
         (
             "rolling",
             NextFold(tokens=1240, threshold_tokens=8000),
-            ("8,000토큰을 넘으면 답변 뒤에 요약 하나를", "다음 요약: 지금까지 ≈1,240 / 8,000토큰"),
+            ("8000토큰을 넘으면 답변 뒤에 요약 하나를", "다음 요약: 지금까지 ≈1240 / 8000토큰"),
         ),
         (
             "compaction",
             NextFold(tokens=1240, threshold_tokens=75000),
-            ("컨텍스트가 75,000토큰에 이르면", "다음 요약: 지금까지 ≈1,240 / 75,000토큰"),
+            ("컨텍스트가 75,000토큰에 이르면", "다음 요약: 지금까지 ≈1240 / 75,000토큰"),
         ),
         ("compaction", NextFold(), ("자동 압축이 꺼져 있습니다.",)),
         ("window", NextFold(sent_turns=10), ("요약을 만들거나 보내지 않습니다. 최근 10턴만 보냅니다.",)),
@@ -122,12 +122,12 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
     assert "현재 압축률" not in said
     assert "바꾼 값은 다음 요약부터" not in said
     assert "턴이 접힙니다" not in said
-    assert all(page.slider(key=key).disabled for key in ("compression_rate", "slider_rail"))
+    assert all(slider_of(page, key).disabled for key in ("compression_rate", "slider_rail"))
 
 
 def test_the_rate_is_used_again_once_its_strategy_is_chosen(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 2)
     service.stored[identifier].strategy = "window"
     open_page(page, identifier).selectbox(key="strategy").set_value("interval").run()
-    assert not page.slider(key="compression_rate").disabled
+    assert not slider_of(page, "compression_rate").disabled
     assert "현재 압축률: 0.3" in told(page)

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from component.markdown import answer_markdown
+from component.markdown import answer_markdown, summary_markdown
 from graph.view import ToolStep
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import say
@@ -121,6 +121,36 @@ def test_what_streamlit_would_change_is_shown_as_it_was_said(answer: str, shown:
 
 def test_image_becomes_a_link() -> None:
     assert answer_markdown("![a](http://x/y.png) ![b][ref]") == "[a](http://x/y.png) [b][ref]"
+
+
+@pytest.mark.parametrize(
+    ("summary", "shown"),
+    [
+        ("[말](https://a.kr/x_y)", r"\[말](https:color[\:]//a.kr/x\_y)"),
+        ("![그림](http://b/c.png) ![x][r]", r"\[그림](http:color[\:]//b/c.png) \[x]\[r]"),
+        ("www.a.kr, kim@a.kr", r"www:color[\.]a.kr, kim:color[@]a.kr"),
+        ("<https://a.kr> <kim@a.kr>", r"\<https:color[\:]//a.kr> \<kim:color[@]a.kr>"),
+        ("https://a.kr/http://www.b.kr", r"https:color[\:]//a.kr/http:color[\:]//www:color[\.]b.kr"),
+        ("[r]: https://a.kr", r"\[r]: https:color[\:]//a.kr"),
+        (":red[말] :smile:", r"\:red\[말] :color[\:]smile:"),
+        (r":color[말](https://a.kr)", r"\:color\[말](https:color[\:]//a.kr)"),
+        ("`[a](b)` 3~4", r"`[a](b)` 3\~4"),
+        ("```\n[a](https://b)\n```", "```\n[a](https://b)\n```"),
+        ("(1턴) 가\n(2턴) 나\n\n다", "(1턴) 가  \n(2턴) 나\n\n다"),
+        ("1. **Task Overview**\n   - 가\n   - 나", "1. **Task Overview**\n   - 가\n   - 나"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |"),
+    ],
+)
+def test_a_summary_keeps_its_text_and_addresses_but_no_links(summary: str, shown: str) -> None:
+    assert summary_markdown(summary) == shown
+
+
+@given(st.text(alphabet="ab:/.@[]()<>!w\\h tp\n"))
+def test_no_bracket_of_a_summary_begins_a_link(summary: str) -> None:
+    shown = re.sub(r"\\.", "", summary_markdown(summary).replace(r":color[\:]", "").replace(":color[@]", ""))
+    assert "[" not in re.sub(r":color\[(?=\]|\.)", "", shown)
+    assert "<" not in shown
+    assert not re.search(r"https?://|www\.", shown)
 
 
 def test_tool_name_that_the_model_made_up_cannot_leave_its_code_span(page: AppTest, service: ScriptedService) -> None:

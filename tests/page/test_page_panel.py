@@ -7,7 +7,7 @@ import pytest
 from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
-from graph.view import Gauge
+from graph.view import Gauge, ModelOption
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, raw_html, store_session, told
@@ -31,7 +31,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     assert r"**\[1-3턴 요약\]** :gray-badge[압축률 0.3]" in said
     for chars in ("1500자 → 450자 (원문의 30% 길이)", "100자 → 30자", "800자 → 240자"):
         assert chars in said
-    assert "사용자가 인사하고 파이썬 3.13을 물음." in [text.value for text in page.text]
+    assert "사용자가 인사하고 파이썬 3.13을 물음." in [text.value for text in page.markdown]
 
     page.session_state["tabs_rail"] = "통계"
     said = told(page.run())
@@ -45,7 +45,39 @@ def test_summaries_that_grew_are_not_called_savings(page: AppTest, service: Scri
     identifier = store_session(service, 4)
     service.stored[identifier].records = [replace(make_record((1, 2, 3), original_chars=100), summary_chars=112)]
     page.session_state["tabs_rail"] = "통계"
-    assert "전체 압축률: 12% 증가" in told(open_page(page, identifier))
+    assert "전체 압축률: 12% 증가 (원문의 112% 길이)" in told(open_page(page, identifier))
+
+
+@pytest.mark.parametrize(("fold_tokens", "net"), [(1_284, "−24"), (20_000, "−18,740"), (260, "1000")])
+def test_net_savings_are_told_also_where_summaries_cost_more_than_they_saved(
+    page: AppTest, service: ScriptedService, fold_tokens: int, net: str
+) -> None:
+    identifier = store_session(service, 7)
+    records = service.stored[identifier].records
+    records[:] = [replace(record, input_tokens=fold_tokens // 2, output_tokens=0) for record in records]
+    page.session_state["tabs_rail"] = "통계"
+    said = told(open_page(page, identifier))
+    assert f"**순 절감: ≈{net} 토큰**" in said
+    assert "제공자 캐시의 손실은 넣지 않았습니다." in said
+
+
+def test_without_a_summary_a_sentence_stands_for_the_figures(page: AppTest, service: ScriptedService) -> None:
+    page.session_state["tabs_rail"] = "통계"
+    said = told(open_page(page, store_session(service, 1)))
+    assert "아직 요약이 없습니다. 요약하거나 보내지 않는 턴이 생기면" in said
+    assert "총 요약" not in said
+    assert "토큰: ≈0" not in said
+    assert not page.get("vega_lite_chart")
+
+
+def test_what_a_strategy_without_summaries_saves_is_told(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    service.stored[identifier].unsent_tokens = 12_000
+    page.session_state["tabs_rail"] = "통계"
+    said = told(open_page(page, identifier))
+    assert "보내지 않은 토큰: ≈12,000" in said
+    assert "총 요약" not in said
+    assert page.get("vega_lite_chart")
 
 
 def test_cost_of_a_fold_tells_estimate_from_usage(page: AppTest, service: ScriptedService) -> None:
@@ -53,8 +85,8 @@ def test_cost_of_a_fold_tells_estimate_from_usage(page: AppTest, service: Script
     records = service.stored[identifier].records
     records[0] = replace(records[0], is_usage=False, outcome="shortened")
     said = told(open_page(page, identifier))
-    assert r"입력 ≈1,024 · 출력 ≈260 토큰 · 1.2초 · offline-mini" in said
-    assert r"입력 1,024 · 출력 260 토큰 · 1.2초 · offline-mini" in said
+    assert r"입력 ≈1024 · 출력 ≈260 토큰 · 1.2초 · offline-mini" in said
+    assert r"입력 1024 · 출력 260 토큰 · 1.2초 · offline-mini" in said
     assert "목표보다 길어 문장 끝에서 줄였습니다." in said
 
 
@@ -89,11 +121,25 @@ def test_older_summaries_are_lines_that_open(page: AppTest, service: ScriptedSer
     open_page(page, identifier)
     lines = [box.label for box in page.expander if box.label.startswith("\\[")]
     assert len(lines) == 7
-    assert lines[-1] == r"\[1-3턴\] 1,364자 → 409자"
-    assert "가장 오래된 요약" not in [text.value for text in page.text]
+    assert lines[-1] == r"\[1-3턴\] 1364자 → 409자"
+    assert "가장 오래된 요약" not in [text.value for text in page.markdown]
     page.session_state["older_rail_record-1"] = True
     page.run()
-    assert "가장 오래된 요약" in [text.value for text in page.text]
+    assert "가장 오래된 요약" in [text.value for text in page.markdown]
+
+
+def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 4)
+    record = make_record((1, 2, 3), summary="**굵게** [말](https://a.kr)")
+    service.stored[identifier].records = [record]
+    said = told(open_page(page, identifier))
+    assert 'aria-label="이 턴으로 가기" data-first="1" data-last="3"' in raw_html(page)
+    assert r"**굵게** \[말](https:color[\:]//a.kr)" in said
+    service.stored[identifier].records = [replace(record, kind="verbatim")]
+    page.run()
+    assert record.summary in [text.value for text in page.text]
 
 
 def test_many_older_summaries_come_page_by_page(page: AppTest, service: ScriptedService) -> None:
@@ -173,13 +219,24 @@ def test_chart_is_asked_for_only_where_it_is_shown(page: AppTest, service: Scrip
 def test_gauge_tells_estimate_from_usage(page: AppTest, service: ScriptedService) -> None:
     open_page(page, store_session(service, 2))
     assert "≈17%</b>" in gauge_text(page)
-    assert "· ≈1,416 / 8,192<" in gauge_text(page)
-    assert 'title="마지막으로 보낸 입력을 직접 센 추정치입니다."' in gauge_text(page)
+    assert "· ≈1416 / 8192<" in gauge_text(page)
+    assert "≈는 마지막으로 보낸 입력을 직접 센 추정치입니다." in gauge_text(page)
     service.gauge_now = Gauge(sent_tokens=2048, window_tokens=8192, source="usage")
     page.run()
     assert "<b>25%</b>" in gauge_text(page)
-    assert "· 2,048 / 8,192<" in gauge_text(page)
-    assert 'title="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다."' in gauge_text(page)
+    assert "· 2048 / 8192<" in gauge_text(page)
+    assert "≈" not in gauge_text(page)
+    assert "마지막 입력에 대해 모델 제공자가 보고한 사용량입니다." in gauge_text(page)
+
+
+def test_gauge_names_the_model_that_answers(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 1))
+    assert '<span class="model">offline-mini · 내장</span> · 컨텍스트' in gauge_text(page)
+    service.settings = service.settings.model_copy(update={"openai_base_url": "http://127.0.0.1:9"})
+    service.models = (ModelOption('<i>"big"</i>', is_offline=False),)
+    page.button(key="new_chat").click().run()
+    assert '<span class="model">&lt;i&gt;&quot;big&quot;&lt;/i&gt;</span> · 컨텍스트' in gauge_text(page)
+    assert 'title="&lt;i&gt;&quot;big&quot;&lt;/i&gt;&#10;' in gauge_text(page)
 
 
 def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:

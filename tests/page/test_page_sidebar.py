@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.view import ModelOption
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, open_page, say, store_session, told
+from tests.page.reading import keys, open_page, say, slider_of, store_session, told
 
 
 def rows(page: AppTest) -> list[str]:
@@ -15,7 +15,7 @@ def rows(page: AppTest) -> list[str]:
 
 
 def test_slider_is_the_seeds(page: AppTest) -> None:
-    slider = page.run().slider(key="compression_rate")
+    slider = slider_of(page.run(), "compression_rate")
     assert slider.label == "요약 압축률"
     assert (slider.min, slider.max, slider.step, slider.value) == (0.1, 0.5, 0.05, 0.3)
     assert slider.help == "낮을수록 짧게 요약, 높을수록 상세하게 요약"
@@ -25,21 +25,21 @@ def test_slider_is_the_seeds(page: AppTest) -> None:
 
 
 def test_moved_slider_goes_with_the_first_message(page: AppTest, service: ScriptedService) -> None:
-    page.run().slider(key="compression_rate").set_value(0.45).run()
+    slider_of(page.run(), "compression_rate").set_value(0.45).run()
     assert "현재 압축률: 0.45" in told(page)
     say(page, "안녕")
     assert service.sent[0].compression_rate == 0.45
-    assert page.slider(key="compression_rate").value == 0.45
+    assert slider_of(page, "compression_rate").value == 0.45
 
 
 def test_slider_belongs_to_its_session(page: AppTest, service: ScriptedService) -> None:
     first, second = store_session(service, 1), store_session(service, 1)
-    open_page(page, first).slider(key="compression_rate").set_value(0.5).run()
+    slider_of(open_page(page, first), "compression_rate").set_value(0.5).run()
     assert service.stored[first].compression_rate == 0.5
     page.button(key=f"session_{second}").click().run()
-    assert page.slider(key="compression_rate").value == 0.3
+    assert slider_of(page, "compression_rate").value == 0.3
     page.button(key=f"session_{first}").click().run()
-    assert page.slider(key="compression_rate").value == 0.5
+    assert slider_of(page, "compression_rate").value == 0.5
 
 
 def test_model_is_chosen_from_those_of_the_endpoint(page: AppTest, service: ScriptedService) -> None:
@@ -184,7 +184,7 @@ def test_language_is_switched_in_place(page: AppTest) -> None:
     page.context["locale"] = "ko-KR"
     page.run().segmented_control(key="language").set_value("en").run()
     assert page.button(key="new_chat").label == "New chat"
-    assert page.slider(key="compression_rate").label == "Summary length"
+    assert slider_of(page, "compression_rate").label == "Summary length"
     say(page, "Hello")
     assert page.button(key="new_chat").label == "New chat"
 
@@ -193,3 +193,15 @@ def test_language_of_the_server_goes_before_the_browsers(page: AppTest, service:
     service.settings = service.settings.model_copy(update={"turnfold_language": "en"})
     page.context["locale"] = "ko-KR"
     assert page.run().button(key="new_chat").label == "New chat"
+
+
+def test_theme_keeps_its_choice_when_the_language_is_switched(page: AppTest) -> None:
+    page.run().segmented_control(key="theme").set_value("dark").run()
+    assert page.segmented_control(key="theme").options == ["밝게", "어둡게", "시스템"]
+    page.segmented_control(key="language").set_value("en").run()
+    assert page.segmented_control(key="theme").value == "dark"
+    assert page.segmented_control(key="theme").options == ["Light", "Dark", "System"]
+
+
+def test_search_says_that_it_looks_at_titles(page: AppTest) -> None:
+    assert page.run().text_input(key="search").placeholder == "제목 검색"

@@ -12,7 +12,7 @@ from graph.service import ChatService, open_service
 from graph.settings import Settings
 from graph.view import ModelOption, SessionView
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import new_page, open_page, say, store_session, told
+from tests.page.reading import new_page, open_page, say, slider_of, store_session, told
 
 BIG = ModelOption("big-model", is_offline=False)
 
@@ -36,7 +36,7 @@ def chosen(view: SessionView) -> tuple[float, str, str]:
 
 
 def choose(page: AppTest) -> None:
-    page.slider(key="compression_rate").set_value(0.5).run()
+    slider_of(page, "compression_rate").set_value(0.5).run()
     page.selectbox(key="strategy").set_value("compaction").run()
     page.selectbox(key="model").set_value("big-model").run()
 
@@ -52,14 +52,14 @@ def test_a_tab_that_shows_old_settings_does_not_bring_them_back(
     acts: dict[str, Callable[[], object]] = {
         "send": lambda: say(other_page, "설정은 건드리지 않았어요"),
         "regenerate": lambda: other_page.button(key="regenerate").click().run(),
-        "configure": lambda: other_page.slider(key="compression_rate").set_value(0.1).run(),
+        "configure": lambda: slider_of(other_page, "compression_rate").set_value(0.1).run(),
     }
     acts[act]()
     rate = 0.1 if act == "configure" else 0.5
     assert chosen(service.sessions.get(identifier)) == (rate, "compaction", "big-model")
     assert other_page.selectbox(key="strategy").value == "compaction"
     assert other_page.selectbox(key="model").value == "big-model"
-    assert other_page.slider(key="slider_rail").value == rate
+    assert slider_of(other_page, "slider_rail").value == rate
 
 
 def test_the_widgets_follow_what_another_tab_chose(
@@ -67,8 +67,8 @@ def test_the_widgets_follow_what_another_tab_chose(
 ) -> None:
     identifier = store_session(service, 1)
     open_page(other_page, identifier)
-    open_page(page, identifier).slider(key="compression_rate").set_value(0.45).run()
-    assert other_page.run().slider(key="compression_rate").value == 0.45
+    slider_of(open_page(page, identifier), "compression_rate").set_value(0.45).run()
+    assert slider_of(other_page.run(), "compression_rate").value == 0.45
 
 
 @pytest.mark.parametrize("moved", ["compression_rate", "slider_rail"])
@@ -78,8 +78,8 @@ def test_whichever_slider_is_moved_the_other_follows(
 ) -> None:
     open_page(page, store_session(service, 1)) if turn_count else page.run()
     for rate in (0.45, 0.3, 0.2):
-        page.slider(key=moved).set_value(rate).run()
-        assert {page.slider(key=key).value for key in ("compression_rate", "slider_rail")} == {rate}
+        slider_of(page, moved).set_value(rate).run()
+        assert {slider_of(page, key).value for key in ("compression_rate", "slider_rail")} == {rate}
         assert f"현재 압축률: {rate}" in told(page)
     say(page, "안녕")
     assert next(iter(service.stored.values())).compression_rate == 0.2
@@ -88,35 +88,44 @@ def test_whichever_slider_is_moved_the_other_follows(
 def test_the_sliders_go_back_and_forth(page: AppTest, service: ScriptedService) -> None:
     open_page(page, identifier := store_session(service, 1))
     for key, rate in (("slider_rail", 0.35), ("compression_rate", 0.3), ("slider_rail", 0.5), ("slider_rail", 0.3)):
-        page.slider(key=key).set_value(rate).run()
+        slider_of(page, key).set_value(rate).run()
         assert service.stored[identifier].compression_rate == rate
-        assert {page.slider(key=key).value for key in ("compression_rate", "slider_rail")} == {rate}
+        assert {slider_of(page, key).value for key in ("compression_rate", "slider_rail")} == {rate}
 
 
-def test_a_slider_that_still_reports_the_old_rate_does_not_bring_it_back(
+def test_a_slider_that_still_reports_an_old_rate_does_not_bring_it_back(
     page: AppTest, service: ScriptedService
 ) -> None:
     open_page(page, identifier := store_session(service, 1))
-    page.slider(key="slider_rail").set_value(0.35).run()
-    # As a quick second move finds it: the browser hasn't heard yet that the other slider follows.
-    page.session_state["slider_rail"], page.session_state["compression_rate"] = 0.4, 0.3
-    page.run()
-    assert service.stored[identifier].compression_rate == 0.4
+    old = [slider_of(page, "compression_rate").key]
+    for rate in (0.35, 0.4):
+        slider_of(page, "slider_rail").set_value(rate).run()
+        old.append(slider_of(page, "compression_rate").key)
+    # As quick moves find it: of what the server has drawn since, the browser hasn't heard yet.
+    for key, rate in zip(old, (0.3, 0.35), strict=False):
+        page.session_state[str(key)] = rate
+        page.run()
+        assert service.stored[identifier].compression_rate == 0.4
+        slider_of(page, "slider_rail").set_value(0.45)
+        page.session_state[str(key)] = rate
+        page.run()
+        assert service.stored[identifier].compression_rate == 0.45
+        slider_of(page, "slider_rail").set_value(0.4).run()
 
 
 def test_the_panels_slider_follows_after_its_tab_was_hidden(page: AppTest, service: ScriptedService) -> None:
     open_page(page, store_session(service, 1))
     page.session_state["tabs_rail"] = "통계"
-    page.run().slider(key="compression_rate").set_value(0.5).run()
+    slider_of(page.run(), "compression_rate").set_value(0.5).run()
     page.session_state["tabs_rail"] = "요약"
-    assert page.run().slider(key="slider_rail").value == 0.5
+    assert slider_of(page.run(), "slider_rail").value == 0.5
 
 
 def test_a_change_counts_though_its_own_run_was_overtaken(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     open_page(page, identifier)
     # As the next run finds it: the widget has its value, and nobody was told of a change.
-    page.session_state["compression_rate"] = 0.5
+    page.session_state[str(slider_of(page, "compression_rate").key)] = 0.5
     page.run()
     assert service.sessions.get(identifier).compression_rate == 0.5
     assert "현재 압축률: 0.5" in told(page)
@@ -132,21 +141,21 @@ def test_only_what_was_chosen_goes_with_the_first_message(page: AppTest, service
 
 
 def test_what_was_chosen_for_a_new_chat_is_not_left_to_the_next_one(page: AppTest, service: ScriptedService) -> None:
-    page.run().slider(key="compression_rate").set_value(0.5).run()
+    slider_of(page.run(), "compression_rate").set_value(0.5).run()
     say(page, "첫 대화")
     page.button(key="new_chat").click().run()
     say(page, "둘째 대화")
     assert [options.compression_rate for options in service.sent] == [0.5, None]
-    assert page.slider(key="compression_rate").value == 0.3
+    assert slider_of(page, "compression_rate").value == 0.3
 
 
 def test_a_choice_that_could_not_be_stored_is_taken_back(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     open_page(page, identifier)
     service.refusal = DatabaseBusyError()
-    page.slider(key="compression_rate").set_value(0.5).run()
+    slider_of(page, "compression_rate").set_value(0.5).run()
     assert "다른 작업이 데이터베이스를" in page.error[0].value
-    assert page.slider(key="compression_rate").value == 0.3
+    assert slider_of(page, "compression_rate").value == 0.3
     say(page, "이어서")
     assert service.stored[identifier].compression_rate == 0.3
 
@@ -169,12 +178,12 @@ def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
     list(real_service.turns.follow(identifier))
     for tab in tabs:
         open_page(tab, identifier)
-    tabs[0].slider(key="compression_rate").set_value(0.5).run()
+    slider_of(tabs[0], "compression_rate").set_value(0.5).run()
     tabs[0].selectbox(key="strategy").set_value("compaction").run()
     say(tabs[1], "감사합니다")
     list(real_service.turns.follow(identifier))
     assert chosen(real_service.sessions.get(identifier)) == (0.5, "compaction", "offline-mini")
-    assert tabs[1].run().slider(key="compression_rate").value == 0.5
+    assert slider_of(tabs[1].run(), "compression_rate").value == 0.5
 
 
 def test_chat_deleted_elsewhere_while_it_answers_leads_to_the_empty_page(

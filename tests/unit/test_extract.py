@@ -9,7 +9,6 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from graph.core.extract import cut_at_word, extract_summary
 from graph.model.summariser import ExtractiveSummariser
-from graph.offline.phrase import KOREAN
 
 KOREAN_TALK: list[AnyMessage] = [
     HumanMessage(
@@ -22,7 +21,7 @@ KOREAN_TALK: list[AnyMessage] = [
     HumanMessage("숙소는 서귀포의 올레펜션으로 결정했어요. 예약번호는 JJ-20394예요."),
     AIMessage("기억해 두겠습니다: 숙소는 서귀포의 올레펜션으로 결정했어요. 예약번호는 JJ-20394예요."),
     HumanMessage("고마워요!"),
-    AIMessage(f"천만에요. 이어서 말씀해 주세요.\n\n{KOREAN['signature']}"),
+    AIMessage("천만에요. 이어서 말씀해 주세요.\n\n— 내장 오프라인 모델"),
 ]
 ENGLISH_TALK: list[AnyMessage] = [
     HumanMessage("Hello! I'm Alex and I run the billing team. What do you think about our choices?"),

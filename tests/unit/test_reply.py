@@ -115,13 +115,13 @@ def test_its_own_phrases_and_questions_are_never_quoted_back() -> None:
     assert quoted == ["- 예산은 90만 원이에요. (이전 대화에서)"]
 
 
-def test_it_says_what_it_is_in_full_at_first_and_when_asked_and_else_shortly() -> None:
+def test_it_says_what_it_is_at_first_and_when_asked_and_not_under_every_answer() -> None:
     raw = (HumanMessage("예산은 90만 원이에요."), AIMessage("네."))
     assert answer("예산은 90만 원이에요.").endswith(KOREAN["introduction"])
     assert answer("The budget is 90.").endswith(ENGLISH["introduction"])
     assert answer("너는 어떤 모델이야?", raw=raw).endswith(KOREAN["introduction"])
-    assert answer("고마워", raw=raw).endswith(KOREAN["signature"])
-    assert answer("thanks", summaries=ENGLISH_SUMMARIES).endswith(ENGLISH["signature"])
+    assert answer("고마워", raw=raw) == KOREAN["thanks"]
+    assert answer("thanks", summaries=ENGLISH_SUMMARIES) == ENGLISH["thanks"]
 
 
 @pytest.mark.parametrize(

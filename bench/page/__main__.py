@@ -1,0 +1,159 @@
+"""`make bench-page`: times the page beside a bare Streamlit chat over the same endpoint; checks the design's bounds.
+
+python -m bench.page [--samples 7] [--turns 1000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from playwright.sync_api import Browser, sync_playwright
+
+from bench.page import endpoint
+from bench.page.measure import Chat, Sample
+from bench.page.wire import Wire
+from graph.service import open_service
+from graph.settings import Settings
+
+MAX_RATIO: Final = 1.3
+MAX_BYTES_RATIO: Final = 3.0
+SHOWN_TURNS: Final = 30
+_ROOT: Final = Path(__file__).parents[2]
+_FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+_KEY: Final = "sk-bench"
+_LONG: Final = "long-session"
+_PAST: Final = f"{endpoint.AT_ONCE} 다음 단계와 남은 예산을 정리해 주세요."
+
+
+def main() -> int:
+    """Runs all comparisons and prints them; returns 0 if each is within its bound."""
+    parser = argparse.ArgumentParser(prog="python -m bench.page")
+    parser.add_argument("--samples", type=int, default=7)
+    parser.add_argument("--turns", type=int, default=1_000)
+    options = parser.parse_args()
+    is_met = True
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = stack.enter_context(endpoint.serving())
+        settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": _KEY, "CHAT_MODEL": "bench-model"}
+        settings |= {"MODEL_WINDOW_TOKENS": "100000", "TURNFOLD_DATA_DIR": str(folder / "data")}
+        _fill(settings, options.turns)
+        past = {"PAST_TURNS": "0", "PAST_TEXT": endpoint.ANSWER}
+        ours = stack.enter_context(_started(folder, _ROOT / "app.py", settings))
+        bare = stack.enter_context(_started(folder, Path(__file__).parent / "bare.py", {**settings, **past}))
+        long_past = {**past, "PAST_TURNS": str(SHOWN_TURNS)}
+        long_bare = stack.enter_context(_started(folder, Path(__file__).parent / "bare.py", {**settings, **long_past}))
+        browser = stack.enter_context(sync_playwright()).chromium.launch(executable_path=_chromium(), args=list(_FLAGS))
+        stack.callback(browser.close)
+        for title, last_turn, bare_wire, beside in (
+            ("a new chat", 0, bare, ""),
+            (f"{options.turns} turns, {SHOWN_TURNS} shown", options.turns, long_bare, ""),
+            ("two tabs", 0, bare, "tab"),
+            ("another session streams", 0, bare, "stream"),
+        ):
+            print(f"\n{title}", flush=True)
+            pairs = _compare(browser, (bare_wire, ours), last_turn, beside, options.samples)
+            is_met &= _report(*pairs)
+    print("\nverdict:", "all within bounds" if is_met else "NOT within bounds")
+    return 0 if is_met else 1
+
+
+def _fill(settings: dict[str, str], turns: int) -> None:
+    """Writes the long session, by the product's own means."""
+    values = {name.lower(): value for name, value in settings.items()}
+    with open_service(Settings.model_validate(values)) as service:
+        for turn in range(1, turns + 1):
+            service.turns.send(_LONG, f"{_PAST} ({turn})", wait_seconds=30)
+            for _ in service.turns.follow(_LONG):
+                pass
+
+
+@contextmanager
+def _started(folder: Path, script: Path, settings: dict[str, str]) -> Iterator[Wire]:
+    """Runs a Streamlit app; yields the relay in front of it."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", "--server.port=0"]
+    process = subprocess.Popen(  # noqa: S603  # it runs the product and the bare chat
+        command, cwd=folder, env={**kept, **settings}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        ports = (re.search(r"http://\S+?:(\d+)", line) for line in process.stdout or ())
+        wire = Wire(int(next(filter(None, ports))[1]))
+        yield wire
+        wire.close()
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _chromium() -> str | None:
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+def _compare(
+    browser: Browser, wires: tuple[Wire, Wire], last_turn: int, beside: str, samples: int
+) -> tuple[list[Sample], list[Sample]]:
+    """Asks both chats in turn; the first answer of each warms up and doesn't count."""
+    bare_wire, our_wire = wires
+    contexts = [browser.new_context(viewport={"width": 1280, "height": 800}, locale="ko-KR") for _ in wires]
+    path = f"/?session={_LONG}" if last_turn else ""
+    bare = Chat(contexts[0], bare_wire)
+    ours = Chat(contexts[1], our_wire, path, ending=".st-key-last_actions_{turn}")
+    taken: tuple[list[Sample], list[Sample]] = ([], [])
+    name = beside or "q"
+    for number in range(samples + 1):
+        for chat, list_of in zip((bare, ours), taken, strict=True):
+            others = _others(chat, beside, number)
+            sample = chat.ask(f"{endpoint.TIMED}{name}{number} 지금까지의 일을 알려 주세요.", last_turn + number + 1)
+            for page in others:
+                page.page.close()
+            if number:
+                list_of.append(sample)
+    for context in contexts:
+        context.close()
+    return taken
+
+
+def _others(chat: Chat, beside: str, number: int) -> list[Chat]:
+    """Opens the tab that stands beside the measured one: on the same session, or on one that streams."""
+    if not beside:
+        return []
+    other = chat.beside(is_same=beside == "tab")
+    if beside == "stream":
+        other.send(f"{endpoint.ENDLESS} {number}")
+    other.page.wait_for_timeout(1_000)
+    chat.page.bring_to_front()
+    return [other]
+
+
+def _report(bare: list[Sample], ours: list[Sample]) -> bool:
+    """Prints the medians and their ratios; returns whether all are within bounds."""
+    is_met = True
+    for name in ("bubble", "words", "settled"):
+        mine, other = (statistics.median(getattr(sample, name) for sample in side) for side in (ours, bare))
+        ratio = mine / other
+        is_met &= ratio <= MAX_RATIO
+        told = f"  {name:8} ours {mine:6.0f} ms   bare {other:6.0f} ms   ratio {ratio:.2f} (bound {MAX_RATIO})"
+        print(told, flush=True)
+    shares = [
+        statistics.median(sample.received_bytes / sample.answer_bytes for sample in side) for side in (ours, bare)
+    ]
+    is_met &= shares[0] <= MAX_BYTES_RATIO
+    print(f"  bytes    ours {shares[0]:.1f} x the answer   bare {shares[1]:.1f} x   (bound {MAX_BYTES_RATIO})")
+    return is_met
+
+
+if __name__ == "__main__":
+    sys.exit(main())

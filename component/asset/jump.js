@@ -1,0 +1,133 @@
+// Goes from a summary's card to its turns, and from a fold's line to its card.
+const CARD = "st-key-card_rail_";
+const FOLD = "st-key-fold_";
+const MORE = "[class*='st-key-more_question_']";
+const TOP_PIXELS = 72;
+const MARK_MILLISECONDS = 2500;
+const APART_MILLISECONDS = 150;
+const SETTLE_MILLISECONDS = 1500;
+const JUMP_MILLISECONDS = 15000;
+
+// Set by the page's component: has the server draw what isn't drawn yet.
+let askServer = null;
+let jumpNumber = 0;
+
+function isSeen(element) {
+  return element !== null && element.getClientRects().length > 0;
+}
+
+// Only the newest jump is waited for.
+function whenReady(find, act) {
+  const number = ++jumpNumber;
+  const until = performance.now() + JUMP_MILLISECONDS;
+  const look = () => {
+    if (number !== jumpNumber) return;
+    const found = find();
+    if (found) act(found);
+    else if (performance.now() < until) requestAnimationFrame(look);
+  };
+  look();
+}
+
+function mark(elements) {
+  elements.forEach((element) => element.setAttribute("data-marked", ""));
+  setTimeout(() => elements.forEach((element) => element.removeAttribute("data-marked")), MARK_MILLISECONDS);
+}
+
+function turnAt(number) {
+  return document.querySelector(`.st-key-turn_${number}`);
+}
+
+function onToTurns(event) {
+  const button = event.target.closest?.("button.to-turns");
+  if (!button) return;
+  const first = Number(button.dataset.first);
+  const last = Number(button.dataset.last);
+  const isNew = !turnAt(first);
+  if (isNew) {
+    const newest = Math.max(...[...document.querySelectorAll(TURN)].map((turn) => Number(turn.dataset.turn)));
+    askServer("turns", newest - first + 1);
+  }
+  // The drawer lies over the chat.
+  button.closest("[role='dialog']")?.querySelector("[aria-label='Close']")?.click();
+  const isReady = () => turnAt(first) && turnAt(last) && !document.querySelector("[role='dialog']");
+  whenReady(isReady, () => showTurns(first, last, isNew));
+}
+
+function showTurns(first, last, isNew) {
+  const box = document.querySelector(SCROLLER);
+  const turn = turnAt(first);
+  box.scrollTop += turn.getBoundingClientRect().top - box.getBoundingClientRect().top - TOP_PIXELS;
+  holdPlace(box);
+  // Earlier turns that were just shown may still be growing.
+  if (isNew) holdElement(`st-key-turn_${first}`, turn);
+  noteScroll(box);
+  turn.tabIndex = -1;
+  turn.focus({ preventScroll: true });
+  const turns = Array.from({ length: last - first + 1 }, (_, index) => turnAt(first + index));
+  mark(turns.filter((each) => each !== null));
+}
+
+// The reader has gone where the page is now: neither its growth nor Streamlit takes them to the end.
+function holdPlace(box) {
+  scroll.follows = false;
+  scroll.anchor = null;
+  scroll.place = box.scrollTop;
+  scroll.isHeld = true;
+}
+
+// Keeps an element where it stands in the window while what is around it is drawn.
+function holdElement(key, element) {
+  const anchor = { key, top: element.getBoundingClientRect().top };
+  scroll.anchor = anchor;
+  setTimeout(() => {
+    if (scroll.anchor === anchor) scroll.anchor = null;
+  }, SETTLE_MILLISECONDS);
+}
+
+function onFold(event) {
+  const line = event.target.closest?.(`[class*='${FOLD}'] summary`);
+  // Captured before the line opens. A record from before a reset has no card.
+  if (!line || line.closest("details").open || line.closest("[class*='st-key-past_']")) return;
+  if (!isSeen(document.querySelector(".st-key-panel"))) return;
+  const fold = line.closest(`[class*='${FOLD}']`);
+  const id = [...fold.classList].find((name) => name.startsWith(FOLD)).slice(FOLD.length);
+  const find = () => {
+    const card = document.querySelector(`.${CSS.escape(CARD + id)}`);
+    return isSeen(card) && card;
+  };
+  // Apart from the line's own message to the server: one is for a part of the page, the other for all of it.
+  if (!find()) setTimeout(() => askServer("record", id), APART_MILLISECONDS);
+  whenReady(find, showCard);
+}
+
+function showCard(card) {
+  const panel = card.closest(".st-key-panel");
+  const bring = () => {
+    const shown = card.getBoundingClientRect();
+    const space = panel.getBoundingClientRect();
+    if (shown.top >= space.top && shown.bottom <= space.bottom) return;
+    panel.scrollTop += shown.top - space.top - TOP_PIXELS;
+  };
+  bring();
+  // The box that holds an older card opens slowly.
+  setTimeout(bring, 400);
+  mark([card]);
+}
+
+// What is opened is read where it stands, also at the end of the chat; where a message closes, its button stays.
+function onOpen(event) {
+  const button = event.target.closest?.(`[class*='${FOLD}'] summary, ${MORE} button`);
+  if (!button) return;
+  holdPlace(document.querySelector(SCROLLER));
+  const more = button.closest(MORE);
+  if (more?.parentElement.querySelector("[class*='st-key-whole_question_']")) {
+    holdElement([...more.classList].find((name) => name.startsWith("st-key-")), more);
+  }
+}
+
+const JUMP_LISTENERS = [
+  ["click", onOpen, true],
+  ["click", onToTurns, false],
+  ["click", onFold, true],
+];

@@ -1,0 +1,46 @@
+// Shows a message at once where its turn will stand, until the server has committed it or has given it back.
+const CHAT = ".st-key-chat";
+const PENDING_MILLISECONDS = 10000;
+const PENDING_CHARS = 2000;
+
+let pending = null;
+
+function lastTurnNumber() {
+  const numbers = [...document.querySelectorAll(TURN)].map((turn) => Number(turn.className.match(/st-key-turn_(\d+)/)[1]));
+  return Math.max(0, ...numbers);
+}
+
+function showPending(text) {
+  const chat = document.querySelector(CHAT);
+  // Commands have no turn, and a busy session gives the message back.
+  if (!chat || pending || text.startsWith("/") || document.querySelector(".st-key-stop")) return;
+  const bubble = document.createElement("p");
+  bubble.className = "pending";
+  bubble.ariaHidden = "true"; // the turn itself is read out
+  bubble.textContent = text.slice(0, PENDING_CHARS);
+  const observer = new MutationObserver(endPending);
+  pending = { bubble, observer, text, after: lastTurnNumber(), until: performance.now() + PENDING_MILLISECONDS };
+  chat.append(bubble);
+  // Before the browser paints it, so that the message is never seen twice.
+  observer.observe(chat, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
+  requestAnimationFrame(watchPending);
+}
+
+function watchPending() {
+  if (!pending) return;
+  endPending();
+  if (!pending) return;
+  const isBack = document.querySelector(FIELD)?.value === pending.text;
+  if (isBack || !pending.bubble.isConnected || performance.now() > pending.until) removePending();
+  else requestAnimationFrame(watchPending);
+}
+
+function endPending() {
+  if (pending && lastTurnNumber() > pending.after) removePending();
+}
+
+function removePending() {
+  pending.observer.disconnect();
+  pending.bubble.remove();
+  pending = null;
+}
