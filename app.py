@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 from collections.abc import AsyncIterator
@@ -15,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from component import service_provider
+from component import delivery, service_provider
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
@@ -39,6 +40,8 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
+        delivery.use_loop(asyncio.get_running_loop())
+        stack.callback(delivery.use_loop, None)
         yield {}
 
 

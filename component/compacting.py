@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 import streamlit as st
 
 from component import dialog, page_state, service_provider
+from component.delivery import delivered
 from component.page_state import PageState
 from component.word import Words
 from component.wording import describe_compaction, words_of
@@ -34,6 +35,7 @@ def is_pending() -> bool:
 
 
 @st.fragment(run_every=_POLL_SECONDS)
+@delivered
 def draw(now: PageState) -> None:
     """Shows that a compaction runs; when it has ended, reruns the page with its result."""
     if not dialog.is_open() and _tell(now.words):

@@ -7,6 +7,8 @@ from typing import Literal
 
 import streamlit as st
 
+from component.delivery import delivered
+
 _OPEN, _DRAWN = "open_dialog", "drawn_dialog"
 
 
@@ -26,7 +28,7 @@ def draw(
     """Draws a dialog over the page if it's the one that is open, its contents by `draw_content(*arguments)`."""
     if st.session_state.get(_OPEN) == name:
         st.session_state[_DRAWN] = name
-        st.dialog(title, position=position, width=width, on_dismiss=close)(draw_content)(*arguments)
+        st.dialog(title, position=position, width=width, on_dismiss=close)(delivered(draw_content))(*arguments)
 
 
 def is_open() -> bool:

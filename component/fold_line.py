@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from component.card import draw_summary
+from component.delivery import delivered
 from component.format import format_count, format_turns
 from component.word import Words
 from component.wording import describe_compaction
@@ -12,6 +13,7 @@ from graph.record import Record
 
 
 @st.fragment
+@delivered
 def draw(words: Words, record: Record, *, is_sent: bool) -> None:
     """Draws the line of a record; its text is sent to the browser when it is opened."""
     # The style sheet draws the lines at both sides, which saves three elements per fold.

@@ -7,6 +7,7 @@ import time
 import streamlit as st
 
 from component import dialog
+from component.delivery import delivered
 from component.error_box import error_box
 from component.format import format_turns
 from component.markdown import answer_markdown
@@ -34,6 +35,7 @@ def draw(now: PageState, identifier: str, number: int, newest_record_id: str) ->
 
 
 @st.fragment(run_every=WATCH_SECONDS)
+@delivered
 def watch(now: PageState, identifier: str, drawn: TurnView) -> None:
     """Reruns the page when the session was changed elsewhere, in another tab or by another server."""
     if dialog.is_open():
@@ -49,6 +51,7 @@ def watch(now: PageState, identifier: str, drawn: TurnView) -> None:
 
 
 @st.fragment(run_every=ASK_SECONDS)
+@delivered
 def _follow(now: PageState, identifier: str, number: int, newest_record_id: str) -> None:
     # The drawing of the whole page has just read all of this: only a later look may ask for another one.
     is_fresh = st.session_state.pop(_FRESH, False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import browser, composer, dialog, page_state, sidebar, summary_panel, transcript
+from component import browser, composer, delivery, dialog, page_state, sidebar, summary_panel, transcript
 from component.error_box import error_box
 from component.wording import language_of_locale, words_of
 
@@ -20,7 +20,7 @@ def main() -> None:
     for name in STYLE_SHEETS:
         st.html(ASSETS / name)
     st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
-    with error_box(words_of(language_of_locale(st.context.locale))):
+    with delivery.whole_run(), error_box(words_of(language_of_locale(st.context.locale))):
         now = page_state.begin()
         with error_box(now.words):
             sidebar.draw(now)

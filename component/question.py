@@ -8,6 +8,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from component import clamped
+from component.delivery import delivered
 from component.format import count_lines
 from component.word import Words
 
@@ -34,6 +35,7 @@ def draw(words: Words, text: str, key: str) -> None:
 
 
 @st.fragment
+@delivered
 def _draw_long(words: Words, text: str, key: str) -> None:
     # Whether it takes more lines than are shown depends on the width: the browser hides a button without effect.
     parts = split_code(text)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from component import action, dialog, page_state, setting_box
+from component.delivery import delivered
 from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
@@ -34,6 +35,7 @@ def draw(now: PageState) -> None:
 
 
 @st.fragment
+@delivered
 def _draw_sessions(now: PageState) -> None:
     words = now.words
     search = st.text_input(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from component.delivery import delivered
 from component.format import escape_label
 from component.word import Words
 from graph.view import StepStatus, ToolStep, TurnView
@@ -17,6 +18,7 @@ _SHOWN_CHARS = 2_000
 
 
 @st.fragment
+@delivered
 def draw_steps(words: Words, turn: TurnView) -> None:
     """Draws an ended turn's steps in a collapsed box; they are sent to the browser when it is opened."""
     box = st.expander(

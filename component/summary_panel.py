@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from component import card, chart, dialog, panel_head, rate_state
+from component.delivery import delivered
 from component.error_box import error_box
 from component.format import format_count
 from component.page_state import PageState
@@ -42,6 +43,7 @@ def want_card(record_id: str) -> None:
 
 
 @st.fragment
+@delivered
 def _draw(now: PageState, place: str) -> None:
     if rate_state.is_moved():
         st.rerun()

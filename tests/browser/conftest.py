@@ -22,6 +22,7 @@ from tests.browser.visitor import PATIENCE_MILLISECONDS, Visitor
 from tests.fake.openai_server import FakeOpenAI
 
 ROOT = Path(__file__).parents[2]
+OWN = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -41,16 +42,16 @@ def chromium_path(playwright: Playwright) -> str | None:
 
 
 @contextmanager
-def started(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
+def started(folder: Path, settings: Mapping[str, str], *, script: Path = ROOT / "app.py") -> Iterator[str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "VIRTUAL_ENV") if name in os.environ}
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += ["--server.headless=true", "--server.port=0"]
     with (folder / "server.log").open("w+") as log:
         # It runs in a folder of its own, so that no developer's `.env` counts.
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**kept, **settings, "TURNFOLD_DATA_DIR": str(folder / "data"), "PYTHONUNBUFFERED": "1"},
+            env={**kept, **settings, "TURNFOLD_DATA_DIR": str(folder / "data"), **OWN},
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
