@@ -94,7 +94,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def endpoint() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI(pause_seconds=0.005) as server:
+    with FakeOpenAI() as server:
         yield server
 
 

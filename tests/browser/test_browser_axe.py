@@ -17,6 +17,8 @@ RULES: Final = {
     "resultTypes": ["violations"],
 }
 AXE: Final = Axe()
+FADED_IN: Final = """() => document.getAnimations().every(
+    (one) => one.playState !== "running" || one.effect.getTiming().iterations === Infinity)"""
 LOOKS: Final[dict[str, dict[str, Any]]] = {
     "light, Korean, 1280": {"color_scheme": "light", "locale": "ko-KR"},
     "dark, English, 390": {
@@ -53,7 +55,8 @@ def test_no_state_breaks_a_rule(
         stage = Stage(visitor, words, is_narrow="viewport" in options, endpoint=fake_openai, service=other_server)
         for reach in WALKS[walk]:
             reach(stage)
-            visitor.page.wait_for_timeout(300)  # what fades in has its colours
+            visitor.page.wait_for_timeout(100)  # what fades in has begun to
+            visitor.page.wait_for_function(FADED_IN)
             found += [f"{reach.__name__}: {violation}" for violation in violations(visitor.page)]
     if found:
         pytest.fail("\n".join(found))
