@@ -10,10 +10,15 @@ function lastTurnNumber() {
   return Math.max(0, ...numbers);
 }
 
+function isAnswering() {
+  const last = [...document.querySelectorAll(TURN)].at(-1);
+  return last !== undefined && !last.querySelector("[class*='st-key-last_actions_']");
+}
+
 function showPending(text) {
   const chat = document.querySelector(CHAT);
   // Commands have no turn, and a busy session gives the message back.
-  if (!chat || pending || text.startsWith("/") || document.querySelector(".st-key-stop")) return;
+  if (!chat || pending || text.startsWith("/") || isAnswering()) return;
   const bubble = document.createElement("p");
   bubble.className = "pending";
   bubble.ariaHidden = "true"; // the turn itself is read out
