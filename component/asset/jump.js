@@ -46,10 +46,11 @@ function onToTurns(event) {
   const isNew = !turnAt(first);
   if (isNew) {
     const newest = Math.max(...[...document.querySelectorAll(TURN)].map((turn) => Number(turn.dataset.turn)));
+    // It closes the drawer, too: of two presses at once Streamlit may drop the first.
     askServer("turns", newest - first + 1);
+  } else {
+    button.closest("[role='dialog']")?.querySelector("[aria-label='Close']")?.click();
   }
-  // The drawer lies over the chat.
-  button.closest("[role='dialog']")?.querySelector("[aria-label='Close']")?.click();
   const isReady = () => turnAt(first) && turnAt(last) && !document.querySelector("[role='dialog']");
   whenReady(isReady, () => showTurns(first, last, isNew));
 }

@@ -172,8 +172,10 @@ def visiting(chromium: Browser, address: str, **options: object) -> Iterator[Vis
     try:
         yield visitor
         visitor.expect_no_complaint()
-        visitor.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
     finally:
+        # Also after a failure: the next page would open as this one was left.
+        with suppress(Error):
+            visitor.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
         visitor.page.close()
         context.clear_cookies()
 

@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, Page
 from component.wording import words_of
 from graph.service import ChatService
 from tests.browser.conftest import visiting
-from tests.browser.state import WALKS, Stage
+from tests.browser.stage import Stage
+from tests.browser.state import WALKS
 from tests.fake.openai_server import FakeOpenAI
 
 RULES: Final = {

@@ -42,14 +42,7 @@ def test_the_last_of_quick_changes_holds_though_each_waits_for_the_database(visi
 def forty_chats(other_server: ChatService) -> None:
     chat = Chat(other_server)
     chat.ask(1, 1)
-    for table in ("session", "turn"):  # a chat is listed by its turns
-        columns = [row[1] for row in chat.rows(f"PRAGMA table_info({table})")]
-        values = ", ".join("'copy-' || n" if column == "session_id" else column for column in columns)
-        numbers = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 40) "
-        chat.change(
-            f"{numbers} INSERT OR IGNORE INTO {table} ({', '.join(columns)}) SELECT {values} FROM {table}, numbers "  # noqa: S608  # names of our own
-            f"WHERE session_id = '{chat.session_id}'"
-        )
+    chat.copy(40)
 
 
 @pytest.mark.usefixtures("forty_chats")

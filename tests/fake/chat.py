@@ -109,6 +109,18 @@ class Chat:
         with closing(sqlite3.connect(self.service.settings.database_path)) as connection, connection:
             connection.execute(statement)
 
+    def copy(self, count: int) -> None:
+        """Adds copies of this session to the file, for lists of many."""
+        for table in ("session", "turn"):  # a chat is listed by its turns
+            columns = [row[1] for row in self.rows(f"PRAGMA table_info({table})")]
+            name = f"'{self.session_id}-' || n"
+            values = ", ".join(name if column == "session_id" else column for column in columns)
+            self.change(
+                f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count}) "  # noqa: S608  # names of our own
+                f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {table}, numbers "
+                f"WHERE session_id = '{self.session_id}'"
+            )
+
     def wait_for_folds(self) -> None:
         """Waits until no summary is being made, nor queued to be."""
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"

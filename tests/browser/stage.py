@@ -1,0 +1,58 @@
+"""A page in one look, with what its states are prepared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from playwright.sync_api import Locator, expect
+
+from component.word import Words
+from graph.service import ChatService
+from tests.browser.visitor import Visitor
+from tests.fake.openai_reply import Reply
+from tests.fake.openai_server import FakeOpenAI
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A page in one look, and what its states are prepared with."""
+
+    visitor: Visitor
+    words: Words
+    is_narrow: bool
+    endpoint: FakeOpenAI
+    service: ChatService
+
+    def button(self, key: str) -> Locator:
+        return self.visitor.find(key).locator("button")
+
+    @property
+    def dialog(self) -> Locator:
+        return self.visitor.page.get_by_role("dialog")
+
+    @property
+    def panel(self) -> Locator:
+        return self.dialog if self.is_narrow else self.visitor.find("panel")
+
+    def open_sidebar(self) -> None:
+        if self.is_narrow:
+            self.visitor.page.get_by_test_id("stExpandSidebarButton").click()
+            expect(self.visitor.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")
+
+    def close_sidebar(self) -> None:
+        if self.is_narrow:
+            self.visitor.page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
+            expect(self.visitor.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
+
+    def write(self, asked: str, *replies: Reply) -> None:
+        """Writes a message that these scripted replies answer."""
+        self.endpoint.script(*replies, to=asked)
+        self.visitor.write(asked)
+
+    def close_dialog(self) -> None:
+        self.visitor.page.keyboard.press("Escape")
+        expect(self.dialog).to_have_count(0)
+
+
+State = Callable[[Stage], None]

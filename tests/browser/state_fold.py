@@ -1,0 +1,158 @@
+"""The states of a chat with summaries: its lines, its panel, its commands."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from graph.view import TurnOptions
+from tests.browser.stage import Stage
+from tests.fake.chat import Chat, question
+
+
+def folded(stage: Stage) -> None:
+    chat = Chat(stage.service)
+    for number in range(1, 14):
+        chat.say(question(number) * 4)
+        chat.wait_for_folds()
+    stage.visitor.open(f"?session={chat.session_id}")
+    expect(stage.visitor.turn(13)).to_be_visible()
+
+
+def fold_open(stage: Stage) -> None:
+    fold = stage.visitor.page.locator('[class*="st-key-fold_"]').last
+    fold.locator("summary").click()
+    expect(fold.get_by_text(stage.words.fold_text.format(turns="10–12"))).to_be_visible()
+
+
+def panel_open(stage: Stage) -> None:
+    stage.visitor.page.keyboard.press("Escape")
+    if stage.is_narrow:
+        stage.button("open_panel").click()
+    expect(stage.panel.locator('[class*="st-key-card_"]').first).to_be_visible()
+
+
+def summary_whole(stage: Stage) -> None:
+    stage.panel.locator('[class*="st-key-more_summary_"] button').first.click()
+    expect(stage.panel.locator('[class*="st-key-whole_summary_"]')).to_be_visible()
+
+
+def summary_less(stage: Stage) -> None:
+    stage.panel.locator('[class*="st-key-more_summary_"] button').first.click()
+    expect(stage.panel.locator('[class*="st-key-whole_summary_"]')).to_have_count(0)
+
+
+def older_rows_open(stage: Stage) -> None:
+    stage.panel.locator('[class*="st-key-older_"] summary').first.click()
+    stage.panel.locator('[class*="st-key-older_"] [class*="st-key-older_"] summary').first.click()
+    expect(stage.panel.locator('[class*="st-key-older_"] [class*="st-key-card_"]')).to_be_visible()
+
+
+def statistics(stage: Stage) -> None:
+    stage.panel.get_by_role("tab", name=stage.words.tab_statistics).click()
+    expect(stage.panel.locator('[data-testid="stVegaLiteChart"] :is(svg, canvas)').first).to_be_visible()
+
+
+def card_followed(stage: Stage) -> None:
+    stage.panel.get_by_role("tab", name=stage.words.tab_summaries).click()
+    stage.panel.locator("button.to-turns").first.click()
+    expect(stage.visitor.turn(10)).to_have_attribute("data-marked", "")
+
+
+def menu_open(stage: Stage) -> None:
+    stage.open_sidebar()
+    menu = stage.visitor.find(f"menu_{stage.visitor.session_id}")
+    menu.hover()
+    menu.locator("button").click()
+    expect(stage.visitor.page.get_by_role("menuitem").first).to_be_visible()
+
+
+def rename_dialog(stage: Stage) -> None:
+    stage.visitor.page.get_by_role("menuitem", name=stage.words.rename).click()
+    expect(stage.dialog.get_by_role("textbox")).to_be_visible()
+
+
+def rename_refused(stage: Stage) -> None:
+    stage.dialog.get_by_role("textbox").fill("")
+    stage.dialog.get_by_role("textbox").press("Enter")
+    expect(stage.dialog).to_contain_text(stage.words.title_missing)
+
+
+def delete_dialog(stage: Stage) -> None:
+    stage.button("dialog_cancel").click()
+    expect(stage.dialog).to_have_count(0)
+    menu = stage.visitor.find(f"menu_{stage.visitor.session_id}")
+    menu.hover()
+    menu.locator("button").click()
+    stage.visitor.page.get_by_role("menuitem", name=stage.words.delete).click()
+    expect(stage.button("dialog_confirm")).to_be_visible()
+
+
+def reset_dialog(stage: Stage) -> None:
+    chat = Chat(stage.service)
+    chat.ask(1, 4)
+    stage.visitor.open(f"?session={chat.session_id}")
+    stage.visitor.write("/reset")
+    expect(stage.button("dialog_confirm")).to_be_visible()
+
+
+def reset_cancelled(stage: Stage) -> None:
+    stage.button("dialog_cancel").click()
+    expect(stage.dialog).to_have_count(0)
+
+
+def reset_done(stage: Stage) -> None:
+    stage.visitor.write("/reset")
+    stage.button("dialog_confirm").click()
+    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_be_visible()
+
+
+def reset_undone(stage: Stage) -> None:
+    stage.button("undo_reset").click()
+    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_have_count(0)
+
+
+def compacted(stage: Stage) -> None:
+    chat = Chat(stage.service)
+    for number in range(1, 7):
+        chat.say(question(number) * 3, options=TurnOptions(strategy="compaction"))
+    stage.visitor.open(f"?session={chat.session_id}")
+    stage.visitor.write("/compact")
+    expect(stage.visitor.page.locator('[class*="st-key-fold_"]')).to_be_attached()
+
+
+def compaction_card(stage: Stage) -> None:
+    if stage.is_narrow:
+        stage.button("open_panel").click()
+    expect(stage.panel.locator('[class*="st-key-restore_"]')).to_be_visible()
+
+
+def compacted_again(stage: Stage) -> None:
+    chat = Chat(stage.service, stage.visitor.session_id)
+    for number in range(7, 12):
+        chat.say(question(number) * 3, options=TurnOptions(strategy="compaction"))
+    chat.service.folds.compact(chat.session_id)
+    stage.visitor.open(f"?session={chat.session_id}")
+    if stage.is_narrow:
+        stage.button("open_panel").click()
+    stage.panel.locator('[class*="st-key-compactions_"] summary').click()
+    expect(stage.panel.locator('[class*="st-key-compactions_"] [class*="st-key-restore_"]')).to_be_visible()
+
+
+def restored(stage: Stage) -> None:
+    stage.panel.locator('[class*="st-key-restore_"] button').filter(visible=True).first.click()
+    expect(stage.panel.locator('[class*="st-key-compactions_"]')).to_have_count(0)
+    expect(stage.panel.locator('[class*="st-key-restore_"]')).to_have_count(1)
+
+
+def long_chat(stage: Stage) -> None:
+    chat = Chat(stage.service)
+    chat.ask(1, 31)
+    stage.visitor.open(f"?session={chat.session_id}")
+    expect(stage.visitor.find("earlier")).to_be_attached()
+    expect(stage.visitor.turn(1)).to_have_count(0)
+
+
+def earlier_shown(stage: Stage) -> None:
+    stage.button("earlier").click()
+    expect(stage.visitor.turn(1)).to_be_attached()
+    expect(stage.visitor.find("earlier")).to_have_count(0)
