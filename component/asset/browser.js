@@ -52,6 +52,15 @@ function onKey(event) {
   field.focus();
 }
 
+// What had the focus may be gone, with the tab that it stood in: the key still means the dialog that is open.
+function onEscape(event) {
+  if (event.key !== "Escape" || event.target !== document.body) return;
+  const close = [...document.querySelectorAll("[role='dialog'] [aria-label='Close']")].at(-1);
+  if (!close) return;
+  event.stopImmediatePropagation(); // it doesn't stop an answer as well
+  close.click();
+}
+
 // A browser sends a click only if press and release hit the same element. When the page moves or redraws the button in
 // between, the click goes to a common ancestor or is lost. These two listeners deliver it to the pressed button.
 function onPress(event) {
@@ -94,6 +103,7 @@ const LISTENERS = [
   ["click", onClick, false],
   ["click", onChoice, false],
   ["keydown", onKey, false],
+  ["keydown", onEscape, true],
   ...SCROLL_LISTENERS,
   ...JUMP_LISTENERS,
   ...FIELD_LISTENERS,

@@ -71,6 +71,21 @@ def test_the_drawer_stays_open_until_it_is_dismissed(phone: Visitor, may_answer:
     expect(dialog_of(phone)).to_have_count(0)
 
 
+def test_escape_closes_the_drawer_wherever_the_focus_went(phone: Visitor, may_answer: threading.Event) -> None:
+    phone.open()
+    phone.write(ASKED)
+    expect(phone.turn(1)).to_be_visible()
+    phone.find("open_panel").locator("button").click()
+    expect(dialog_of(phone)).to_be_focused()
+    # So it comes when the focus was lost with the tab that it stood in.
+    phone.page.evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))")
+    expect(dialog_of(phone)).to_have_count(0)
+    expect(phone.find("stop")).to_be_visible()
+    may_answer.set()
+    phone.wait_for_end(1)
+    expect(phone.turn(1)).to_contain_text("이제 끝났습니다.")
+
+
 @pytest.mark.parametrize("choice", ["이름 바꾸기", "삭제"])
 def test_a_dialog_that_is_cancelled_or_dismissed_stays_away(visitor: Visitor, choice: str) -> None:
     visitor.open()
