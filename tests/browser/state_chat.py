@@ -10,6 +10,7 @@ from component.word import LANGUAGE_NAMES
 from tests.browser.stage import Stage
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 
+BACKGROUNDS: Final = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 23)"}
 UNANSWERED: Final = "이번에는 답이 오지 않습니다."
 RICH: Final = """# 제목
 
@@ -152,7 +153,9 @@ def languages_changed(stage: Stage) -> None:
 
 
 def themes_changed(stage: Stage) -> None:
-    for theme in ("light", "dark", "system"):
-        choice = stage.visitor.find("theme").get_by_role("radio", name=stage.words.themes[theme])
-        choice.click()
-        expect(choice).to_be_checked()
+    is_dark = stage.visitor.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    own, other = ("dark", "light") if is_dark else ("light", "dark")
+    for theme, shown in ((other, other), (own, own), ("system", own)):
+        stage.visitor.find("theme").get_by_role("radio", name=stage.words.themes[theme]).click()
+        expect(stage.visitor.page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUNDS[shown])
+        stage.visitor.settle()

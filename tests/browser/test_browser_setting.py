@@ -10,12 +10,11 @@ from playwright.sync_api import Browser, expect
 
 from graph.service import ChatService
 from tests.browser.conftest import visiting
+from tests.browser.state_chat import BACKGROUNDS
 from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, Reply, text
 from tests.fake.openai_server import FakeOpenAI
-
-BACKGROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 23)"}
 
 
 def test_the_last_of_quick_changes_holds_though_each_waits_for_the_database(visitor: Visitor, folder: Path) -> None:
