@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import ParamSpec
 
+from streamlit.delta_generator_singletons import context_dg_stack, get_default_dg_stack_value
+
 _PATIENCE_SECONDS = 5.0
 _P = ParamSpec("_P")
 
@@ -36,7 +38,9 @@ def use_loop(loop: asyncio.AbstractEventLoop | None) -> None:
 
 @contextmanager
 def whole_run() -> Iterator[None]:
-    """Draws the whole page in its block; at its end, waits for all of it at once."""
+    """Draws the whole page in its block, in its own place; at its end, waits for all of it at once."""
+    # Streamlit has no call for it: the thread still stands where the fragment did that it drew last.
+    context_dg_stack.set(get_default_dg_stack_value())
     _run.is_whole = True
     try:
         yield

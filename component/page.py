@@ -16,11 +16,13 @@ STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css")
 
 def main() -> None:
     """Draws the page for the session in the URL."""
-    st.set_page_config(page_title="Turnfold", page_icon=ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272)
-    for name in STYLE_SHEETS:
-        st.html(ASSETS / name)
-    st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
     with delivery.whole_run(), error_box(words_of(language_of_locale(st.context.locale))):
+        st.set_page_config(
+            page_title="Turnfold", page_icon=ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272
+        )
+        for name in STYLE_SHEETS:
+            st.html(ASSETS / name)
+        st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
         now = page_state.begin()
         with error_box(now.words):
             sidebar.draw(now)

@@ -1,36 +1,60 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import ROOT, scripted_settings, started, visiting
+from tests.browser.visitor import Visitor
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 
-LAGGING: Final = ROOT / "tests" / "fake" / "lagging_app.py"
+FAKE: Final = ROOT / "tests" / "fake"
 TIMES: Final = 6
 
 
-def test_nothing_drawn_is_lost_while_the_server_lags(
-    chromium: Browser, tmp_path_factory: pytest.TempPathFactory, fake_openai: FakeOpenAI
-) -> None:
-    folder: Path = tmp_path_factory.mktemp("lagging")
+@contextmanager
+def answering(
+    chromium: Browser, folder: Path, endpoint: FakeOpenAI, script: str, **settings: str
+) -> Iterator[Visitor]:
     shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
     asked = "서버가 느릴 때 오래 걸리는 답"
-    fake_openai.script(hang("여기까지 씁니다. "), to=asked)
+    endpoint.script(hang("여기까지 씁니다. "), to=asked)
     with (
-        started(folder, scripted_settings(fake_openai), script=LAGGING) as address,
+        started(folder, {**scripted_settings(endpoint), **settings}, script=FAKE / script) as address,
         visiting(chromium, address) as visitor,
     ):
         visitor.open()
         visitor.write(asked)
         expect(visitor.turn(1)).to_contain_text("여기까지 씁니다.")
-        for number in range(TIMES):
-            visitor.write(f"성급한 말 {number}")
-            expect(visitor.field).to_have_value(f"성급한 말 {number}")
+        yield visitor
         visitor.find("stop").locator("button").click()
         visitor.wait_for_end(1)
+
+
+def expect_back(visitor: Visitor, text: str) -> None:
+    visitor.write(text)
+    expect(visitor.field).to_have_value(text)
+
+
+def test_nothing_drawn_is_lost_while_the_server_lags(
+    chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
+) -> None:
+    with answering(chromium, tmp_path, fake_openai, "lagging_app.py") as visitor:
+        for number in range(TIMES):
+            expect_back(visitor, f"성급한 말 {number}")
+
+
+def test_page_that_is_asked_for_between_two_runs_is_drawn_in_its_place(
+    chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
+) -> None:
+    between = {"STREAMLIT_RUNNER_POST_SCRIPT_GC": "true"}
+    with answering(chromium, tmp_path, fake_openai, "pausing_app.py", **between) as visitor:
+        for number in range(TIMES):
+            expect_back(visitor, f"성급한 말 {number}")
+            expect(visitor.turn(1)).to_be_visible()
+            expect(visitor.find("chat")).to_have_count(1)
