@@ -18,9 +18,7 @@ TIMES: Final = 6
 
 
 @contextmanager
-def answering(
-    chromium: Browser, folder: Path, endpoint: FakeOpenAI, script: str, **settings: str
-) -> Iterator[Visitor]:
+def answering(chromium: Browser, folder: Path, endpoint: FakeOpenAI, script: str, **settings: str) -> Iterator[Visitor]:
     shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
     asked = "서버가 느릴 때 오래 걸리는 답"
     endpoint.script(hang("여기까지 씁니다. "), to=asked)
