@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, listing, page_state, redraw, setting_box
+from component import action, dialog, page_state, setting_box
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
 from graph.view import SessionItem
+
+SESSIONS_PER_PAGE = 30
+_SHOWN = "shown_sessions"
 
 
 def draw(now: PageState) -> None:
@@ -31,11 +34,11 @@ def draw(now: PageState) -> None:
         setting_box.draw(now)
 
 
-@st.fragment(key=redraw.SESSIONS)
+@st.fragment
 @delivered
 def _draw_sessions(now: PageState) -> None:
     words = now.words
-    st.text_input(
+    search = st.text_input(
         words.search_chats,
         key=page_state.SEARCH,
         type="search",
@@ -48,13 +51,13 @@ def _draw_sessions(now: PageState) -> None:
     if page_state.session_id() != (now.session.session_id if now.session else None):
         st.rerun()
     with error_box(words):
-        _draw_list(now)
+        _draw_list(now, (search or "").strip())
 
 
-def _draw_list(now: PageState) -> None:
-    words, search = now.words, listing.search()
-    items = listing.read(now.service)
-    listing.note_drawn(items)
+def _draw_list(now: PageState, search: str) -> None:
+    words = now.words
+    opened = page_state.session_id() or ""
+    items = now.service.sessions.list(search=search, last=_shown_count(), also=opened)
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return
@@ -67,9 +70,15 @@ def _draw_list(now: PageState) -> None:
     more_count = now.service.sessions.count(search=search) - len(items)
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
-        st.button(
-            label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=listing.show_more
-        )
+        st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=_show_more)
+
+
+def _shown_count() -> int:
+    return int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
+
+
+def _show_more() -> None:
+    st.session_state[_SHOWN] = _shown_count() + SESSIONS_PER_PAGE
 
 
 def _draw_row(now: PageState, item: SessionItem) -> None:
@@ -82,7 +91,7 @@ def _draw_row(now: PageState, item: SessionItem) -> None:
             title,
             key=f"session_{item.session_id}",
             type="tertiary",
-            icon=":material/pending:" if listing.is_marked(item) else None,
+            icon=":material/pending:" if item.is_running else None,
             width="stretch",
             wrap=False,
             on_click=page_state.open_session,
