@@ -53,6 +53,7 @@ def draw(now: PageState, record: Record, place: str) -> None:
             width="content",
         )
         _draw_text(words, record, place)
+        _draw_facts(words, record, place)
         note = _note(words, record)
         if note:
             st.markdown(f":small[{note}]")
@@ -84,6 +85,25 @@ def _draw_text(words: Words, record: Record, place: str) -> None:
         draw_summary(record)
         return
     clamped.draw(words, f"summary_{place}_{record.id}", lambda _: draw_summary(record))
+
+
+def _draw_facts(words: Words, record: Record, place: str) -> None:
+    """Draws how many facts of the source the summary has, in a box that lists them, the missing ones first."""
+    kept, missing = record.kept_facts, record.missing_facts
+    if not kept and not missing:
+        return
+    count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
+    label = f":{'orange' if missing else 'green'}[{count}]"
+    box = st.expander(
+        label, key=f"facts_{place}_{record.id}", icon=":material/fact_check:", type="compact", on_change="rerun"
+    )
+    if not box.open:
+        return
+    with box:
+        for title, colour, facts in ((words.facts_missing, "orange", missing), (words.facts_present, "gray", kept)):
+            if facts:
+                st.markdown(f":small[{title}]")
+                st.markdown(" ".join(f":{colour}-badge[{escape_label(fact)}]" for fact in facts))
 
 
 def _badges(words: Words, record: Record) -> list[str]:

@@ -62,6 +62,8 @@ class Record:
         context_messages: Number of messages in the context before a compaction; a summary counts as one.
         context_messages_after: The same after the compaction.
         context_tokens: Our estimate for the context before a compaction.
+        kept_facts: Facts of its source that the summary has, weightiest first; () if they weren't compared.
+        missing_facts: Those that it doesn't have.
     """
 
     id: str
@@ -99,6 +101,8 @@ class Record:
     context_messages: int = 0
     context_messages_after: int = 0
     context_tokens: int = 0
+    kept_facts: tuple[str, ...] = ()
+    missing_facts: tuple[str, ...] = ()
 
     @property
     def source_count(self) -> int:

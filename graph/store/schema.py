@@ -23,7 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from graph.core.text import plain_text
+from graph.core.text import plain_text, plain_value
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -71,7 +71,7 @@ class JsonTuple(TypeDecorator[tuple[Any, ...]]):
 
     def process_bind_param(self, value: tuple[Any, ...] | None, _dialect: Dialect) -> str:
         """Encodes the tuple."""
-        return json.dumps(value or ())
+        return json.dumps(plain_value(value or ()), ensure_ascii=False)
 
     def process_result_value(self, value: str | None, _dialect: Dialect) -> tuple[Any, ...]:
         """Decodes the tuple."""
@@ -190,6 +190,8 @@ record_table = Table(
     Column("context_messages", Integer, nullable=False, server_default="0"),
     Column("context_messages_after", Integer, nullable=False, server_default="0"),
     Column("context_tokens", Integer, nullable=False, server_default="0"),
+    Column("kept_facts", JsonTuple, nullable=False, server_default="[]"),
+    Column("missing_facts", JsonTuple, nullable=False, server_default="[]"),
     UniqueConstraint("id", name="record_id"),
     Index("record_by_source", "session_id", "source_key"),
     Index("record_by_place", "session_id", "from_position"),

@@ -54,7 +54,15 @@ def ids(records: list[Record]) -> list[str]:
 def test_record_comes_back_as_it_was_made(stores: StoreSet) -> None:
     stores.make_session()
     record = stores.make_record("r1").with_changes(
-        input_tokens=900, output_tokens=120, is_usage=True, version=3, replaces="r0", sources=("ra", "rb"), seconds=1.5
+        input_tokens=900,
+        output_tokens=120,
+        is_usage=True,
+        version=3,
+        replaces="r0",
+        sources=("ra", "rb"),
+        seconds=1.5,
+        kept_facts=("K7QX2M", "야간버스는 절대"),
+        missing_facts=("180만 원", '"python3.13t"'),
     )
     done = stores.complete(record, "요약\n'quoted'; 😀")
     assert stores.records.get(SESSION, "r1") == done

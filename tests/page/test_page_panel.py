@@ -106,6 +106,31 @@ def test_picked_sentences_are_told_from_a_summary_of_the_model(page: AppTest, se
     assert "요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다." in said
 
 
+def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 7)
+    kept, missing = ("PEP 703", "10월 14일", "[x](y)"), ("python3.13t", "--enable-experimental-jit")
+    records = [make_record((1, 2, 3)), make_record((4, 5, 6))]
+    service.stored[identifier].records = [records[0], replace(records[1], kept_facts=kept, missing_facts=missing)]
+    open_page(page, identifier)
+    assert [box.label for box in page.expander if "사실" in box.label] == [":orange[사실 3/5 유지]"]
+    assert "PEP 703" not in told(page)
+    page.session_state["facts_rail_record-4"] = True
+    said = told(page.run())
+    assert said.index("빠진 사실") < said.index("python3.13t") < said.index("유지된 사실") < said.index("PEP 703")
+    assert r":gray-badge[\[x\](y)]" in said
+
+
+def test_a_card_without_a_missing_fact_says_so_in_green(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].records = [replace(make_record((1, 2, 3)), kept_facts=("K7QX2M",))]
+    open_page(page, identifier)
+    assert [box.label for box in page.expander if "사실" in box.label] == [":green[사실 1/1 유지]"]
+    page.session_state["facts_rail_record-1"] = True
+    assert "빠진 사실" not in told(page.run())
+
+
 def test_only_the_newest_cards_are_sent_and_the_newest_comes_first(page: AppTest, service: ScriptedService) -> None:
     open_page(page, store_session(service, 31))
     assert [said for said in told(page).splitlines() if "턴 요약" in said] == [
