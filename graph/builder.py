@@ -11,7 +11,6 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from graph.core.model_input import SystemPart
 from graph.model.factory import ChatModels
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.llm import LlmNode
@@ -21,7 +20,6 @@ from graph.settings import Settings
 from graph.state import ChatState
 from graph.store.stores import Stores
 from graph.tool.registry import ToolContext
-from prompt.system import chat
 
 if TYPE_CHECKING:
     from graph.worker.fold_worker import FoldWorker
@@ -48,9 +46,7 @@ def build_graph(
         clock: The time in UTC.
         settings: Limits: rounds, deadlines, sizes.
     """
-    deps = NodeDeps(
-        models, fold_worker, tools, stores, clock, settings, SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
-    )
+    deps = NodeDeps(models, fold_worker, tools, stores, clock, settings)
     graph = StateGraph(ChatState, context_schema=TurnContext)
     graph.add_node("summary_node", SummaryNode(deps))
     graph.add_node("llm_node", LlmNode(deps))

@@ -14,14 +14,13 @@ from bench.context.script import ScriptedTurn
 from graph.core.extract import extract_summary
 from graph.core.fold_record import source_of
 from graph.core.fold_spec import FoldSpec
-from graph.core.model_input import SystemPart
+from graph.core.model_input import system_part
 from graph.core.review import SummaryDraft, feedback_on, label_of, review_drafts
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens, measure
 from graph.model.summariser import PROMPTS
 from graph.record import ArchivedMessage, Record, to_entry
 from graph.strategy.base import Strategy
-from prompt.system import chat
 
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _TRIES: Final = 2
@@ -39,7 +38,7 @@ class OurRun:
         self._strategy = strategy
         self._rate = rate
         self._archive: list[ArchivedMessage] = []
-        self._system = SystemPart(chat.get_prompt(), chat.PROMPT_VERSION)
+        self._system = system_part("ko", can_recall=strategy.sends_records)
         self._made = 0
 
     def play(self, script: Sequence[ScriptedTurn], on_input: OnInput) -> None:
@@ -119,7 +118,7 @@ class OurRun:
             target_chars=spec.target_chars,
             source_key="",
             source_tokens=spec.source_tokens,
-            summary_tokens=estimate_tokens(label_of(spec.turns) + text),
+            summary_tokens=estimate_tokens(label_of(spec.turns, spec.language) + text),
             sources=spec.sources,
             version=spec.version,
         )

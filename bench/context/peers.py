@@ -22,7 +22,7 @@ from prompt.system import chat
 
 SUMMARY_TOKENS: Final = 1_024
 _ASKING: Final = ("Create a summary of the conversation above", "Extend this summary by taking into account")
-_SYSTEM: Final = SystemMessage(chat.get_prompt())
+_SYSTEM: Final = SystemMessage(chat.get_prompt("ko", can_recall=False))
 
 OnInput = Callable[[int, str], None]
 

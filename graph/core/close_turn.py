@@ -8,7 +8,7 @@ from typing import Final, Literal
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.turn import is_complete, text_of, unanswered_calls
-from prompt.system.framing import CLOSED_ANSWER, UNFINISHED_CALL
+from prompt.system.framing import CLOSED_ANSWER, UNFINISHED_CALL, Language
 
 MARK: Final = "turnfold"
 ClosedStatus = Literal["failed", "stopped"]
@@ -21,7 +21,7 @@ def closing_messages(
     status: ClosedStatus,
     code: str,
     partial_text: str,
-    language: Literal["ko", "en"],
+    language: Language,
     message_id: str,
 ) -> list[AnyMessage]:
     """Returns the messages that complete an open turn: a `ToolMessage` for each open call, then a marked answer.

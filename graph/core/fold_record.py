@@ -59,11 +59,12 @@ def source_of(spec: FoldSpec, *, is_quoted: bool) -> Source:
         spec.source_chars,
         spec.source_tokens,
         spec.target_chars,
-        label_of(spec.turns),
+        label_of(spec.turns, spec.language),
         None if is_quoted else user_language(spec.messages),
         is_bound=spec.is_bound,
         max_tokens=spec.max_tokens,
         is_quoted=is_quoted,
+        session_language=spec.language,
     )
 
 

@@ -15,6 +15,7 @@ from graph.core.review import label_of
 from graph.core.schedule import target_chars
 from graph.core.turn import text_of
 from graph.record import ArchivedMessage, Record, RecordKind
+from prompt.system.framing import Language
 
 PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 
@@ -32,6 +33,7 @@ class FoldSpec:
         source_ids: Ids of the messages read, for the key; they change when a turn gets another attempt.
         original_chars: Characters of everything that it covers in the archive.
         source_chars: Characters of what the summariser reads; the result must be smaller.
+        language: The session's language; of the label, not necessarily of the text.
         sources: Ids of the records that it replaces.
         style: Which prompt asks for it.
         is_bound: Whether the target is only an upper bound, so that a shorter draft is as good.
@@ -61,6 +63,7 @@ class FoldSpec:
     source_tokens: int
     target_chars: int
     rate: float
+    language: Language
     sources: tuple[str, ...] = ()
     style: PromptStyle = "plain"
     until_message_id: str = ""
@@ -94,6 +97,7 @@ def fold_of(
     *,
     kind: RecordKind,
     rate: float,
+    language: Language,
     style: PromptStyle = "plain",
     cut: Callable[[AnyMessage], AnyMessage] = lambda message: message,
 ) -> FoldSpec:
@@ -106,10 +110,11 @@ def fold_of(
         new: Live messages that follow them, in order. `old` or `new` may be empty, not both.
         kind: The kind of the new record.
         rate: The current compression rate.
+        language: The session's language.
         style: Which prompt asks for it.
         cut: Shortens a message for the summariser.
     """
-    messages = (*previous_summary(old), *(cut(entry.message) for entry in new))
+    messages = (*previous_summary(old, language), *(cut(entry.message) for entry in new))
     chars = sum(len(text_of(message)) for message in messages)
     new_tokens = sum(entry.tokens for entry in new)
     joined_id = ["+".join(record.id for record in old)] if old else []
@@ -126,6 +131,7 @@ def fold_of(
         source_tokens=sum(record.summary_tokens for record in old) + new_tokens,
         target_chars=target_chars(chars, rate),
         rate=rate,
+        language=language,
         sources=tuple(record.id for record in old),
         style=style,
         covered_message_count=sum(record.covered_message_count for record in old) + len(new),
@@ -133,13 +139,13 @@ def fold_of(
     )
 
 
-def previous_summary(active: Sequence[Record]) -> list[SystemMessage]:
+def previous_summary(active: Sequence[Record], language: Language) -> list[SystemMessage]:
     """Returns the active summaries as one message for the summariser; none if there are none."""
     if not active:
         return []
     if len(active) == 1:
         return [SystemMessage(active[0].summary)]
-    return [SystemMessage("\n".join(labelled(label_of(record.turns), record.summary) for record in active))]
+    return [SystemMessage("\n".join(labelled(label_of(record.turns, language), record.summary) for record in active))]
 
 
 def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:

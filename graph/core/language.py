@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.turn import text_of
+from prompt.system.framing import Language
 
 _NOT_OWN_WORDS: Final = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^\s*>.*$|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」", re.DOTALL | re.MULTILINE
@@ -49,7 +50,7 @@ def user_language(messages: Iterable[AnyMessage]) -> str | None:
     return max(shares, key=lambda script: shares[script])
 
 
-def session_language(opening: AnyMessage | None) -> Literal["ko", "en"]:
+def session_language(opening: AnyMessage | None) -> Language:
     """Returns the language of a session's fixed sentences by its first message; Korean if that has no words."""
     script = user_language([] if opening is None else [opening])
     return "ko" if script in (None, "ko") else "en"

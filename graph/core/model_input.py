@@ -16,7 +16,8 @@ from langchain_core.messages.utils import convert_to_openai_messages
 from graph.core.review import label_of
 from graph.core.token import estimate_tokens, message_tokens
 from graph.record import HistoryEntry
-from prompt.system.framing import CONTINUED, SUMMARY_HEADING
+from prompt.system import chat
+from prompt.system.framing import COMPACTION_HEADING, CONTINUED, SUMMARY_HEADING, Language
 
 History = Sequence[HistoryEntry]
 Messages = Sequence[AnyMessage]
@@ -25,11 +26,13 @@ SHORTENED: Final = "shortened"
 CUT: Final = "cut"
 KEPT_CHARS: Final = "turnfold_kept_chars"
 _INDENT: Final = "  "
-# Beginnings of the lines that divide an input, of every strategy.
+_HEADINGS: Final = "|".join(map(re.escape, [*SUMMARY_HEADING.values(), COMPACTION_HEADING]))
+# Beginnings of the lines that divide an input, of every strategy and in both languages.
 _DIVIDER: Final = re.compile(
-    r"\[(?:\d+-\d+턴|이전 대화 요약|Previous conversation summary)\]"
+    rf"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|{_HEADINGS}"
     r"|\[(?:CONVERSATION CONTEXT|RECENT MESSAGES|CURRENT MESSAGE)\]"
-    r"|(?:USER|ASSISTANT|TOOL): |---"
+    r"|(?:USER|ASSISTANT|TOOL): |---",
+    re.IGNORECASE,
 )
 
 
@@ -76,13 +79,37 @@ class SystemPart:
     Attributes:
         text: The beginning of the system prompt; the same bytes in every turn of a session.
         tool_schema: JSON of the tools sent beside the messages; counted, not rendered. "" for none.
-        note: An instruction appended to the last tool result, so that the cached prefix stays unchanged.
+        note: A sentence appended to the last tool result, so that the cached prefix stays unchanged.
+        name: Tells with the version which text it is; see `prompt.system.chat.read_prompt`.
+        language: The language of the labels, headings and notes; the same in every turn of a session.
     """
 
     text: str
     version: int
     tool_schema: str = ""
     note: str = ""
+    name: str = "chat"
+    language: Language = "ko"
+
+
+def stored_system(name: str, version: int) -> SystemPart:
+    """Returns the system part of a call that was sent the prompt of this name and version.
+
+    Raises:
+        KeyError: There is no such prompt.
+    """
+    language, text = chat.read_prompt(name, version)
+    return SystemPart(text, version, name=name, language=language)
+
+
+def system_part(language: Language, *, can_recall: bool) -> SystemPart:
+    """Returns the system part of a session in this language.
+
+    Args:
+        language: The session's language.
+        can_recall: Whether the tool `recall` is offered.
+    """
+    return stored_system(chat.prompt_id(language, can_recall=can_recall), chat.PROMPT_VERSION)
 
 
 def labelled(label: str, text: str) -> str:
@@ -100,8 +127,8 @@ def render_system(system: SystemPart, history: History) -> str:
     """Renders the system prompt: the product's own text, then the active records under their heading, oldest first."""
     if not history:
         return system.text
-    lines = [labelled(label_of(entry["turns"]), entry["summary"]) for entry in history]
-    return "\n".join([system.text, "", SUMMARY_HEADING, *lines])
+    lines = [labelled(label_of(entry["turns"], system.language), entry["summary"]) for entry in history]
+    return "\n".join([system.text, "", SUMMARY_HEADING[system.language], *lines])
 
 
 def record_item(entry: HistoryEntry) -> InputItem:
@@ -124,14 +151,14 @@ def _prompt_tokens(prompt: str) -> int:
     return estimate_tokens(prompt)
 
 
-def raw_messages(messages: Messages) -> list[AnyMessage]:
+def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
     """Returns the messages to send, beginning with a user's message, as many models require.
 
     A compaction can end inside a turn; then a fixed user message replaces the folded beginning of that turn.
     """
     raw = list(messages)
     if raw and not isinstance(raw[0], HumanMessage):
-        raw.insert(0, HumanMessage(CONTINUED, id=f"continued-{raw[0].id}"))
+        raw.insert(0, HumanMessage(CONTINUED[language], id=f"continued-{raw[0].id}"))
     return raw
 
 
@@ -143,13 +170,13 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
         history: Active records, oldest first.
         messages: The working set.
     """
-    raw = raw_messages(messages)
+    raw = raw_messages(messages, system.language)
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
     prompt = render_system(system, history)
     # The prompt and the records' heading; a difference, so that the items add up to what is sent.
     own_tokens = max(0, _prompt_tokens(prompt) - sum(entry["summary_tokens"] for entry in history))
-    items = [InputItem("system", "chat", system.version, own_tokens)]
+    items = [InputItem("system", system.name, system.version, own_tokens)]
     items += [record_item(entry) for entry in history]
     items += [_message_item(message) for message in raw]
     if schema := system.tool_schema:

@@ -17,7 +17,7 @@ from graph.core.turn import text_of
 from graph.record import RecordOutcome
 from prompt.summary import feedback
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
-from prompt.system.framing import RECORD_LABEL, SPEAKER, VERBATIM_NOTE
+from prompt.system.framing import RECORD_LABEL, SPEAKER, VERBATIM_NOTE, Language
 
 SMALL_TARGET_CHARS: Final = 80
 MIN_SHARE: Final = 0.6
@@ -61,6 +61,7 @@ class Source:
         is_bound: Whether the target is only an upper bound.
         max_tokens: Upper bound on the adopted text with its label, None for no bound.
         is_quoted: Whether the drafts are sentences of the source itself, which are never hollow.
+        session_language: The language of the fixed words around a verbatim text.
     """
 
     messages: Sequence[AnyMessage]
@@ -72,6 +73,7 @@ class Source:
     is_bound: bool = False
     max_tokens: int | None = None
     is_quoted: bool = False
+    session_language: Language = "ko"
 
     @property
     def asked_chars(self) -> int:
@@ -107,9 +109,9 @@ class Review:
     error_code: str = ""
 
 
-def label_of(turns: Sequence[int]) -> str:
-    """Returns the label of a record in the model input, e.g. `[1-3턴] `."""
-    return RECORD_LABEL.format(first=turns[0], last=turns[-1])
+def label_of(turns: Sequence[int], language: Language) -> str:
+    """Returns the label of a record in the model input, e.g. `[1-3턴] ` or `[Turns 1-3] `."""
+    return RECORD_LABEL[language].format(first=turns[0], last=turns[-1])
 
 
 def feedback_on(draft: SummaryDraft, source: Source) -> str:
@@ -153,7 +155,9 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
         if _is_smaller(cut, source):
             return Review(cut, "compressed" if cut == text and not best.is_cut else "shortened")
     if source.is_small:
-        return Review(quote(source.messages), "inflated" if written else "empty", is_verbatim=True)
+        return Review(
+            quote(source.messages, source.session_language), "inflated" if written else "empty", is_verbatim=True
+        )
     if telling:
         return Review("", "inflated", error_code="summary_inflated")
     if fitting:
@@ -201,11 +205,11 @@ def until_last_sentence(text: str) -> str:
     return (text.rsplit(None, 1)[0] if len(text.split()) > 1 else text).rstrip() + "…"
 
 
-def quote(messages: Sequence[AnyMessage]) -> str:
-    """Renders messages verbatim as quoted text; messages without text are left out."""
+def quote(messages: Sequence[AnyMessage], language: Language) -> str:
+    """Renders messages verbatim as quoted text with its speakers; messages without text are left out."""
     lines: list[str] = []
     for message in messages:
         text = text_of(message).strip()
         if text:
-            lines += f"{SPEAKER[message.type]}: {text}".splitlines()
-    return f"{VERBATIM_NOTE}\n> " + "\n> ".join(lines)
+            lines += f"{SPEAKER[language][message.type]}: {text}".splitlines()
+    return f"{VERBATIM_NOTE[language]}\n> " + "\n> ".join(lines)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graph.record import ArchivedMessage, Record
+from prompt.system.framing import Language
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class SessionSnapshot:
         restored_tokens: Our estimate for the context when a compaction was last undone, 0 if there was none since the
             last one. No automatic compaction is made until the context has grown past it.
         input_tokens: The largest whole input for the session's model; None for no bound.
+        language: The language of the session's fixed sentences.
     """
 
     complete_turns: int
@@ -30,6 +32,7 @@ class SessionSnapshot:
     correction: float = 1.0
     restored_tokens: int = 0
     input_tokens: int | None = None
+    language: Language = "ko"
 
     @property
     def covered_turn(self) -> int:

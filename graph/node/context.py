@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
 
-from graph.core.model_input import SystemPart
+from graph.core.model_input import SystemPart, system_part
 from graph.core.snapshot import SessionSnapshot
 from graph.event import Folded
 from graph.model.factory import ChatModels
@@ -24,6 +24,7 @@ from graph.store.stores import Stores
 from graph.store.turn import TurnRow
 from graph.strategy.base import Strategy, first_turn
 from graph.tool.registry import ToolContext
+from prompt.system.framing import Language
 
 if TYPE_CHECKING:
     from graph.worker.fold_worker import FoldWorker
@@ -58,6 +59,7 @@ class TurnContext:
         row: The turn as the attempt began.
         stop: Set when the user presses Stop or the server shuts down.
         time_zone: IANA name of the user's zone, "" for UTC.
+        language: The language of the session's fixed sentences.
         fold_wait: Counts the waits of summary_node and guard.
     """
 
@@ -67,7 +69,13 @@ class TurnContext:
     strategy: Strategy
     stop: threading.Event
     time_zone: str
+    language: Language
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
+
+    @property
+    def system(self) -> SystemPart:
+        """The product's own part of every input of this turn."""
+        return system_part(self.language, can_recall=self.strategy.sends_records)
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,6 @@ class NodeDeps:
     stores: Stores
     clock: Callable[[], datetime]
     settings: Settings
-    system: SystemPart
 
 
 def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:

@@ -53,7 +53,8 @@ class Guard:
         if fit.model_input.sent_tokens <= allowed_tokens:
             return fit
         merged_tokens = self._deps.settings.merged_tokens
-        fitting = Fitting(self._build, allowed_tokens=allowed_tokens, merged_tokens=merged_tokens)
+        language = self._runtime.context.language
+        fitting = Fitting(self._build, allowed_tokens=allowed_tokens, merged_tokens=merged_tokens, language=language)
         if not self._runtime.context.strategy.sends_records:
             return fitting.by_leaving_out(fit)
 

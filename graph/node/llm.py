@@ -23,7 +23,7 @@ from graph.node.model_call import AnswerCall, tools_of
 from graph.node.tool_choice import ToolChoice
 from graph.record import HistoryEntry
 from graph.state import ChatState
-from prompt.system.chat import TOOL_ROUNDS_NOTE
+from prompt.system.chat import rounds_note
 
 _SHORTER_SHARE: Final = 0.6
 
@@ -42,9 +42,9 @@ class LlmNode:
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
         tools = self._offered(turn)
         system = replace(
-            deps.system,
+            turn.system,
             tool_schema=json.dumps(tools, ensure_ascii=False) if tools else "",
-            note=TOOL_ROUNDS_NOTE if is_last_round else "",
+            note=rounds_note(turn.language) if is_last_round else "",
         )
         call = AnswerCall(deps, runtime, state)
 

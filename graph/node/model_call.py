@@ -69,7 +69,7 @@ class AnswerCall:
         """Estimates what the same call would send without folds: every message of the session in full."""
         tools = sum(item.tokens for item in model_input.items if item.kind == "tools")
         said = self._runtime.context.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
-        return estimate_tokens(self._deps.system.text) + said + tools
+        return estimate_tokens(self._runtime.context.system.text) + said + tools
 
 
 def keep_call(

@@ -76,7 +76,7 @@ def _run_all(
         text, is_error = future.result() if future in done else (words.TOO_LONG, True)
         text, most_chars = plain_text(text), deps.settings.tool_result_chars
         if len(text) > most_chars:
-            text = note_cut(text, most_chars, why="are shown")
+            text = note_cut(text, most_chars, why="are shown", language=runtime.context.language)
         seconds = done.get(future, time.monotonic()) - began
         runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds))
         results.append(

@@ -15,11 +15,12 @@ from graph.core.casual import is_casual
 from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
 from graph.offline.intent import without_note
 from graph.offline.phrase import is_own_phrase
-from prompt.system.framing import SUMMARY_HEADING
+from prompt.system.framing import SPEAKER, SUMMARY_HEADING, VERBATIM_NOTE
 
-_RECORD: Final = re.compile(r"^\[(\d+(?:-\d+)?)턴\] ?", re.MULTILINE)
-_QUOTED_SPEAKER: Final = re.compile(r"^(?:사용자|AI|도구): ")
-_VERBATIM: Final = "(원문)"
+_HEADING: Final = re.compile("^(?:" + "|".join(map(re.escape, SUMMARY_HEADING.values())) + ")$", re.MULTILINE)
+_RECORD: Final = re.compile(r"^\[(?:Turns )?(\d+(?:-\d+)?)턴?\] ?", re.MULTILINE)
+_SPEAKERS: Final = "|".join(sorted({name for names in SPEAKER.values() for name in names.values()}))
+_QUOTED_SPEAKER: Final = re.compile(rf"^(?:{_SPEAKERS}): ")
 _LEAST_SCORE: Final = 0.25
 _MISSING_WEIGHT: Final = 0.3
 # What kind of fact answers which question: "what's my name" shares no word with its answer "I'm Alex".
@@ -53,7 +54,12 @@ def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
     for text, turns in _sources(messages[:last]):
         for sentence in split_sentences(text):
             clean = without_note(_QUOTED_SPEAKER.sub("", sentence))
-            if clean in ("", _VERBATIM) or ASKING.search(clean) or is_own_phrase(clean) or is_casual(clean):
+            if (
+                clean in ("", *VERBATIM_NOTE.values())
+                or ASKING.search(clean)
+                or is_own_phrase(clean)
+                or is_casual(clean)
+            ):
                 continue
             passages.setdefault(clean, Passage(clean, turns))
     return list(passages.values())
@@ -63,11 +69,16 @@ def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
     """Yields each text with the turns of its summary, "" for a raw message's."""
     for message in messages:
         if isinstance(message, SystemMessage):
-            _, _, summaries = message.text.partition(SUMMARY_HEADING)
-            parts = _RECORD.split(summaries)
+            heading = _HEADING.search(message.text)
+            parts = _RECORD.split(message.text[heading.end() :]) if heading else []
             yield from zip(parts[2::2], parts[1::2], strict=True)
         elif not isinstance(message, AIMessage):
             yield message.text, ""
+
+
+def has_summaries(message: BaseMessage) -> bool:
+    """Whether this system prompt has summaries."""
+    return _HEADING.search(message.text) is not None
 
 
 def find_relevant(passages: Sequence[Passage], question: str, limit: int) -> list[Passage]:

@@ -13,9 +13,8 @@ from graph.core.extract import cut_at_word
 from graph.core.sentence import split_sentences
 from graph.core.zone import find_zone, name_of
 from graph.offline.intent import Intent, find_intent, without_note
-from graph.offline.passage import Passage, find_relevant, read_passages
+from graph.offline.passage import Passage, find_relevant, has_summaries, read_passages
 from graph.offline.phrase import PHRASES, Language, label_source
-from prompt.system.framing import SUMMARY_HEADING
 
 CLOCK_TOOL: Final = "get_current_time"
 
@@ -71,7 +70,7 @@ def _language(messages: Sequence[BaseMessage]) -> Language:
 
 def _is_first(messages: Sequence[BaseMessage]) -> bool:
     """Whether the session has neither an answer nor a summary yet."""
-    if any(SUMMARY_HEADING in message.text for message in messages[:1]):
+    if any(has_summaries(message) for message in messages[:1]):
         return False
     return not any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
+from graph.core.language import session_language
+from graph.core.model_input import system_part
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.error import InputError, NotFoundError
@@ -15,7 +17,6 @@ from graph.service.access import SessionAccess
 from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
 from graph.view import ChartPoint, Gauge, NextFold, Statistics
-from prompt.system import chat
 
 COMPACTION: Final = CompactionStrategy.name
 Command = Literal["compact", "reset"]
@@ -108,11 +109,21 @@ class Folds:
         window = self._access.models.window_tokens(model or self._access.models.default_name)
         call = self._stores.calls.last_answered(session_id) if session_id else None
         if call is None:
-            return Gauge(estimate_tokens(chat.get_prompt()), window, "estimate")
+            return Gauge(self._prompt_tokens(session_id), window, "estimate")
         if call.usage_input_tokens is not None:
             return Gauge(call.usage_input_tokens, window, "usage")
         estimate = round(call.sent_tokens * self._stores.calls.correction(call.session_id))
         return Gauge(estimate, window, "estimate")
+
+    def _prompt_tokens(self, session_id: str | None) -> int:
+        """Estimates the system prompt of a session without a call; of a Korean one before its first message."""
+        if session_id is None:
+            strategy, opening = self._access.strategies.default, None
+        else:
+            strategy = self._access.strategies.of(self._access.own(session_id).strategy)
+            opening = self._stores.archive.opening(session_id)
+        system = system_part(session_language(opening), can_recall=strategy.sends_records)
+        return estimate_tokens(system.text)
 
     def command_of(self, text: str) -> Command | None:
         """Returns the command that the text is, None if it's a message."""

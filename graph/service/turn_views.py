@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
@@ -15,6 +14,7 @@ from graph.core.turn import is_complete, is_cut, text_of
 from graph.service.access import SessionAccess
 from graph.store.turn import TurnRow
 from graph.view import StepStatus, ToolStep, Transcript, TurnView
+from prompt.system.framing import Language
 
 
 def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Transcript:
@@ -94,7 +94,7 @@ def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
             yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds)
 
 
-def _as_closed(row: TurnRow, said: list[AnyMessage], language: Literal["ko", "en"]) -> tuple[TurnRow, list[AnyMessage]]:
+def _as_closed(row: TurnRow, said: list[AnyMessage], language: Language) -> tuple[TurnRow, list[AnyMessage]]:
     """Returns an abandoned turn as the next message will close it; nothing is written."""
     status, code = ending_of(said, stop_requested=row.stop_requested)
     if not is_complete(said) and status != "finished":

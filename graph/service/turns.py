@@ -12,6 +12,7 @@ from dataclasses import replace
 from langchain_core.messages import HumanMessage
 
 from graph.core.casual import is_casual
+from graph.core.language import session_language
 from graph.core.text import check_text, plain_text, title_of
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
@@ -251,6 +252,7 @@ class Turns:
             strategy=self._access.strategies.of(session.strategy),
             stop=log.stop,
             time_zone=options.time_zone,
+            language=session_language(self._stores.archive.opening(lease.session_id)),
         )
         self._runner.submit(Job(log, context, message, session.compression_rate))
 

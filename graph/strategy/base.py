@@ -25,8 +25,9 @@ class Limits:
         merged_together: interval: how many records of one level become one of the next.
         merged_tokens: interval: the upper bound on a merged record.
         app_context_threshold: rolling: a summary is made once un-summarised messages exceed this, in tokens.
-        app_context_recent_messages: rolling: how many messages are sent raw.
-        rolling_sends_unsummarised: rolling: whether un-summarised messages beyond these are sent too.
+        rolling_sends_unsummarised: rolling: whether all un-summarised messages are sent, and the newest exchange is
+            never summarised at once.
+        app_context_recent_messages: rolling: how many messages are sent raw if not all un-summarised ones are.
         max_context_tokens: compaction: the size of a full context.
         compaction_threshold: compaction: the share of a full context at which it is compacted.
         preserve_recent_messages: compaction: how many messages stay raw.
@@ -41,7 +42,7 @@ class Limits:
     merged_tokens: int = 600
     app_context_threshold: int = 8_000
     app_context_recent_messages: int = 6
-    rolling_sends_unsummarised: bool = False
+    rolling_sends_unsummarised: bool = True
     max_context_tokens: int = 100_000
     compaction_threshold: float = 0.75
     preserve_recent_messages: int = 4

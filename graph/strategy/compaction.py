@@ -15,7 +15,7 @@ from graph.core.turn import text_of
 from graph.strategy.base import Limits
 from graph.strategy.rolling import render_summary, unsent_count
 from graph.view import NextFold
-from prompt.system.framing import COMPACTION_HEADING
+from prompt.system.framing import COMPACTION_HEADING, COMPACTION_NOTE
 
 SUMMARY_TOKENS: Final = 2_048
 SUMMARY_CHARS: Final = 6_000
@@ -61,13 +61,14 @@ class CompactionStrategy:
         """
         if not history:
             return assemble(system, (), messages)
-        summary = f"{COMPACTION_HEADING}\n\n{render_summary(history)}"
+        summary = f"{COMPACTION_HEADING}\n\n{render_summary(history, system.language)}"
         if messages and not isinstance(messages[0], HumanMessage):
             messages = [HumanMessage("", id=f"summary-{history[-1]['id']}"), *messages]
         base = assemble(system, (), messages)
         prompt, first, *later = base.messages
         own = text_of(first)
-        joined = f"{summary}\n\n---\n\n{own}" if own else summary
+        note = COMPACTION_NOTE[system.language].format(first=history[0]["turns"][0], last=history[-1]["turns"][-1])
+        joined = f"{summary}\n\n{note}\n\n---\n\n{own}" if own else summary
         records = [record_item(entry) for entry in history]
         beside = estimate_tokens(joined) - estimate_tokens(own) - sum(record.tokens for record in records)
         around = InputItem("note", "context", 1, max(0, beside))
@@ -108,7 +109,9 @@ def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSp
     covered, kept = raw[:cut], raw[cut:]
     if not covered:
         return None
-    spec = fold_of(snapshot.active, covered, kind="compaction", rate=snapshot.rate, style="structured")
+    spec = fold_of(
+        snapshot.active, covered, kind="compaction", rate=snapshot.rate, language=snapshot.language, style="structured"
+    )
     max_tokens = min(SUMMARY_TOKENS, _half_tokens(spec.source_tokens, sum(entry.tokens for entry in kept)))
     kept_turns = {entry.turn for entry in kept}
     whole_turns = tuple(turn for turn in spec.turns if turn not in kept_turns)

@@ -11,6 +11,7 @@ from graph.core.model_input import History, Messages, ModelInput
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn
 from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest
+from prompt.system.framing import Language
 
 Build = Callable[[History, Messages], ModelInput]
 
@@ -48,12 +49,14 @@ class Fitting:
         build: Makes the input of records and messages.
         allowed_tokens: The largest allowed input, by our estimate.
         merged_tokens: The upper bound on a merged record.
+        language: The session's language.
     """
 
-    def __init__(self, build: Build, *, allowed_tokens: int, merged_tokens: int) -> None:
+    def __init__(self, build: Build, *, allowed_tokens: int, merged_tokens: int, language: Language) -> None:
         self._build = build
         self._allowed_tokens = allowed_tokens
         self._merged_tokens = merged_tokens
+        self._language: Language = language
         self._least_tokens = max(_LEAST_TOKENS, min(_ENOUGH_TOKENS, allowed_tokens // _LEAST_SHARE))
 
     def by_folding(self, begun: Fit, snapshot: SessionSnapshot, fold: Callable[[FoldSpec], Folded | None]) -> Fit:
@@ -89,8 +92,8 @@ class Fitting:
             snapshot, history, messages = folded.snapshot, folded.history, folded.messages
             shown = self._shown(history, messages, cut_tokens)
         if self._excess(shown) > 0:
-            cut = cut_results(_with_open_cut(messages, cut_tokens), self._excess(shown))
-            shown = self._without_oldest(shorten_verbatim(history), cut).model_input
+            cut = cut_results(self._with_open_cut(messages, cut_tokens), self._excess(shown), self._language)
+            shown = self._without_oldest(shorten_verbatim(history, self._language), cut).model_input
         return Fit(history, messages, shown)
 
     def by_leaving_out(self, begun: Fit) -> Fit:
@@ -98,7 +101,7 @@ class Fitting:
         fewer = self._without_oldest((), begun.messages)
         shown = fewer.model_input
         if self._excess(shown) > 0:
-            shown = self._build((), cut_results(fewer.messages, self._excess(shown)))
+            shown = self._build((), cut_results(fewer.messages, self._excess(shown), self._language))
         return Fit(begun.history, fewer.messages, shown)
 
     def _without_oldest(self, history: History, messages: Messages) -> Fit:
@@ -110,7 +113,12 @@ class Fitting:
         return Fit(history, messages, shown)
 
     def _shown(self, history: History, messages: Messages, cut_tokens: int) -> ModelInput:
-        return self._build(shorten_verbatim(history), _with_open_cut(messages, cut_tokens))
+        return self._build(shorten_verbatim(history, self._language), self._with_open_cut(messages, cut_tokens))
+
+    def _with_open_cut(self, messages: Messages, cut_tokens: int) -> Messages:
+        """Returns the messages with that many tokens cut from the tool results of the open turn."""
+        opened = extract_current_turn(messages)
+        return [*messages[: len(messages) - len(opened)], *cut_results(opened, cut_tokens, self._language)]
 
     def _excess(self, shown: ModelInput) -> int:
         return shown.sent_tokens - self._allowed_tokens
@@ -131,9 +139,3 @@ def _fixed_tokens(shown: ModelInput, messages: Messages) -> int:
     for message in extract_current_turn(messages):
         sizes.pop(str(message.id), None)
     return shown.sent_tokens - sum(sizes.values())
-
-
-def _with_open_cut(messages: Messages, cut_tokens: int) -> Messages:
-    """Returns the messages with that many tokens cut from the tool results of the open turn."""
-    opened = extract_current_turn(messages)
-    return [*messages[: len(messages) - len(opened)], *cut_results(opened, cut_tokens)]

@@ -44,7 +44,7 @@ class IntervalStrategy:
         """Returns the complete blocks that no record covers, oldest first, then a merge if one is due."""
         limits = self._limits.within(snapshot.input_tokens)
         blocks = list(_blocks(snapshot))
-        merge = due_merge(snapshot.active, snapshot.rate, limits, snapshot.raw)
+        merge = due_merge(snapshot.active, snapshot.rate, limits, snapshot.raw, language=snapshot.language)
         if merge is None and (excess := _excess_tokens(snapshot, blocks, limits)) > 0:
             merge = merge_for_room(snapshot, excess, merged_tokens=limits.merged_tokens)
         return tuple(blocks) if merge is None else (*blocks, merge)
@@ -60,7 +60,7 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
         for block in due_blocks(snapshot.complete_turns, stretch[0].turn - 1):
             source = [entry for entry in stretch if block.first_turn <= entry.turn <= block.last_turn]
             if source:
-                yield fold_of((), source, kind="interval", rate=snapshot.rate)
+                yield fold_of((), source, kind="interval", rate=snapshot.rate, language=snapshot.language)
 
 
 def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits: Limits) -> int:

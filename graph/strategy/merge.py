@@ -15,6 +15,7 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import text_of
 from graph.record import ArchivedMessage, Record
 from graph.strategy.base import Limits
+from prompt.system.framing import Language
 
 # Without this cap, merging short records would hardly shrink them, and the input would grow with every level.
 _MERGED_SHARE: Final = 0.28
@@ -22,7 +23,12 @@ _T = TypeVar("_T", Record, ArchivedMessage)
 
 
 def due_merge(
-    active: Sequence[Record], rate: float, limits: Limits, raw: Sequence[ArchivedMessage] = ()
+    active: Sequence[Record],
+    rate: float,
+    limits: Limits,
+    raw: Sequence[ArchivedMessage] = (),
+    *,
+    language: Language,
 ) -> FoldSpec | None:
     """Returns the merge that is due: the oldest 8 records of one level, or None.
 
@@ -33,6 +39,7 @@ def due_merge(
         rate: The current compression rate. It is only stored: the length comes from the budget.
         limits: The budget and how many records become one.
         raw: The messages that no record covers. Records with one of these between them aren't merged.
+        language: The session's language.
     """
     if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
         return None
@@ -43,7 +50,7 @@ def due_merge(
         return None
     sources = due[: limits.merged_together]
     share_tokens = int(sum(record.summary_tokens for record in sources) * _MERGED_SHARE)
-    return merge_fold(sources, rate, min(limits.merged_tokens, max(1, share_tokens)))
+    return merge_fold(sources, rate, min(limits.merged_tokens, max(1, share_tokens)), language)
 
 
 def merge_for_room(
@@ -70,7 +77,7 @@ def merge_for_room(
             tokens = sum((sizes or {}).get(record.id, record.summary_tokens) for record in sources)
             size = min(merged_tokens, tokens // 2)
             if tokens - size >= excess_tokens:
-                return merge_fold(sources, snapshot.rate, size)
+                return merge_fold(sources, snapshot.rate, size, snapshot.language)
     return None
 
 
@@ -114,11 +121,11 @@ def _groups(snapshot: SessionSnapshot) -> Iterator[Sequence[Record]]:
         yield from unbroken(old, snapshot.raw)
 
 
-def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int) -> FoldSpec:
+def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int, language: Language) -> FoldSpec:
     """Returns the fold of adjacent records, oldest first, into one of the next level with `max_tokens` at most."""
-    messages = tuple(HumanMessage(label_of(record.turns) + record.summary) for record in sources)
+    messages = tuple(HumanMessage(label_of(record.turns, language) + record.summary) for record in sources)
     spec = replace(
-        fold_of(sources, (), kind="merge", rate=rate, style="merge"),
+        fold_of(sources, (), kind="merge", rate=rate, language=language, style="merge"),
         messages=messages,
         source_ids=tuple(record.id for record in sources),
         source_chars=sum(len(text_of(message)) for message in messages),

@@ -1,4 +1,4 @@
-"""Seed 003's strategy: one summary that grows by versions, and the newest messages in one user message."""
+"""Seed 003's strategy: one summary that grows by versions, and the messages since in one user message."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, text_of
+from graph.record import ArchivedMessage
 from graph.strategy.base import Limits
 from graph.view import NextFold
-from prompt.system.framing import CONTEXT_PART, CURRENT_PART, RECENT_PART
+from prompt.system.framing import CONTEXT_PART, CURRENT_PART, RECENT_PART, Language
 
 INPUT_CHARS: Final = 2_000
 SOURCE_CHARS: Final = 3_000
@@ -47,18 +48,22 @@ class RollingStrategy:
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
         """Returns how far the un-summarised messages are from the threshold."""
-        tokens = sum(entry.tokens for entry in snapshot.complete_raw)
-        threshold_tokens = self._limits.within(snapshot.input_tokens).app_context_threshold
-        return NextFold(tokens=tokens, threshold_tokens=threshold_tokens, is_due=tokens > threshold_tokens)
+        limits = self._limits.within(snapshot.input_tokens)
+        return NextFold(
+            tokens=sum(entry.tokens for entry in snapshot.complete_raw),
+            threshold_tokens=limits.app_context_threshold,
+            is_due=bool(_due_messages(snapshot, limits)),
+        )
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         """Returns the next version of the summary if one is due; no turn waits for it."""
-        new = snapshot.complete_raw
-        limits = self._limits.within(snapshot.input_tokens)
-        if sum(entry.tokens for entry in new) <= limits.app_context_threshold:
+        new = _due_messages(snapshot, self._limits.within(snapshot.input_tokens))
+        if not new:
             return ()
         old = snapshot.active
-        spec = fold_of(old, new, kind="rolling", rate=snapshot.rate, style="rolling", cut=_cut)
+        spec = fold_of(
+            old, new, kind="rolling", rate=snapshot.rate, language=snapshot.language, style="rolling", cut=_cut
+        )
         # Messages are cut for the summariser, so what it reads is smaller than the messages' own estimates.
         tokens = sum(estimate_tokens(text_of(message)) for message in spec.messages)
         bounded = replace(spec, source_tokens=tokens).bounded(
@@ -68,7 +73,7 @@ class RollingStrategy:
         return (replace(bounded, version=version, answer_tokens=SUMMARY_TOKENS, is_exact=False, is_waited=False),)
 
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
-        """Builds the system prompt and ONE user message of summary, newest messages and the current one.
+        """Builds the system prompt and ONE user message of summary, un-summarised messages and the current one.
 
         The first or second message of a session is sent alone. Tool calls of the open turn follow unchanged.
         """
@@ -80,7 +85,7 @@ class RollingStrategy:
         if not self._limits.rolling_sends_unsummarised:
             recent = recent[unsent_count(recent, self._limits.app_context_recent_messages) :]
         current = text_of(opened[0])
-        text = build_context_prompt(render_summary(history), recent, current)
+        text = build_context_prompt(render_summary(history, system.language), recent, current)
         joined = opened[0].model_copy(update={"content": text})
         items = [record_item(entry) for entry in history]
         items += [InputItem("message", str(message.id), 1, estimate_tokens(_words(message))) for message in recent]
@@ -92,6 +97,19 @@ class RollingStrategy:
         )
 
 
+def _due_messages(snapshot: SessionSnapshot, limits: Limits) -> list[ArchivedMessage]:
+    """Returns the messages of the summary that is due, oldest first; none if none is due.
+
+    The newest exchange stays raw if all un-summarised messages are sent, so that the next input has it word for word.
+    """
+    raw = snapshot.complete_raw
+    if sum(entry.tokens for entry in raw) <= limits.app_context_threshold:
+        return []
+    if not limits.rolling_sends_unsummarised:
+        return raw
+    return [entry for entry in raw if entry.turn != raw[-1].turn]
+
+
 def unsent_count(prior: Messages, recent_messages: int) -> int:
     """Counts the oldest messages that aren't among the recent ones; a tool result always stays with its call."""
     cut = max(0, len(prior) - recent_messages)
@@ -100,11 +118,11 @@ def unsent_count(prior: Messages, recent_messages: int) -> int:
     return cut
 
 
-def render_summary(history: History) -> str:
+def render_summary(history: History, language: Language) -> str:
     """Renders the one summary without a label, or several records of another strategy with theirs."""
     if len(history) == 1:
         return unlabelled(history[0]["summary"])
-    return "\n".join(labelled(label_of(entry["turns"]), entry["summary"]) for entry in history)
+    return "\n".join(labelled(label_of(entry["turns"], language), entry["summary"]) for entry in history)
 
 
 def build_context_prompt(summary: str, recent: Messages, current: str) -> str:

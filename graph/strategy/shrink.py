@@ -18,7 +18,7 @@ from graph.core.token import estimate_tokens
 from graph.core.turn import is_complete, split_turns, text_of
 from graph.record import ArchivedMessage, HistoryEntry, Record
 from graph.strategy.merge import merge_fold, merge_for_room, raw_stretches, unbroken
-from prompt.system.framing import SHORTENED_NOTE, note_cut
+from prompt.system.framing import SHORTENED_NOTE, Language, note_cut
 
 _LEAST_SHARE: Final = 10
 _GOOD_SHARE: Final = 4
@@ -49,7 +49,7 @@ def guard_fold(
     is_whole = len(unbroken(active, snapshot.raw)) == 1
     record_tokens = sum(sizes.get(record.id, 0) for record in active)
     if is_whole and (left := record_tokens - excess_tokens) >= max(least_tokens, record_tokens // _LEAST_SHARE):
-        return merge_fold(active, snapshot.rate, min(left, record_tokens // 2))
+        return merge_fold(active, snapshot.rate, min(left, record_tokens // 2), snapshot.language)
     if not stretches:
         return None
     # Records take part in a fold of raw turns if they end where these begin.
@@ -70,7 +70,7 @@ def _raw_fold(
     snapshot: SessionSnapshot, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
 ) -> FoldSpec:
     """Returns the fold of records and the raw messages that follow them into half their tokens at most."""
-    spec = fold_of(old, covered, kind="compaction", rate=snapshot.rate, style="rolling")
+    spec = fold_of(old, covered, kind="compaction", rate=snapshot.rate, language=snapshot.language, style="rolling")
     max_tokens = max(1, min(max_tokens, spec.source_tokens // 2))
     return replace(
         spec,
@@ -83,15 +83,15 @@ def _raw_fold(
     )
 
 
-def shorten_verbatim(history: History) -> list[HistoryEntry]:
+def shorten_verbatim(history: History, language: Language) -> list[HistoryEntry]:
     """Returns the history with verbatim records as short, marked summaries for one call."""
-    return [_shortened(entry) if entry["kind"] == "verbatim" else entry for entry in history]
+    return [_shortened(entry, language) if entry["kind"] == "verbatim" else entry for entry in history]
 
 
-def _shortened(entry: HistoryEntry) -> HistoryEntry:
+def _shortened(entry: HistoryEntry, language: Language) -> HistoryEntry:
     picked = extract_summary([HumanMessage(entry["summary"])], int(len(entry["summary"]) * _VERBATIM_SHARE))
-    text = f"{SHORTENED_NOTE} {picked}"
-    tokens = estimate_tokens(label_of(entry["turns"]) + text)
+    text = f"{SHORTENED_NOTE[language]} {picked}"
+    tokens = estimate_tokens(label_of(entry["turns"], language) + text)
     if tokens >= entry["summary_tokens"]:
         return entry
     return {**entry, "kind": SHORTENED, "summary": text, "summary_tokens": tokens}
@@ -107,7 +107,7 @@ def without_oldest(history: History, messages: Messages) -> tuple[History, Messa
     return [], [message for turn in turns[1:] for message in turn]
 
 
-def cut_results(messages: Messages, excess_tokens: int) -> list[AnyMessage]:
+def cut_results(messages: Messages, excess_tokens: int, language: Language) -> list[AnyMessage]:
     """Cuts tool results, the longest first, until about that many tokens are saved; each notes what is missing."""
     cut = list(messages)
     longest_first = sorted(
@@ -124,7 +124,7 @@ def cut_results(messages: Messages, excess_tokens: int) -> list[AnyMessage]:
         keep = max(_MIN_RESULT_CHARS, int(len(text) * share))
         if keep >= len(text):
             continue
-        shorter = note_cut(text, keep, why="fit the window")
+        shorter = note_cut(text, keep, why="fit the window", language=language)
         marked = {**cut[index].additional_kwargs, KEPT_CHARS: keep}
         cut[index] = cut[index].model_copy(update={"content": shorter, "additional_kwargs": marked})
         excess_tokens -= tokens - estimate_tokens(shorter)

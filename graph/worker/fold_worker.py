@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from graph.core.fold_spec import FoldSpec, source_key
+from graph.core.language import session_language
 from graph.core.snapshot import SessionSnapshot
 from graph.error import ModelError, NotFoundError
 from graph.model.factory import ChatModels
@@ -55,7 +56,15 @@ class FoldWorker:
         active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
         restored_tokens = self._stores.sessions.restored_tokens(session_id)
         correction = self._stores.calls.correction(session_id)
-        return SessionSnapshot(complete_turns, active, raw, rate, correction, restored_tokens)
+        return SessionSnapshot(
+            complete_turns,
+            active,
+            raw,
+            rate,
+            correction,
+            restored_tokens,
+            language=session_language(self._stores.archive.opening(session_id)),
+        )
 
     def plan(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> FoldPlan:
         """Returns the plan of a fold, with the summariser for the session's chat model.

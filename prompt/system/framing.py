@@ -2,31 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
-SUMMARY_HEADING: Final = "[이전 대화 요약]"
-COMPACTION_HEADING: Final = "[Previous conversation summary]"
-RECORD_LABEL: Final = "[{first}-{last}턴] "
-CONTINUED: Final = "(위 요약에서 이어집니다.)"
-SHORTENED_NOTE: Final = "(이번 호출에만 줄임)"
-VERBATIM_NOTE: Final = "(원문)"
+Language = Literal["ko", "en"]
+
+# A session's language selects each of these; what differs between the two must not change within a session.
+SUMMARY_HEADING: Final[Mapping[Language, str]] = {
+    "ko": "[이전 대화 요약]",
+    "en": "[Earlier conversation, summarised]",
+}
+RECORD_LABEL: Final[Mapping[Language, str]] = {"ko": "[{first}-{last}턴] ", "en": "[Turns {first}-{last}] "}
+CONTINUED: Final[Mapping[Language, str]] = {
+    "ko": "(위 요약에서 이어집니다.)",
+    "en": "(This continues the summary above.)",
+}
+SHORTENED_NOTE: Final[Mapping[Language, str]] = {
+    "ko": "(이번 호출에만 줄임)",
+    "en": "(shortened for this call only)",
+}
+VERBATIM_NOTE: Final[Mapping[Language, str]] = {"ko": "(원문)", "en": "(verbatim)"}
 # The speaker of a quoted message by message type.
-SPEAKER: Final = {"human": "사용자", "ai": "AI", "tool": "도구"}
+SPEAKER: Final[Mapping[Language, Mapping[str, str]]] = {
+    "ko": {"human": "사용자", "ai": "AI", "tool": "도구"},
+    "en": {"human": "User", "ai": "AI", "tool": "Tool"},
+}
+
+# Seed 004's heading of the summary in the user's message, and what follows the summary there.
+COMPACTION_HEADING: Final = "[Previous conversation summary]"
+COMPACTION_NOTE: Final[Mapping[Language, str]] = {
+    "ko": "(위는 {first}-{last}턴에 대해 당신이 쓴 요약입니다. 아래가 사용자의 메시지입니다.)",
+    "en": "(This is your own summary of turns {first}-{last}. The user's message follows.)",
+}
 
 # Seed 003's one user message.
 CONTEXT_PART: Final = "[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n{summary}"
 RECENT_PART: Final = "[RECENT MESSAGES]\n{lines}"
 CURRENT_PART: Final = "[CURRENT MESSAGE]\n{text}"
 
-CLOSED_ANSWER: Final = {
+CLOSED_ANSWER: Final[Mapping[tuple[str, Language], str]] = {
     ("failed", "ko"): "(답변을 만들지 못했습니다.)",
     ("failed", "en"): "(No answer could be made.)",
     ("stopped", "ko"): "(사용자가 답변을 중지했습니다.)",
     ("stopped", "en"): "(The user stopped the answer.)",
 }
-UNFINISHED_CALL: Final = {"ko": "(실행이 끝나지 않았습니다.)", "en": "(The call did not finish.)"}
+UNFINISHED_CALL: Final[Mapping[Language, str]] = {
+    "ko": "(실행이 끝나지 않았습니다.)",
+    "en": "(The call did not finish.)",
+}
+_PARTLY: Final[Mapping[Language, str]] = {"ko": " / 일부만 표시됨", "en": ""}
 
 
-def note_cut(text: str, kept_chars: int, *, why: Literal["fit the window", "are shown"]) -> str:
+def note_cut(text: str, kept_chars: int, *, why: Literal["fit the window", "are shown"], language: Language) -> str:
     """Cuts a long tool result and appends a note with both lengths."""
-    return f"{text[:kept_chars]}\n\n[cut: {kept_chars} of {len(text)} characters {why} / 일부만 표시됨]"
+    return f"{text[:kept_chars]}\n\n[cut: {kept_chars} of {len(text)} characters {why}{_PARTLY[language]}]"

@@ -10,15 +10,15 @@ from typing import Any, Final
 from graph.core.token import estimate_tokens
 from tests.fake.openai_reply import Body
 
-HEADING: Final = "[이전 대화 요약]"
-_LABEL: Final = re.compile(r"^\[(\d+)-(\d+)턴\] ", re.MULTILINE)
+HEADING: Final = re.compile(r"^\[(?:이전 대화 요약|Earlier conversation, summarised)\]$", re.MULTILINE)
+_LABEL: Final = re.compile(r"^\[(?:Turns )?(\d+)-(\d+)턴?\] ", re.MULTILINE)
 _NUMBER: Final = re.compile(r"질문 (\d+)번")
 
 
 def summaries(body: Body) -> list[tuple[int, int]]:
     """The turns that each summary in the system prompt covers: (first, last)."""
-    _, _, told = system_prompt(body).partition(HEADING)
-    return [(int(first), int(last)) for first, last in _LABEL.findall(told)]
+    _, *told = HEADING.split(system_prompt(body), maxsplit=1)
+    return [(int(first), int(last)) for first, last in _LABEL.findall("".join(told))]
 
 
 def raw_turns(body: Body) -> list[int]:

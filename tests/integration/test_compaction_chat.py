@@ -53,7 +53,9 @@ def test_checklist_the_last_four_messages_stay_word_for_word(open_chat: OpenChat
     body = server.bodies("chat")[-1]
     assert roles(body) == ["system", "user", "assistant", "user", "assistant", "user"]
     first, *rest = (content_of(message) for message in body["messages"][1:])
-    assert first.startswith(f"{HEADING}\n\n{compaction(chat).summary}\n\n---\n\n{question(number - 2)}")
+    record = compaction(chat)
+    note = f"(위는 1-{record.turns[-1]}턴에 대해 당신이 쓴 요약입니다. 아래가 사용자의 메시지입니다.)"
+    assert first == f"{HEADING}\n\n{record.summary}\n\n{note}\n\n---\n\n{question(number - 2)}"
     answers = [turn.answer_text for turn in chat.turns[number - 3 : number - 1]]
     assert rest == [answers[0], question(number - 1), answers[1], question(number)]
 

@@ -36,4 +36,5 @@ def test_settings_changed_while_an_answer_is_written_fold_nothing_of_its_questio
     chat.wait_for_folds()
     # Its answer is out now, if only as far as it came: now the question is folded with it.
     assert isinstance(chat.say(question(4))[-1], TurnFinished)
+    chat.wait_for_folds()
     assert any("요약에 들어가면" in str(body) for body in server.bodies("summary"))

@@ -150,7 +150,7 @@ def test_edge_case_a_failure_is_kept_and_tried_again_after_the_next_answer(
 def test_three_failures_of_a_later_version_are_told(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(**ROLLING)
     chat.ask(1, 5)
-    assert len(chat.service.folds.records(chat.session_id)) == 1
+    ((made,),) = chat.rows("SELECT max(version) FROM record")
     server.respond_with(lambda body: failure(500) if "<source>" in str(body) else answer_body(body))
     failures = []
     for number in range(6, 12):
@@ -162,7 +162,7 @@ def test_three_failures_of_a_later_version_are_told(open_chat: OpenChat, server:
     assert chat.view.fold_error_code == "provider"
     chat.ask(number + 1, number + 1)
     (record,) = chat.service.folds.records(chat.session_id)
-    assert (record.kind, record.version, record.outcome) == ("rolling", 2, "picked")
+    assert (record.kind, record.version, record.outcome) == ("rolling", made + 1, "picked")
 
 
 def test_edge_case_no_key_skips_the_summary_and_the_chat_goes_on(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -204,7 +204,7 @@ def test_edge_case_3000_characters_in_the_summary_prompt(open_chat: OpenChat, se
     chat = open_chat(**ROLLING)
     long = "가" * length
     chat.say(long)
-    chat.wait_for_folds()
+    chat.ask(2, 2)
     assert (f"[user] {long}\n" in prompts(server)[0]) is (length == 3_000)
     assert f"[user] {'가' * 2_999}" in prompts(server)[0]
 
@@ -232,7 +232,12 @@ def test_the_settings_keep_the_names_of_the_seed(monkeypatch: pytest.MonkeyPatch
 
 
 def test_messages_neither_summarised_nor_sent_are_counted(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(context_strategy="rolling", app_context_threshold=100_000, app_context_recent_messages=4)
+    chat = open_chat(
+        context_strategy="rolling",
+        app_context_threshold=100_000,
+        app_context_recent_messages=4,
+        rolling_sends_unsummarised=False,
+    )
     counts = []
     for number in range(1, 6):
         chat.say(question(number))
@@ -242,11 +247,37 @@ def test_messages_neither_summarised_nor_sent_are_counted(open_chat: OpenChat, s
     assert f"USER: {question(3)}" in sent(server)
 
 
-def test_a_setting_sends_them(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(context_strategy="rolling", app_context_threshold=100_000, rolling_sends_unsummarised=True)
-    chat.ask(1, 8)
+def test_by_default_every_message_that_no_summary_covers_is_sent(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(context_strategy="rolling")
+    chat.ask(1, 5)
+    assert question(1) in sent(server)
+    chat.ask(6, 8)
     assert chat.view.unsent_messages == 0
     assert all(f"USER: {question(number)}" in sent(server) for number in range(1, 8))
+
+
+def test_right_after_a_version_the_newest_exchange_is_raw(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING)
+    begun: set[str] = set()
+    for number in range(1, 10):
+        chat.ask(number, number)
+        new = [r for r in chat.service.folds.records(chat.session_id) if r.id not in begun]
+        begun |= {record.id for record in new}
+        if number > 1:
+            before = chat.turns[number - 2]
+            assert f"USER: {question(number - 1)}\nASSISTANT: {before.answer_text}\n" in sent(server)
+        for record in new:
+            assert record.turns[-1] < number - 1
+            assert question(record.turns[-1] + 1) in sent(server)
+    assert len(begun) >= 3
+
+
+def test_the_seeds_setting_summarises_the_newest_exchange_too(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(**ROLLING, rolling_sends_unsummarised=False)
+    chat.ask(1, 4)
+    (record,) = chat.service.folds.records(chat.session_id)
+    assert record.turns == (1, 2, 3)
+    assert "\nUSER: " not in sent(server)
 
 
 def test_a_summary_left_in_progress_by_a_dead_process_is_made_anew(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -278,7 +309,7 @@ def test_a_regenerated_answer_takes_its_summary_along(open_chat: OpenChat, serve
     chat.ask(3, 3)
     chat.regenerate()
     chat.wait_for_folds()
-    chat.ask(4, 4)
+    chat.ask(4, 6)
     assert "파랑" not in prompts(server)[-1]
     assert "초록" in prompts(server)[-1]
     (record,) = chat.service.folds.records(chat.session_id)
@@ -290,5 +321,5 @@ def test_the_manifest_lists_what_was_sent(open_chat: OpenChat) -> None:
     chat = open_chat(**ROLLING)
     chat.ask(1, 6)
     manifest = last_manifest(chat)
-    assert manifest[0][:2] == ("system", "chat")
+    assert manifest[0][:2] == ("system", "chat-ko")
     assert "record" in last_kinds(chat)

@@ -115,5 +115,5 @@ def test_the_last_round_of_an_endpoint_that_ignores_tool_choice_ends_in_an_answe
     )
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
     assert choices(server) == [*[None] * 8, "none", None]
-    assert "No more tool calls" in content_of(server.bodies("chat")[-1]["messages"][-1])
+    assert "도구를 더 쓸 수 없습니다" in content_of(server.bodies("chat")[-1]["messages"][-1])
     assert len(chat.last_turn.steps) == 8

@@ -142,8 +142,8 @@ def test_after_eight_rounds_the_model_answers_with_what_it_has(chat: Chat, serve
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
     bodies = server.bodies("chat")
     assert [body.get("tool_choice") for body in bodies] == [None] * 8 + ["none"]
-    assert "No more tool calls" in results(bodies[-1])[-1]
-    assert not any("No more tool calls" in result for result in results(bodies[-1])[:-1])
+    assert "도구를 더 쓸 수 없습니다" in results(bodies[-1])[-1]
+    assert not any("도구를 더 쓸 수 없습니다" in result for result in results(bodies[-1])[:-1])
     assert [faults(body["messages"]) for body in bodies] == [[]] * 9
     assert len(chat.last_turn.steps) == 8
 

@@ -69,7 +69,7 @@ class Session:
         begun = Fit(self.history, self.messages, self.build(self.history, self.messages))
         if begun.model_input.sent_tokens <= allowed_tokens:
             return begun
-        fitting = Fitting(self.build, allowed_tokens=allowed_tokens, merged_tokens=600)
+        fitting = Fitting(self.build, allowed_tokens=allowed_tokens, merged_tokens=600, language=self.snapshot.language)
         return fitting.by_folding(begun, self.snapshot, self.fold)
 
     def fold(self, spec: FoldSpec) -> Folded | None:
@@ -87,7 +87,7 @@ class Session:
 
 
 def made(spec: FoldSpec, record_id: str) -> Record | None:
-    label = label_of(spec.turns)
+    label = label_of(spec.turns, spec.language)
     source = Source(
         spec.messages,
         spec.source_chars,
@@ -117,7 +117,7 @@ def session_of(
     for block, count in enumerate(record_sentences):
         turns = (3 * block + 1, 3 * block + 2, 3 * block + 3)
         record = record_of(turns, words(count, block * 100))
-        active.append(record.with_changes(summary_tokens=estimate_tokens(label_of(turns) + record.summary)))
+        active.append(record.with_changes(summary_tokens=estimate_tokens(label_of(turns, "ko") + record.summary)))
     first = 3 * len(active) + 1
     said = [
         (tool_turn if number % 3 == 2 else plain_turn)(number, words(count, number * 100))

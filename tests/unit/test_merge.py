@@ -39,15 +39,15 @@ def record(block: int, *, level: int = 0, text: str = TEXT * 10) -> Record:
 
 
 def test_nothing_is_merged_within_the_budget() -> None:
-    assert due_merge([record(k, text="짧음") for k in range(100)], 0.3, LIMITS) is None
+    assert due_merge([record(k, text="짧음") for k in range(100)], 0.3, LIMITS, language="ko") is None
 
 
 def test_the_newest_sixteen_are_never_merged_however_large() -> None:
-    assert due_merge([record(k, text=TEXT * 100) for k in range(16 + 7)], 0.3, LIMITS) is None
+    assert due_merge([record(k, text=TEXT * 100) for k in range(16 + 7)], 0.3, LIMITS, language="ko") is None
 
 
 def test_the_oldest_eight_become_one_of_the_next_level() -> None:
-    spec = due_merge([record(k) for k in range(24)], 0.3, LIMITS)
+    spec = due_merge([record(k) for k in range(24)], 0.3, LIMITS, language="ko")
     assert spec is not None
     assert (spec.kind, spec.level, spec.turns) == ("merge", 1, tuple(range(1, 25)))
     assert spec.sources == tuple(f"r0-{k}" for k in range(8))
@@ -57,7 +57,7 @@ def test_the_oldest_eight_become_one_of_the_next_level() -> None:
 
 
 def test_a_merge_aims_below_its_hard_bound() -> None:
-    spec = due_merge([record(k) for k in range(24)], 0.3, LIMITS)
+    spec = due_merge([record(k) for k in range(24)], 0.3, LIMITS, language="ko")
     assert spec is not None
     assert spec.max_tokens == LIMITS.merged_tokens
     assert 0.7 * LIMITS.merged_tokens < estimate_tokens((TEXT * 50)[: spec.target_chars]) < LIMITS.merged_tokens
@@ -65,8 +65,8 @@ def test_a_merge_aims_below_its_hard_bound() -> None:
 
 def test_levels_are_merged_among_themselves_and_the_lowest_first() -> None:
     old = [record(k, level=1) for k in range(8)]
-    assert due_merge([*old, *[record(k) for k in range(8, 24)]], 0.3, LIMITS) is not None
-    both = due_merge([*old, *[record(k) for k in range(8, 32)]], 0.3, LIMITS)
+    assert due_merge([*old, *[record(k) for k in range(8, 24)]], 0.3, LIMITS, language="ko") is not None
+    both = due_merge([*old, *[record(k) for k in range(8, 32)]], 0.3, LIMITS, language="ko")
     assert both is not None
     assert both.level == 1
 
@@ -76,7 +76,7 @@ def test_a_thousand_turns_stay_within_a_bound_and_few_resummarisings() -> None:
     largest = 0
     for block in range(333):
         active.append(record(block))
-        while (spec := due_merge(active, 0.3, LIMITS)) is not None:
+        while (spec := due_merge(active, 0.3, LIMITS, language="ko")) is not None:
             merged = replace(
                 record(0, level=spec.level, text=(TEXT * 50)[: spec.target_chars]),
                 id=f"m{block}-{spec.level}",

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.model_input import SystemPart, assemble, render_system
+from graph.core.model_input import assemble, render_system, stored_system, system_part
 from graph.record import HistoryEntry
-from prompt.system import chat
 
-SYSTEM = SystemPart(chat.get_prompt(), 1)
+SYSTEM = system_part("ko", can_recall=True)
+ENGLISH = system_part("en", can_recall=True)
+
+HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
 def entry(first: int) -> HistoryEntry:
@@ -76,6 +78,24 @@ def test_a_turn_whose_beginning_was_folded_is_sent_behind_a_message_of_the_user(
     assert built.items[2].tokens > 0
 
 
+def test_in_an_english_session_every_fixed_word_is_english() -> None:
+    rest: list[AnyMessage] = [AIMessage("A4", id="a4"), HumanMessage("Q5", id="h5")]
+    built = assemble(ENGLISH, [entry(1)], rest)
+    system = str(built.messages[0].content)
+    assert system.startswith("당신은 유용한 AI 어시스턴트입니다. You are a helpful AI assistant.\n")
+    assert system.endswith("\n\n[Earlier conversation, summarised]\n[Turns 1-3] summary of 1")
+    assert built.messages[1].content == "(This continues the summary above.)"
+    said = "\n".join(str(message.content) for message in built.messages)
+    assert not HANGUL.search(said.removeprefix("당신은 유용한 AI 어시스턴트입니다."))
+
+
+def test_what_a_call_of_an_earlier_version_was_sent_is_built_again_byte_for_byte() -> None:
+    messages: list[AnyMessage] = [AIMessage("A4", id="a4"), HumanMessage("Q5", id="h5")]
+    again = assemble(stored_system("chat", 1), [entry(1)], messages)
+    assert again.digest() == "c451e58c7363d0082766c33ea72fd710"  # as version 1 itself wrote it
+    assert (again.items[0].id, again.items[0].version) == ("chat", 1)
+
+
 def test_nothing_is_put_before_a_message_of_the_user() -> None:
     messages: list[AnyMessage] = [HumanMessage("Q1", id="h1"), AIMessage("A1", id="a1"), HumanMessage("Q2", id="h2")]
     assert list(assemble(SYSTEM, [], messages).messages[1:]) == messages
@@ -95,7 +115,7 @@ def test_items_list_what_is_sent_in_order() -> None:
     messages: list[AnyMessage] = [HumanMessage("가나다", id="h4")]
     built = assemble(replace(SYSTEM, tool_schema='[{"name": "clock"}]'), [entry(1)], messages)
     assert [(item.kind, item.id) for item in built.items][:3] == [
-        ("system", "chat"),
+        ("system", "chat-ko"),
         ("record", "r1"),
         ("message", "h4"),
     ]

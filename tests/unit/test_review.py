@@ -24,7 +24,7 @@ ENGLISH = "The server moves on 14 October at nine. "
 
 def source_of(text: str, target: int, language: str | None = "ko") -> Source:
     messages: list[AnyMessage] = [HumanMessage(text), AIMessage("네.")]
-    return Source(messages, len(text) + 2, estimate_tokens(text), target, label_of((1, 2, 3)), language)
+    return Source(messages, len(text) + 2, estimate_tokens(text), target, label_of((1, 2, 3), "ko"), language)
 
 
 def draft_of(text: str, *, is_cut: bool = False) -> SummaryDraft:
@@ -112,13 +112,15 @@ def test_a_small_block_that_shrinks_with_its_label_is_a_summary() -> None:
 
 def test_the_label_counts_as_part_of_the_summary() -> None:
     text = korean(90)
-    source = Source([HumanMessage(text)], len(text), estimate_tokens(text), 30, label_of((1, 2, 3)), "ko")
+    source = Source([HumanMessage(text)], len(text), estimate_tokens(text), 30, label_of((1, 2, 3), "ko"), "ko")
     assert review_drafts([text[:-3]], source).is_verbatim
     assert not review_drafts([text[:-40]], source).is_verbatim
 
 
 def test_quoting_keeps_every_word_and_marks_who_spoke() -> None:
-    text = quote([HumanMessage("한 줄\n두 줄"), AIMessage(""), ToolMessage("14:32", tool_call_id="c"), AIMessage("끝")])
+    text = quote(
+        [HumanMessage("한 줄\n두 줄"), AIMessage(""), ToolMessage("14:32", tool_call_id="c"), AIMessage("끝")], "ko"
+    )
     assert text == "(원문)\n> 사용자: 한 줄\n> 두 줄\n> 도구: 14:32\n> AI: 끝"
 
 
@@ -147,7 +149,7 @@ def bound_source(target: int, max_tokens: int) -> Source:
         5000,
         estimate_tokens(text),
         target,
-        label_of((1, 24)),
+        label_of((1, 24), "ko"),
         "ko",
         is_bound=True,
         max_tokens=max_tokens,
@@ -211,7 +213,9 @@ def test_a_small_block_stands_word_for_word_rather_than_as_a_full_stop() -> None
 
 def test_picked_sentences_may_be_as_few_as_the_source_has_different_ones() -> None:
     text = "같은 말입니다. " * 100
-    source = Source([HumanMessage(text)], len(text), estimate_tokens(text), 270, label_of((1, 3)), None, is_quoted=True)
+    source = Source(
+        [HumanMessage(text)], len(text), estimate_tokens(text), 270, label_of((1, 3), "ko"), None, is_quoted=True
+    )
     assert review_drafts(["같은 말입니다."], source).text == "같은 말입니다."
 
 

@@ -63,7 +63,7 @@ def test_rate_outside_its_bounds_is_refused(rate: float) -> None:
 
 def order_of(text: str = "a", message_id: str = "1", rate: float = 0.3) -> FoldSpec:
     entry = ArchivedMessage(1, 1, 1, HumanMessage(text, id=message_id), 100, 30, datetime(2026, 1, 1, tzinfo=UTC))
-    return fold_of((), [entry], kind="interval", rate=rate)
+    return fold_of((), [entry], kind="interval", rate=rate, language="ko")
 
 
 def test_key_changes_with_all_that_a_summary_depends_on() -> None:

@@ -115,7 +115,7 @@ def test_nothing_is_folded_over_a_gap_in_what_the_records_cover() -> None:
 
 def test_word_for_word_records_go_short_for_one_call_and_the_items_say_so() -> None:
     verbatim, other = record_of((1, 2, 3), LONG, kind="verbatim"), record_of((4, 5, 6), LONG)
-    history = shorten_verbatim([to_entry(verbatim), to_entry(other)])
+    history = shorten_verbatim([to_entry(verbatim), to_entry(other)], "ko")
     assert history[0]["summary"].startswith("(이번 호출에만 줄임) ")
     assert history[0]["summary_tokens"] < verbatim.summary_tokens
     assert history[1] == to_entry(other)
@@ -127,7 +127,7 @@ def test_the_longest_tool_result_is_cut_first_and_says_how_much_is_missing() -> 
     short, long = tool_turn(1, LONG), tool_turn(2, LONG * 5)
     messages = [*short, *long]
     excess = 1_000
-    cut = cut_results(messages, excess)
+    cut = cut_results(messages, excess, "ko")
     assert cut[2] == short[2]
     result = text_of(cut[6])
     original = text_of(long[2])
@@ -137,7 +137,7 @@ def test_the_longest_tool_result_is_cut_first_and_says_how_much_is_missing() -> 
 
 
 def test_a_cut_result_is_listed_with_the_characters_that_were_kept() -> None:
-    messages = cut_results(tool_turn(1, LONG * 5)[:-1], 1_000)
+    messages = cut_results(tool_turn(1, LONG * 5)[:-1], 1_000, "ko")
     item = next(item for item in assemble(SYSTEM, [], messages).items if item.kind == "cut")
     kept = int(text_of(messages[2]).rpartition("[cut: ")[2].split()[0])
     assert (item.id, item.version) == ("tc1-0", kept)
@@ -165,4 +165,4 @@ def test_a_tool_result_as_blocks_is_cut_too() -> None:
         AIMessage("", tool_calls=[call], id="k"),
         ToolMessage(blocks, tool_call_id="c", id="t"),
     ]
-    assert len(text_of(cut_results(messages, 2_000)[2])) < len(LONG * 5)
+    assert len(text_of(cut_results(messages, 2_000, "ko")[2])) < len(LONG * 5)

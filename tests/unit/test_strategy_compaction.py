@@ -126,13 +126,13 @@ def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_m
             spec.source_chars,
             spec.source_tokens,
             spec.target_chars,
-            label_of(spec.turns),
+            label_of(spec.turns, spec.language),
             "ko",
             is_bound=True,
             max_tokens=spec.max_tokens,
         )
         review = review_drafts([SummaryDraft(LONG * 10, 0, 0, is_usage=False)], source)
-        after = estimate_tokens(label_of(spec.turns) + review.text) + sum(
+        after = estimate_tokens(label_of(spec.turns, spec.language) + review.text) + sum(
             entry.tokens for entry in snapshot.raw if entry.position > spec.to_position
         )
         assert review.text

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
@@ -14,6 +16,7 @@ from prompt.summary import rolling_generator
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)
+SEED = Limits(rolling_sends_unsummarised=False)
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었습니다. " * 20
 
 
@@ -62,8 +65,8 @@ def test_case_b_recent_messages_then_the_current_one() -> None:
     )
 
 
-def test_case_b_takes_six_messages_at_most() -> None:
-    text = sent([*said(5), HumanMessage("now", id="u6")])
+def test_case_b_takes_six_messages_at_most_in_the_seed() -> None:
+    text = sent([*said(5), HumanMessage("now", id="u6")], limits=SEED)
     assert text.startswith("[RECENT MESSAGES]\nUSER: Q3\n")
     assert "Q2" not in text
 
@@ -97,7 +100,8 @@ def test_a_message_over_2000_characters_is_cut_in_the_input_and_the_current_one_
 
 
 def test_a_message_over_3000_characters_is_cut_in_the_summary_prompt() -> None:
-    turns: list[list[AnyMessage]] = [[HumanMessage("가" * 3_000, id="u1"), AIMessage("나" * 20_000, id="a1")]]
+    long: list[AnyMessage] = [HumanMessage("가" * 3_000, id="u1"), AIMessage("나" * 20_000, id="a1")]
+    turns = [long, plain_turn(2)]
     (spec,) = RollingStrategy(Limits()).due_folds(snapshot_of(turns))
     assert [len(text_of(message)) for message in spec.messages] == [3_000, 3_000]
     assert text_of(spec.messages[1]).endswith("…")
@@ -113,24 +117,51 @@ def test_before_the_first_summary_all_messages_count() -> None:
 
 def test_after_a_summary_only_the_messages_since_count() -> None:
     summary = record_of((1, 2, 3), LONG, kind="rolling")
-    turn = plain_turn(4, LONG)
-    since = sum(entry.tokens for entry in snapshot_of([turn], [summary]).raw)
-    assert specs([turn], [summary], Limits(app_context_threshold=since)) == []
-    assert specs([turn], [summary], Limits(app_context_threshold=since - 1)) == ["rolling"]
+    turns = [plain_turn(4, LONG), plain_turn(5, LONG)]
+    since = sum(entry.tokens for entry in snapshot_of(turns, [summary]).raw)
+    assert specs(turns, [summary], Limits(app_context_threshold=since)) == []
+    assert specs(turns, [summary], Limits(app_context_threshold=since - 1)) == ["rolling"]
+
+
+def test_a_version_leaves_the_newest_exchange_raw() -> None:
+    turns = [plain_turn(1, LONG), plain_turn(2, LONG), tool_turn(3, LONG)]
+    snapshot = snapshot_of(turns)
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot)
+    assert (spec.turns, spec.source_ids[-1]) == ((1, 2), "a2")
+    text = sent([*turns[2], HumanMessage("now", id="u4")], [adopted(spec, "S")])
+    assert "[RECENT MESSAGES]\nUSER: Q3\n" in text
+    assert text.count("TOOL: R3") == 1
+
+
+def test_the_newest_exchange_alone_makes_no_version_however_long_it_is() -> None:
+    summary = record_of((1, 2), "S", kind="rolling")
+    strategy = RollingStrategy(Limits(app_context_threshold=100))
+    for active in ([], [summary]):
+        snapshot = snapshot_of([plain_turn(3, LONG * 9)], active)
+        assert strategy.due_folds(snapshot) == ()
+        assert not strategy.next_fold(snapshot).is_due
+
+
+def test_a_version_of_the_seed_covers_the_newest_exchange_too() -> None:
+    limits = Limits(app_context_threshold=100, rolling_sends_unsummarised=False)
+    (spec,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(1, LONG), plain_turn(2, LONG)]))
+    assert spec.turns == (1, 2)
 
 
 def test_an_open_turn_is_not_summarised() -> None:
-    snapshot = snapshot_of([plain_turn(1, LONG), [HumanMessage(LONG, id="u2")]])
-    open_turn = type(snapshot)(1, snapshot.active, snapshot.raw, snapshot.rate)
-    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(open_turn)
-    assert spec.turns == (1,)
+    snapshot = snapshot_of([plain_turn(1, LONG), plain_turn(2, LONG), [HumanMessage(LONG, id="u3")]])
+    open_turn = type(snapshot)(2, snapshot.active, snapshot.raw, snapshot.rate)
+    for is_seed, turns in ((False, (1,)), (True, (1, 2))):
+        limits = Limits(app_context_threshold=100, rolling_sends_unsummarised=not is_seed)
+        (spec,) = RollingStrategy(limits).due_folds(open_turn)
+        assert spec.turns == turns
 
 
 def test_versions_grow_and_each_covers_what_the_one_before_did() -> None:
     limits = Limits(app_context_threshold=100)
-    (first,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(n, LONG) for n in (1, 2)]))
+    (first,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(n, LONG) for n in (1, 2, 3)]))
     v1 = adopted(first, "v1의 내용", "v1")
-    (second,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(n, LONG) for n in (3, 4)], [v1]))
+    (second,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(n, LONG) for n in (3, 4, 5)], [v1]))
     assert (first.version, second.version) == (1, 2)
     assert (first.covered_message_count, second.covered_message_count) == (4, 8)
     assert second.covered_token_count > first.covered_token_count > 0
@@ -142,10 +173,11 @@ def test_versions_grow_and_each_covers_what_the_one_before_did() -> None:
 def test_the_prompt_of_the_second_version_has_the_summary_before_and_new_messages_alone() -> None:
     limits = Limits(app_context_threshold=100)
     v1 = record_of((1, 2), "v1의 내용", kind="rolling")
-    (spec,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(3, LONG)], [v1]))
+    (spec,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(3, LONG), plain_turn(4)], [v1]))
     prompt = rolling_generator.get_prompt(spec.messages, spec.target_chars)
     assert "Previous summary:\nv1의 내용\n\nNew messages since last summary:\n[user] Q3" in prompt
     assert "Conversation:" not in prompt
+    assert "Q4" not in prompt
 
 
 def test_the_prompt_of_the_first_version_has_the_whole_conversation() -> None:
@@ -157,7 +189,8 @@ def test_the_prompt_of_the_first_version_has_the_whole_conversation() -> None:
 
 
 def test_a_summary_may_have_1024_tokens_and_no_turn_waits_for_it() -> None:
-    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot_of([plain_turn(1, LONG)]))
+    turns = [plain_turn(1, LONG), plain_turn(2)]
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot_of(turns))
     assert (spec.max_tokens, spec.answer_tokens) == (1_024, 1_024)
     assert not spec.is_waited
     assert not spec.is_exact
@@ -174,15 +207,16 @@ def test_a_slow_summary_still_fits_when_the_chat_has_gone_on() -> None:
 
 def test_a_slow_summary_of_a_context_that_was_begun_anew_does_not_fit() -> None:
     strategy = RollingStrategy(Limits(app_context_threshold=100))
-    before = snapshot_of([plain_turn(n, LONG) for n in (1, 2)])
-    after = type(before)(2, (), before.raw[2:], 0.3)
+    before = snapshot_of([plain_turn(n, LONG) for n in (1, 2, 3)])
+    after = type(before)(3, (), before.raw[2:], 0.3)
     keys = {source_key(strategy.due_folds(s)[0], model="m", prompt_version="1") for s in (before, after)}
     assert len(keys) == 2
 
 
 def test_records_of_another_strategy_become_part_of_the_first_version() -> None:
     old = [record_of((1, 2, 3), "앞 블록"), record_of((4, 5, 6), "뒤 블록")]
-    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot_of([plain_turn(7, LONG)], old))
+    turns = [plain_turn(7, LONG), plain_turn(8)]
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot_of(turns, old))
     assert text_of(spec.messages[0]) == "[1-3턴] 앞 블록\n[4-6턴] 뒤 블록"
     assert (spec.version, spec.turns) == (1, tuple(range(1, 8)))
     assert "[1-3턴] 앞 블록\n[4-6턴] 뒤 블록" in sent([HumanMessage("now", id="u7")], old)
@@ -197,7 +231,7 @@ def test_what_a_compaction_left_of_a_turn_is_sent() -> None:
 def test_a_tool_result_is_never_parted_from_its_call() -> None:
     prior = tool_turn(1, calls=3)
     assert unsent_count(prior, 3) == 1
-    text = sent([*prior, HumanMessage("now", id="u2")], limits=Limits(app_context_recent_messages=2))
+    text = sent([*prior, HumanMessage("now", id="u2")], limits=replace(SEED, app_context_recent_messages=2))
     assert '(tool call: read_file {"path": "f1-0.py"})' in text
     assert text.count("TOOL: R1") == 3
 
@@ -209,13 +243,23 @@ def test_tool_calls_of_the_open_turn_follow_as_they_are() -> None:
     assert text_of(built.messages[1]).endswith("[CURRENT MESSAGE]\nQ2")
 
 
-def test_one_setting_sends_the_unsummarised_messages_too() -> None:
-    text = sent([*said(8), HumanMessage("now", id="u9")], limits=Limits(rolling_sends_unsummarised=True))
+def test_records_of_another_strategy_have_english_labels_in_an_english_session() -> None:
+    old = [record_of((1, 2, 3), "first block"), record_of((4, 5, 6), "second block")]
+    snapshot = replace(snapshot_of([plain_turn(7, LONG), plain_turn(8)], old), language="en")
+    (spec,) = RollingStrategy(Limits(app_context_threshold=100)).due_folds(snapshot)
+    assert text_of(spec.messages[0]) == "[Turns 1-3] first block\n[Turns 4-6] second block"
+    history = [to_entry(record) for record in old]
+    built = RollingStrategy(Limits()).assemble(replace(SYSTEM, language="en"), history, [HumanMessage("now", id="u7")])
+    assert "[Turns 1-3] first block\n[Turns 4-6] second block" in text_of(built.messages[1])
+
+
+def test_every_message_that_no_summary_covers_is_sent() -> None:
+    text = sent([*said(8), HumanMessage("now", id="u9")])
     assert all(f"USER: Q{number}\n" in text for number in range(1, 9))
 
 
 def test_no_recent_messages_at_all_can_be_set() -> None:
-    text = sent([*said(3), HumanMessage("now", id="u4")], limits=Limits(app_context_recent_messages=0))
+    text = sent([*said(3), HumanMessage("now", id="u4")], limits=replace(SEED, app_context_recent_messages=0))
     assert text == "[CURRENT MESSAGE]\nnow"
 
 
@@ -223,4 +267,4 @@ def test_the_items_add_up_to_what_is_sent() -> None:
     built = assembled([*said(4), HumanMessage(LONG, id="u5")], [record_of((1,), LONG, kind="rolling")])
     real = sum(estimate_tokens(text_of(message)) for message in built.messages)
     assert abs(built.sent_tokens - real) <= 5
-    assert [item.kind for item in built.items] == ["system", "record", *["message"] * 6, "note", "message"]
+    assert [item.kind for item in built.items] == ["system", "record", *["message"] * 8, "note", "message"]
