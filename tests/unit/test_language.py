@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.core.language import is_written_in, user_language
+from graph.core.language import is_written_in, session_language, user_language
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,20 @@ def test_another_language_is_noticed(summary: str, language: str) -> None:
 def test_nothing_is_claimed_where_nothing_can_be_told() -> None:
     assert is_written_in("OK", "ko")
     assert is_written_in("anything at all goes here", None)
+
+
+@pytest.mark.parametrize(
+    ("opening", "language"),
+    [
+        ("서버 이전 날짜를 정해 줘", "ko"),
+        ("When do we move the server?", "en"),
+        ("サーバーはいつ移しますか", "en"),
+        ("```\nprint(1)\n```", "ko"),
+    ],
+)
+def test_the_first_message_decides_the_language_of_the_fixed_words(opening: str, language: str) -> None:
+    assert session_language(HumanMessage(opening)) == language
+
+
+def test_a_session_without_a_message_is_korean() -> None:
+    assert session_language(None) == "ko"

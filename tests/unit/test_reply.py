@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.model_input import SystemPart, assemble
+from graph.core.model_input import SystemPart, assemble, system_part
+from graph.core.review import quote
 from graph.offline.intent import Intent, find_intent
+from graph.offline.passage import read_passages
 from graph.offline.phrase import ENGLISH, KOREAN
 from graph.offline.reply import CLOCK_TOOL, Reply, compose
 from graph.record import HistoryEntry
@@ -240,3 +242,18 @@ def test_any_input_gets_the_same_answer_each_time_and_never_a_blank_one(summary:
     reply = compose(messages, ())
     assert reply.text.strip()
     assert reply == compose(messages, ())
+
+
+def test_english_summaries_are_read_with_their_turns_and_without_their_speakers() -> None:
+    verbatim = quote([HumanMessage("The release is on October 14."), AIMessage("Fine.")], "en")
+    history = [entry(1, verbatim), entry(2, "The budget is 900 dollars.")]
+    system = system_part("en", can_recall=True)
+    read = list(assemble(system, history, [HumanMessage("When is the release?")]).messages)
+    assert [(passage.text, passage.turns) for passage in read_passages(read)] == [
+        ("The release is on October 14.", "1-3"),
+        ("Fine.", "1-3"),
+        ("The budget is 900 dollars.", "4-6"),
+    ]
+    told = compose(read, TOOLS).text
+    assert "October 14" in told
+    assert ENGLISH["introduction"] not in told
