@@ -19,7 +19,7 @@ Written by `make bench-context`; don't edit by hand.
 | strategy | choose it for | it costs you |
 |---|---|---|
 | `interval` (default) | long working conversations: every earlier turn stays in the input as a summary of its three turns, old ones merged | a larger input than the others that fold; it grows to a bound and stays there |
-| `rolling` | the smallest input: cheap or local models without a cache, chats where only the gist of the past counts | details go first: one summary of about 1,000 tokens stands for everything, and only what was said since its last version is sent word for word |
+| `rolling` | models that read a single message best, chats where only the gist of the far past counts | details go first: one summary of about 1,000 tokens stands for everything, and only what was said since its last version is sent word for word |
 | `compaction` | models with a large window and a cache, work that needs the recent past word for word for long | the input grows to 75 % of `MAX_CONTEXT_TOKENS` before it's folded, then nearly all of the past is one summary |
 | `window` | questions that have nothing to do with one another; no summary model at all | what is older than the last N turns isn't sent |
 
