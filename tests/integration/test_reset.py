@@ -188,6 +188,8 @@ def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         connection.exec_driver_sql("DROP TABLE context_reset")
+        for column in ("kept_facts", "missing_facts"):
+            connection.exec_driver_sql(f"ALTER TABLE record DROP COLUMN {column}")
         command.stamp(config, "0003")
     engine.dispose()
     with open_chat(chat.session_id) as chat:
