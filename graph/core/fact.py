@@ -169,6 +169,7 @@ def _scan(line: str) -> Iterator[tuple[int, int, Kind]]:
     for pattern in QUOTED:
         for match in pattern.finditer(line):
             start, end = _span(match)
+            end = start + len(line[start:end].rstrip(".,!?"))
             if not inner[start] and not inner[end]:
                 yield start, end, "quoted"
     for start, end, wish in wishes_in(line):

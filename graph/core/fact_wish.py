@@ -12,6 +12,8 @@ from graph.core.particle import strip_particle
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
 _MAX_CHARS: Final = 120
 
+# Where an English order begins; elsewhere "always" and "never" tell a story.
+_ORDER: Final = r"(?:^|[,;:]\s|\b(?:please|and|but|so)\s)"
 _FORBIDS: Final = re.compile(
     r"절대(?:로)?[^.!?\n]{0,40}?(?:안|못|말|마|않|없|금지|싫|빼)"
     r"|지\s?(?:마(?![가-힣]*(?:련|음))|말(?:아|고|것|기|자|라| 것))"
@@ -19,15 +21,15 @@ _FORBIDS: Final = re.compile(
     r"|(?<![가-힣])빼\s?(?:주|고|줘|달|라)|(?<![가-힣])(?:제외|금지|사양|불가)(?:하|해|로|입|예|이|[.!?]|$)"
     r"|알레르기|알러지|못\s?먹|안\s?먹|(?<![가-힣])(?:피해|삼가)\s?(?:주|줘)|그만\s?(?:해|하)"
     r"|(?:없이|말고|않게|않도록|않았으면)\s[^.!?\n]{0,40}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합시다|해라|좋겠)"
-    r"|(?i:\b(?:never|must\s?n[o']t|mustn['’]t|must not|avoid|leave out|no more|not allowed|forbidden|allergic"
-    r"|should(?:n['’]t| not)|under no circumstances)\b"
-    r"|(?:^|[.,;:]\s|\b(?:and|but|please|so)\s)(?:please\s)?(?:do not|don['’]t|no)\s\w"
-    r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want|like|eat|drink|use|need)\b"
+    rf"|(?i:{_ORDER}(?:(?:never|avoid|leave out|stop|no more|(?:do not|don['’]t)(?! worry| forget))\s\w)"
+    r"|\b(?:must never|must not|mustn['’]t|not allowed|forbidden|allergic|under no circumstances|no longer allowed)\b"
+    r"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|^no\s(?!one|matter|problem|worries|idea|way|doubt)\w"
+    r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want\s(?!to)|like|eat|drink)\b"
     r"|\bwithout\s\w+[^.!?\n]{0,40}?\bplease\b)"
 )
 _RULES: Final = re.compile(
     r"(?<![가-힣])(?:앞으로(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
-    r"|(?i:\b(?:from now on|always|every time|make sure)\b)"
+    rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b))"
 )
 _NEGATED: Final = re.compile(
     r"않|못|금지|제외|싫|없|불가|피하|피할|피해|아니|아닌|안\s?(?:돼|되|됩|된|됨|먹|씀|쓰|함|하|할|해|타|감|가)|(?<![가-힣])안\s|지\s?[마말]"
