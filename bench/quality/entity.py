@@ -31,6 +31,7 @@ class EntityFigures:
         sentences: Sentences read.
         marked: Entities by tag: DT dates, TI times, QT quantities, PS persons, OG organisations, LC places.
         found: Those of them that count as found (`is_found`).
+        compared: Those of them that still count without the facts that are too vague to be compared (오늘, 하나).
         whole: Those of them of which every character lies in a fact.
         facts: Facts in all sentences.
         false_facts: Facts that overlap no marked entity at all, whatever their kind.
@@ -40,6 +41,7 @@ class EntityFigures:
     sentences: int
     marked: Counter[str]
     found: Counter[str]
+    compared: Counter[str]
     whole: Counter[str]
     facts: int
     false_facts: int
@@ -47,16 +49,23 @@ class EntityFigures:
 
     def found_share(self, *tags: str) -> float:
         """Returns the found share of the entities with one of these tags; 0 where there is none."""
-        return sum(self.found[tag] for tag in tags) / max(1, sum(self.marked[tag] for tag in tags))
+        return self._share(self.found, tags)
+
+    def compared_share(self, *tags: str) -> float:
+        """Returns the share of the entities with one of these tags that are found and can be compared."""
+        return self._share(self.compared, tags)
 
     def whole_share(self, *tags: str) -> float:
         """Returns the share of the entities with one of these tags that lie in facts whole."""
-        return sum(self.whole[tag] for tag in tags) / max(1, sum(self.marked[tag] for tag in tags))
+        return self._share(self.whole, tags)
 
     @property
     def false_facts_a_sentence(self) -> float:
         """The false facts of a sentence, on average."""
         return self.false_facts / max(1, self.sentences)
+
+    def _share(self, part: Counter[str], tags: Sequence[str]) -> float:
+        return sum(part[tag] for tag in tags) / max(1, sum(self.marked[tag] for tag in tags))
 
 
 def measure(folder: Path) -> EntityFigures:
@@ -84,18 +93,20 @@ def read_marked(folder: Path) -> list[Marked]:
 def figures_of(sentences: Iterable[Marked]) -> EntityFigures:
     """Extracts the facts of each sentence and compares their places with those of the entities."""
     count = facts = 0
-    marked, found, whole, false = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    marked, found, compared, whole, false = (Counter[str]() for _ in range(5))
     for sentence in sentences:
         count += 1
         places = [(start, end, fact.kind) for start, end, fact in places_of(sentence.text)]
+        clear = [place for place in places if place[2] != "vague"]
         facts += len(places)
         for tag, start, end in sentence.entities:
             marked[tag] += 1
             found[tag] += is_found(sentence.text, tag, (start, end), places)
+            compared[tag] += is_found(sentence.text, tag, (start, end), clear)
             whole[tag] += all(_covered(places, start, end))
         for start, end, kind in places:
             false[kind] += not any(start < other and begin < end for _, begin, other in sentence.entities)
-    return EntityFigures(count, marked, found, whole, facts, false.total(), false)
+    return EntityFigures(count, marked, found, compared, whole, facts, false.total(), false)
 
 
 def is_found(text: str, tag: str, place: tuple[int, int], facts: Sequence[tuple[int, int, str]]) -> bool:

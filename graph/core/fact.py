@@ -63,11 +63,12 @@ class FactLine(NamedTuple):
 def facts_in(text: str) -> tuple[Fact, ...]:
     """Returns the facts of a text in the order of their places, each once; time is linear in the text.
 
-    No fact goes over the end of a line. Of facts with the same key the first stands for all.
+    No fact goes over the end of a line. Of facts with the same key the first stands for all, but a rule or prohibition
+    never for a fact of another kind.
     """
-    seen: dict[str, Fact] = {}
+    seen: dict[tuple[str, str], Fact] = {}
     for _, _, fact in places_of(text):
-        seen.setdefault(fact.key, fact)
+        seen.setdefault(_identity(fact), fact)
     return tuple(seen.values())
 
 
@@ -92,16 +93,16 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
     What the user said weighs most, then answers, then tool results. Rules and prohibitions count as the user's alone;
     words too common to be compared are left out.
     """
-    heaviest: dict[str, Fact] = {}
+    heaviest: dict[tuple[str, str], Fact] = {}
     for message in messages:
         is_users = isinstance(message, HumanMessage)
         share = 1.0 if is_users else _TOOL_WEIGHT if isinstance(message, ToolMessage) else _ANSWER_WEIGHT
         for fact in facts_in(text_of(message)):
             if fact.kind == "vague" or (fact.kind in _WISHES and not is_users):
                 continue
-            known = heaviest.get(fact.key)
+            known = heaviest.get(_identity(fact))
             if known is None or known.weight < fact.weight * share:
-                heaviest[fact.key] = replace(fact, weight=fact.weight * share)
+                heaviest[_identity(fact)] = replace(fact, weight=fact.weight * share)
     return _by_weight(heaviest.values())
 
 
@@ -135,6 +136,10 @@ def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars
             line = longer
             taken.append(fact)
     return FactLine(line, tuple(taken))
+
+
+def _identity(fact: Fact) -> tuple[str, str]:
+    return fact.kind if fact.kind in _WISHES else "", fact.key
 
 
 def _by_weight(facts: Iterable[Fact]) -> tuple[Fact, ...]:

@@ -40,11 +40,13 @@ def test_found_whole_and_false_facts_are_counted() -> None:
     figures = figures_of(
         [
             Marked("지난 15일 5명과 '가나다라' AUTH-4821", (("DT", 0, 6), ("QT", 7, 9))),
-            Marked("한 네티즌의 글", (("QT", 0, 5),)),
+            Marked("한 네티즌의 글 오늘", (("QT", 0, 5), ("TI", 9, 11))),
         ]
     )
     assert figures.found_share("DT", "QT") == pytest.approx(2 / 3)
     assert figures.whole_share("DT", "QT") == pytest.approx(1 / 3)
+    assert (figures.found_share("TI"), figures.compared_share("TI")) == (1, 0)
+    assert figures.compared_share("DT", "QT") == figures.found_share("DT", "QT")
     assert figures.false_facts == 2
     assert figures.false_facts_a_sentence == 1
     assert (figures.false_by_kind["quoted"], figures.false_by_kind["identifier"]) == (1, 1)

@@ -116,6 +116,15 @@ def test_a_fact_that_several_said_weighs_as_the_heaviest_of_them() -> None:
     assert facts_of([tool, user])[0].weight == facts_of([user])[0].weight > facts_of([tool])[0].weight
 
 
+def test_a_prohibition_stands_beside_a_quoted_term_and_a_rule_of_the_same_words() -> None:
+    said = ["'야간버스'가 뭐예요?", "야간버스는 절대 안 돼요.", "Always tables here.", "Never tables here."]
+    expected = {"quoted": "야간버스", "rule": "Always tables here"}
+    facts = facts_of([HumanMessage(text) for text in said])
+    assert {fact.kind: fact.text for fact in facts if fact.kind != "negation"} == expected
+    assert [fact.text for fact in facts if fact.kind == "negation"] == ["야간버스는 절대 안 돼요", "Never tables here"]
+    assert set(facts_in("\n".join(said))) == set(facts)
+
+
 def test_the_text_blocks_of_a_message_are_read() -> None:
     assert [fact.text for fact in facts_of([HumanMessage([{"type": "text", "text": "K7QX2M이에요"}])])] == ["K7QX2M"]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from graph.core.fact import Fact, facts_in
+from graph.core.fact import Fact, facts_in, missing_from
 
 
 def _found(text: str) -> set[tuple[str, str]]:
@@ -109,6 +109,22 @@ def test_what_the_user_forbids_or_asks_for_is_found_as_a_whole_sentence(text: st
 )
 def test_plain_words_hold_no_fact(text: str) -> None:
     assert facts_in(text) == ()
+
+
+def test_of_a_very_long_sentence_the_stretch_around_the_prohibition_is_taken() -> None:
+    text = f"{'가방 ' * 100}그리고 야간버스는 절대 안 돼요 {'나무 ' * 100}"
+    (wish,) = (fact for fact in facts_in(text) if fact.kind == "negation")
+    assert "야간버스는 절대 안 돼요" in wish.text
+    assert len(wish.text) <= 120
+    assert missing_from([wish], text) == ()
+
+
+def test_a_wish_is_found_in_the_sentence_that_says_it() -> None:
+    assert _found("새우는 빼 주세요. 3박이에요! Never use tabs.") == {
+        ("negation", "새우는 빼 주세요"),
+        ("number", "3박"),
+        ("negation", "Never use tabs"),
+    }
 
 
 def test_facts_come_in_the_order_of_their_places_and_once() -> None:
