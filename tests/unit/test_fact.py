@@ -155,6 +155,7 @@ def test_what_the_line_holds_already_is_not_written_twice() -> None:
 @given(_TEXTS)
 @example("x2027. 1. 17")
 @example("“2027. 1. 1”7")
+@example("https://a.co/" + "a1" * 300)
 def test_a_text_keeps_its_own_facts(text: str) -> None:
     assert missing_from(facts_in(text), text) == ()
 
