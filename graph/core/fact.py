@@ -1,0 +1,191 @@
+"""Finds the facts of a text, tells which of them another text holds, and writes the missing ones in a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple
+
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.fact_key import inner_places, key_of, narrow
+from graph.core.fact_pattern import PATTERNS, QUOTED, Kind
+from graph.core.fact_wish import holds_wish, wish_key, wishes_in
+from graph.core.turn import text_of
+
+_WEIGHTS: Final[dict[Kind, float]] = {
+    "negation": 10.0,
+    "rule": 9.0,
+    "identifier": 5.0,
+    "email": 5.0,
+    "link": 4.5,
+    "path": 4.5,
+    "code": 4.5,
+    "money": 4.0,
+    "date": 3.5,
+    "number": 3.0,
+    "name": 2.5,
+    "quoted": 2.0,
+    "count": 1.5,
+    "vague": 0.5,
+}
+_ANSWER_WEIGHT: Final = 0.5
+_TOOL_WEIGHT: Final = 0.4
+_WISHES: Final = ("negation", "rule")
+_LABELS: Final = {"ko": "사실: ", "en": "Facts: "}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is right or wrong letter for letter: an identifier, a number, a date, a name, a prohibition.
+
+    Attributes:
+        kind: What it is.
+        text: As it is written, without a Korean particle behind it.
+        key: What it is compared by (`key_of`); of a rule or prohibition, the words that it is about.
+        weight: How much its loss would hurt; above 0.
+    """
+
+    kind: Kind
+    text: str
+    key: str
+    weight: float = 1.0
+
+
+class FactLine(NamedTuple):
+    """A line of facts, "" if none fits, and the facts that it holds, in its order."""
+
+    text: str
+    facts: tuple[Fact, ...]
+
+
+def facts_in(text: str) -> tuple[Fact, ...]:
+    """Returns the facts of a text in the order of their places, each once; time is linear in the text.
+
+    No fact goes over the end of a line. Of facts with the same key the first stands for all, but a rule or prohibition
+    never for a fact of another kind.
+    """
+    seen: dict[tuple[str, str], Fact] = {}
+    for _, _, fact in places_of(text):
+        seen.setdefault(_identity(fact), fact)
+    return tuple(seen.values())
+
+
+def places_of(text: str) -> Iterator[tuple[int, int, Fact]]:
+    """Yields each fact of a text with the place where it begins and the one where it ends, line by line.
+
+    A quoted term, rule or prohibition may lie over other facts; no others overlap.
+    """
+    offset = 0
+    for line in text.split("\n"):
+        for start, end, kind in sorted(_scan(narrow(line)), key=lambda found: found[:2]):
+            written = line[start:end]
+            key = wish_key(written) if kind in _WISHES else key_of(written)
+            if key.strip():
+                yield offset + start, offset + end, Fact(kind, written, key, _WEIGHTS[kind])
+        offset += len(line) + 1
+
+
+def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
+    """Returns the facts of messages by weight, heaviest first, of equals the earlier one; each once, by its key.
+
+    What the user said weighs most, then answers, then tool results. Rules and prohibitions count as the user's alone;
+    words too common to be compared are left out.
+    """
+    heaviest: dict[tuple[str, str], Fact] = {}
+    for message in messages:
+        is_users = isinstance(message, HumanMessage)
+        share = 1.0 if is_users else _TOOL_WEIGHT if isinstance(message, ToolMessage) else _ANSWER_WEIGHT
+        for fact in facts_in(text_of(message)):
+            if fact.kind == "vague" or (fact.kind in _WISHES and not is_users):
+                continue
+            known = heaviest.get(_identity(fact))
+            if known is None or known.weight < fact.weight * share:
+                heaviest[_identity(fact)] = replace(fact, weight=fact.weight * share)
+    return _by_weight(heaviest.values())
+
+
+def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
+    """Returns the facts that a text doesn't hold, in their order."""
+    return _divide(facts, text)[1]
+
+
+def kept_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
+    """Returns the facts that a text holds, in their order.
+
+    Spacing, case, separators and particles don't count; another number never holds: "17" is not in "170" or "1.7". A
+    rule or prohibition is held by a sentence with at least half of its words; a prohibition's must be negated as well.
+    """
+    return _divide(facts, text)[0]
+
+
+def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars: int) -> FactLine:
+    """Writes facts in one line, `사실: …` or `Facts: …`, the heaviest first, in at most `max_chars` characters.
+
+    A fact that doesn't fit gives way to the next; one that the line holds already isn't written again.
+    """
+    line = ""
+    taken: list[Fact] = []
+    for fact in _by_weight(missing):
+        if line and kept_in([fact], line):
+            taken.append(fact)
+            continue
+        longer = f"{line}, {fact.text}" if line else _LABELS[language] + fact.text
+        if len(longer) <= max_chars:
+            line = longer
+            taken.append(fact)
+    return FactLine(line, tuple(taken))
+
+
+def _identity(fact: Fact) -> tuple[str, str]:
+    return fact.kind if fact.kind in _WISHES else "", fact.key
+
+
+def _by_weight(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    return tuple(sorted(facts, key=lambda fact: -fact.weight))
+
+
+def _divide(facts: Iterable[Fact], text: str) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+    keys = [key_of(line) for line in text.split("\n")]
+    whole = "\n".join(keys)
+    kept: list[Fact] = []
+    missing: list[Fact] = []
+    for fact in facts:
+        is_held = (
+            holds_wish(fact.key, text, is_negated=fact.kind == "negation")
+            if fact.kind in _WISHES
+            else fact.key in whole
+        )
+        (kept if is_held else missing).append(fact)
+    return tuple(kept), tuple(missing)
+
+
+def _scan(line: str) -> Iterator[tuple[int, int, Kind]]:
+    inner = inner_places(line)
+    taken = bytearray(len(line))
+    for kind, pattern in PATTERNS:
+        for match in pattern.finditer(line):
+            start, end = _span(match)
+            # A fact that ends inside a number or a word would be another one.
+            if not inner[start] and not inner[end] and taken.find(1, start, end) < 0:
+                taken[start:end] = b"\x01" * (end - start)
+                yield start, end, kind
+    for pattern in QUOTED:
+        for match in pattern.finditer(line):
+            start, end = _span(match)
+            end = start + len(line[start:end].rstrip(".,!?"))
+            if not inner[start] and not inner[end]:
+                yield start, end, "quoted"
+    for start, end, wish in wishes_in(line):
+        # A stretch of a long sentence begins and ends between words.
+        first = inner.find(0, start)
+        last = inner.rfind(0, first, end + 1)
+        if first < last:
+            yield first, last, wish
+
+
+def _span(match: re.Match[str]) -> tuple[int, int]:
+    start, end = match.span("fact" if "fact" in match.re.groupindex else 0)
+    part = match.string[start:end]
+    return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())

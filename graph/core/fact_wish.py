@@ -1,0 +1,107 @@
+"""Finds what a user forbids and what is to hold from now on, sentence by sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from graph.core.fact_key import key_of, narrow
+from graph.core.particle import strip_particle
+
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
+_MAX_CHARS: Final = 120
+
+# Where an English order begins; elsewhere "always" and "never" tell a story.
+_ORDER: Final = r"(?:^|[,;:]\s|\b(?:please|and|but|so)\s)"
+_FORBIDS: Final = re.compile(
+    r"절대(?:로)?[^.!?\n]{0,40}?(?:안|못|말|마|않|없|금지|싫|빼)"
+    r"|지\s?(?:마(?![가-힣]*(?:련|음))|말(?:아|고|것|기|자|라| 것))"
+    r"|(?:은|는|도|면|선|건)\s(?:절대(?:로)?\s)?안\s?(?:돼|되|됩)|(?:하|되|쓰|가|넣)면\s?안"
+    r"|(?<![가-힣])빼\s?(?:주|고|줘|달|라)|(?<![가-힣])(?:제외|금지|사양|불가)(?:하|해|로|입|예|이|[.!?]|$)"
+    r"|알레르기|알러지|못\s?먹|안\s?먹|(?<![가-힣])(?:피해|삼가)\s?(?:주|줘)|그만\s?(?:해|하)"
+    r"|(?:없이|말고|않게|않도록|않았으면)\s[^.!?\n]{0,40}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합시다|해라|좋겠)"
+    rf"|(?i:{_ORDER}(?:(?:never|avoid|leave out|stop|no more|(?:do not|don['’]t)(?! worry| forget))\s\w)"
+    r"|\b(?:must never|must not|mustn['’]t|not allowed|forbidden|allergic|under no circumstances|no longer allowed)\b"
+    r"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|^no\s(?!one|matter|problem|worries|idea|way|doubt)\w"
+    r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want\s(?!to)|like|eat|drink)\b"
+    r"|\bwithout\s\w+[^.!?\n]{0,40}?\bplease\b)"
+)
+_RULES: Final = re.compile(
+    r"(?<![가-힣])(?:앞으로(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
+    rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b))"
+)
+_NEGATED: Final = re.compile(
+    r"않|못|금지|제외|싫|없|불가|피하|피할|피해|아니|아닌|안\s?(?:돼|되|됩|된|됨|먹|씀|쓰|함|하|할|해|타|감|가)|(?<![가-힣])안\s|지\s?[마말]"
+    r"|말\s?것|말고|(?<![가-힣])[빼뺀뺄]|사양|알레르기|알러지|그만|삼가|거부|반대"
+    r"|(?i:\b(?:no|not|never|without|avoid\w*|exclud\w*|forb\w*|ban(?:ned|s)?|prohibit\w*|except|skip|allerg\w*|hate\w*"
+    r"|cannot|none|refus\w*|against|leave out|instead of)\b|n['’]t\b)"
+)
+_HANGUL: Final = re.compile(r"[가-힣]+")
+_VERB_END: Final = re.compile(r"(?<=[가-힣]{2})(?:하지|하게|하고|하면|해서|하는|하기|지|게|서|면)$")
+_NO_CONTENT_LIST: Final = """
+절대 절대로 앞으로 앞으로는 앞으로도 항상 언제나 반드시 매번 꼭 그냥 그리고 그런데 제발 정말 아니 그건 그것 이건 이것
+저는 제가 나는 내가 우리 주세요 해 줘 주고 주십시오 돼요 돼 됩니다 되요 안 못 마 마세요 말아 말고 말아줘 말아주세요 빼
+빼고 빼주세요 빼줘 있어요 있어 없이 하지 하면 금지 제외 알레르기 알러지 a an the to of in on at and or but for with is
+are be do don t not no never must mustn should shouldn please always i me my you your it this that from now every time
+make sure any so can avoid want like use using used
+"""
+_NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
+
+
+def wishes_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
+    """Yields the place of each sentence of a line that forbids something, or says what is to hold from now on.
+
+    A sentence longer than 120 characters gives the stretch around its mark.
+    """
+    for start, end in _sentences(line):
+        sentence = line[start:end]
+        forbidden = _FORBIDS.search(sentence)
+        found = forbidden or _RULES.search(sentence)
+        if found is None:
+            continue
+        first, last = start, end
+        if end - start > _MAX_CHARS:
+            middle = start + found.start()
+            first, last = max(start, middle - _MAX_CHARS // 2), min(end, middle + _MAX_CHARS // 2)
+        yield first, first + len(line[first:last].rstrip(" .!?。！？~…")), "negation" if forbidden else "rule"
+
+
+def wish_key(sentence: str) -> str:
+    """Returns the key of a wish: the keys of its content words, joined by "|"; "" if it has none."""
+    plain = narrow(sentence)
+    words = dict.fromkeys(key_of(_stem(word)) for word in _HANGUL.findall(plain))
+    others = dict.fromkeys(
+        f" {token} " for token in key_of(plain).split() if token.isalnum() and not _HANGUL.match(token)
+    )
+    return "|".join(word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT)
+
+
+def holds_wish(key: str, text: str, *, is_negated: bool) -> bool:
+    """Whether a sentence of a text has at least half of the words of a wish and, if asked for, is negated."""
+    words = key.split("|")
+    for line in text.split("\n"):
+        for start, end in _sentences(narrow(line)):
+            sentence = line[start:end]
+            if not is_negated or _NEGATED.search(sentence) or _FORBIDS.search(sentence):
+                held = key_of(sentence)
+                if 2 * sum(word in held for word in words) >= len(words):
+                    return True
+    return False
+
+
+def _sentences(line: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for end in [*(match.end() for match in _SENTENCE_END.finditer(line)), len(line)]:
+        part = line[start:end]
+        left = len(part) - len(part.lstrip())
+        if part.strip():
+            yield start + left, start + len(part.rstrip())
+        start = end
+
+
+def _stem(word: str) -> str:
+    """Returns a word without particle or the ending of a verb; "" for a word that only negates."""
+    if word in _NO_CONTENT or word[0] in "않못말":
+        return ""
+    return strip_particle(_VERB_END.sub("", word))

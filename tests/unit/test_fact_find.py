@@ -1,0 +1,171 @@
+import pytest
+
+from graph.core.fact import Fact, facts_in, missing_from
+
+
+def _found(text: str) -> set[tuple[str, str]]:
+    return {(fact.kind, fact.text) for fact in facts_in(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "fact"),
+    [
+        ("예약번호는 K7QX2M이에요", "identifier", "K7QX2M"),
+        ("티켓 AUTH-4821을 보세요", "identifier", "AUTH-4821"),
+        ("Error 55P03 came back", "identifier", "55P03"),
+        ("released as v2.3.1.", "identifier", "v2.3.1"),
+        ("order_events를 지우지 않아요", "code", "order_events"),
+        ("lock_batch()가 멈춰요", "code", "lock_batch()"),
+        ("the field maxRetries is set", "code", "maxRetries"),
+        ("it raises psycopg.errors.LockNotAvailable here", "code", "psycopg.errors.LockNotAvailable"),
+        ("`git push -f`는 위험해요", "code", "git push -f"),
+        ("보관은 14일로 해요", "date", "14일"),
+        ("용량은 175GB예요", "number", "175GB"),
+        ("3박으로 갈게요", "number", "3박"),
+        ("timeout is 45 s now", "number", "45 s"),
+        ("약 12%가 늘었어요", "number", "12%"),
+        ("1,800명이 왔어요", "number", "1,800명"),
+        ("관객은 6천520명이에요", "number", "6천520명"),
+        ("it took 3 retries", "number", "3 retries"),
+        ("a 48-hour window opens", "number", "48-hour"),
+        ("키는 175인데요", "number", "175"),
+        ("1월 24일에 출발해요", "date", "1월 24일"),
+        ("2027-01-17(일) 02:00에 해요", "date", "2027-01-17"),
+        ("2027-01-17(일) 02:00에 해요", "date", "02:00"),
+        ("2027. 1. 17. 마감", "date", "2027. 1. 17"),
+        ("오후 3시 30분까지요", "date", "오후 3시 30분"),
+        ("we meet at 3pm there", "date", "3pm"),
+        ("due on March 3, 2027", "date", "March 3, 2027"),
+        ("on 3 March we go", "date", "3 March"),
+        ("월요일에 봐요", "date", "월요일"),
+        ("예산은 180만 원을 넘어요", "money", "180만 원"),
+        ("총 ₩1,200이에요", "money", "₩1,200"),
+        ("it costs $35 a night", "money", "$35"),
+        ("입장료 5,690엔이래요", "money", "5,690엔"),
+        ("about 20 euros each", "money", "20 euros"),
+        ("김민수 과장님이 승인했어요", "name", "김민수"),
+        ("박 팀장에게 물어봐요", "name", "박 팀장"),
+        ("제니 씨가 왔어요", "name", "제니"),
+        ("제 이름은 박지훈이에요", "name", "박지훈"),
+        ("도쿄역에서 만나요", "name", "도쿄역"),
+        ("미쓰이가든호텔로 했어요", "name", "미쓰이가든호텔"),
+        ("we asked Alice Smith about it", "name", "Alice Smith"),
+        ("it runs on Postgres here", "name", "Postgres"),
+        ("제목은 '늦가을 산책'으로", "quoted", "늦가을 산책"),
+        ("the label “Ready to ship” stays", "quoted", "Ready to ship"),
+        ("「설국」을 읽어요", "quoted", "설국"),
+        ("mail kim.ms@example.co.kr로 보내요", "email", "kim.ms@example.co.kr"),
+        ("https://example.com/a?b=1에서 봐요", "link", "https://example.com/a?b=1"),
+        ("설정은 /etc/nginx/app.conf에 있어요", "path", "/etc/nginx/app.conf"),
+        ("see src/app/main.py for it", "path", "src/app/main.py"),
+        (r"C:\data\a.csv를 열어요", "path", r"C:\data\a.csv"),
+        ("두 사람이 가요", "count", "두 사람"),
+        ("stay for three nights there", "count", "three nights"),
+    ],
+)
+def test_each_kind_of_fact_is_found_without_its_particle(text: str, kind: str, fact: str) -> None:
+    assert (kind, fact) in _found(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("절대 야간버스는 안 돼요.", "negation"),
+        ("Please never use print in this code.", "negation"),
+        ("새우는 빼 주세요", "negation"),
+        ("그 파일은 지우지 마", "negation"),
+        ("저는 땅콩 알레르기가 있어요", "negation"),
+        ("Don't touch the billing table.", "negation"),
+        ("Keep it short, and never add comments.", "negation"),
+        ("Make sure every answer has a source.", "rule"),
+        ("You must not restart the worker.", "negation"),
+        ("앞으로 표 대신 세 문장으로 답해 주세요", "rule"),
+        ("From now on answer in one line.", "rule"),
+    ],
+)
+def test_what_the_user_forbids_or_asks_for_is_found_as_a_whole_sentence(text: str, kind: str) -> None:
+    assert (kind, text.rstrip(".")) in _found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "안녕하세요, 잘 지내셨어요?",
+        "네, 그렇게 해 주세요",
+        "날씨가 좋고 솜씨도 좋네요",
+        "유명 배우가 나온 주연 배우 이야기",
+        "이 지역은 무역이 활발해요",
+        "Thanks, that works and I like it",
+        "I don't know what to do next",
+        "He was always late and I never minded that",
+        "I want to make sure it works, no matter what",
+        "로그인이 안 돼요",
+        "and/or, either/or",
+        "1. 먼저 짐을 싸요",
+        "  2) then go",
+        "",
+        "\n\n  \n",
+    ],
+)
+def test_plain_words_hold_no_fact(text: str) -> None:
+    assert facts_in(text) == ()
+
+
+def test_of_a_very_long_sentence_the_stretch_around_the_prohibition_is_taken() -> None:
+    text = f"{'가방 ' * 100}그리고 야간버스는 절대 안 돼요 {'나무 ' * 100}"
+    (wish,) = (fact for fact in facts_in(text) if fact.kind == "negation")
+    assert "야간버스는 절대 안 돼요" in wish.text
+    assert len(wish.text) <= 120
+    assert missing_from([wish], text) == ()
+
+
+def test_a_wish_is_found_in_the_sentence_that_says_it() -> None:
+    assert _found("새우는 빼 주세요. 3박이에요! Never use tabs.") == {
+        ("negation", "새우는 빼 주세요"),
+        ("number", "3박"),
+        ("negation", "Never use tabs"),
+    }
+
+
+def test_facts_come_in_the_order_of_their_places_and_once() -> None:
+    found = [fact.text for fact in facts_in("AUTH-4821, 1,800,000원\n다시 auth-4821과 1800000 원, 3박")]
+    assert found == ["AUTH-4821", "1,800,000원", "3박"]
+
+
+def test_a_number_inside_an_identifier_or_a_range_is_no_fact_of_its_own() -> None:
+    assert _found("AUTH-4821과 10.0.0.5, 21-24일") == {
+        ("identifier", "AUTH-4821"),
+        ("number", "10.0.0.5"),
+        ("date", "21-24일"),
+    }
+
+
+def test_a_term_in_quotes_may_hold_other_facts() -> None:
+    assert _found("'갤럭시 노트 3' 출시") == {("quoted", "갤럭시 노트 3"), ("number", "3")}
+
+
+def test_the_keys_of_json_are_no_quoted_terms() -> None:
+    assert _found('{"flight": "HAT136", "cabin": "economy"}') == {
+        ("identifier", "HAT136"),
+        ("quoted", "economy"),
+    }
+
+
+def test_full_width_forms_are_found_as_they_are_written() -> None:
+    fact = facts_in("예약 ＡＵＴＨ－４８２１ 확인")[0]
+    assert (fact.kind, fact.text) == ("identifier", "ＡＵＴＨ－４８２１")
+    assert fact.key == facts_in("AUTH-4821")[0].key
+
+
+def test_a_fact_weighs_by_its_kind() -> None:
+    def weight(text: str) -> float:
+        return facts_in(text)[0].weight
+
+    ordered = ["절대 야간버스는 안 돼요", "K7QX2M", "180만 원", "1월 24일", "14명", "도쿄역", "두 명", "오늘"]
+    weights = [weight(text) for text in ordered]
+    assert weights == sorted(weights, reverse=True)
+    assert len(set(weights)) == len(weights)
+
+
+def test_facts_are_equal_by_what_they_say() -> None:
+    assert facts_in("14일") == (Fact("date", "14일", " 14 일 ", 3.5),)
