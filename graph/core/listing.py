@@ -18,7 +18,7 @@ class Row:
 
     Attributes:
         label: The key under which the record or its list stands, "" at the top.
-        keys: The names of the values, in order; none for a list of values.
+        keys: The names of the values, in order, "" for that of the record itself; none for a list of values.
         values: Numbers and short texts as they are written.
     """
 
@@ -29,7 +29,7 @@ class Row:
     @property
     def head(self) -> str:
         """The label with the keys: it precedes the first of several rows of one kind."""
-        keys = ", ".join(self.keys)
+        keys = ", ".join(key or "key" for key in self.keys)
         return f"{self.label} ({keys})" if self.label and keys else self.label or keys
 
     @property

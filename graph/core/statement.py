@@ -20,7 +20,8 @@ _USER_WEIGHT: Final = 1.5
 _TOOL_WEIGHT: Final = 1.1
 _REQUEST_WEIGHT: Final = 0.6
 _ANSWERED_WEIGHT: Final = 0.3
-_RULE_WEIGHT: Final = 3.0
+_RULE_WEIGHT: Final = 2.0
+_OPEN_WEIGHT: Final = 1.5
 
 
 @dataclass(frozen=True)
@@ -55,18 +56,20 @@ def read_statements(
     """Returns the useful and the dull statements in order, without duplicates.
 
     The user's own count for more than the assistant's, their rules and prohibitions most. Questions that the other side
-    has answered count for little; so do the assistant's own, once the user has gone on.
+    has answered count for little; so do the assistant's own, once the user has gone on. Those of the last message are
+    still open.
     """
     useful: list[Statement] = []
     dull: list[Statement] = []
     seen: set[str] = set()
-    for message, is_answered in zip(messages, _answered(messages), strict=True):
+    last = len(messages) - 1
+    for index, (message, is_answered) in enumerate(zip(messages, _answered(messages), strict=True)):
         for text, head in _split(text_of(message)):
             key = text.casefold().rstrip(".!?… ")
             if key in seen:
                 continue
             seen.add(key)
-            weight = _weigh(message, text, is_answered=is_answered)
+            weight = _weigh(message, text, is_answered=is_answered, is_last=index == last)
             statement = Statement(len(seen), text, frozenset(content_terms(text)), weight, head)
             (dull if not statement.terms or is_dull(text) else useful).append(statement)
     return useful, dull
@@ -100,11 +103,14 @@ def _states(message: AnyMessage) -> bool:
     return any(not ASKING.search(sentence) for sentence in split_sentences(text_of(message)))
 
 
-def _weigh(message: AnyMessage, text: str, *, is_answered: bool) -> float:
+def _weigh(message: AnyMessage, text: str, *, is_answered: bool, is_last: bool) -> float:
     if isinstance(message, ToolMessage):
         return _TOOL_WEIGHT
     is_own = isinstance(message, AIMessage)
-    if is_answered and (ASKING.search(text) if is_own else text.endswith(_QUESTION_ENDS)):
+    is_question = text.endswith(_QUESTION_ENDS)
+    if is_last and is_question:
+        return _OPEN_WEIGHT
+    if is_answered and (ASKING.search(text) if is_own else is_question):
         return _ANSWERED_WEIGHT
     if is_own:
         return 1.0

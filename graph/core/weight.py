@@ -32,7 +32,7 @@ _DECISION: Final = re.compile(
     r"|budget)",
     re.IGNORECASE,
 )
-# "don't" and "never" are orders where no subject stands before them; of the user's own sentences only wishes count.
+# "don't" and "never" are orders where no subject stands before them; behind I or we only wishes count.
 _PROHIBITION: Final = re.compile(
     r"절대|금지|안\s?(?:돼|되|됩|된)|(?<![가-힣])안 [가-힣]"
     r"|지\s?(?:마(?:세요|십시오|라|요|시고)?(?=[\s.!,~…]|$)|말(?:아|고|자|것|기|라))"
@@ -58,6 +58,7 @@ _KINDS: Final = (
     (INTRODUCTION, 0.7, 1),
     (_DECISION, 1.2, 1),
 )
+_RULE_WEIGHT: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,9 @@ def count_terms(texts: Iterable[str], before: TermCounts | None = None) -> TermC
 
 
 def weigh_kinds(sentence: str) -> float:
-    """Returns the weight of the numbers, dates, identifiers, names, introductions and decisions in a sentence."""
-    return sum(weight * sum(1 for _ in islice(pattern.finditer(sentence), most)) for pattern, weight, most in _KINDS)
+    """Returns the weight of numbers, dates, identifiers, names, introductions, decisions and rules in a sentence."""
+    found = ((weight, islice(pattern.finditer(sentence), most)) for pattern, weight, most in _KINDS)
+    return _RULE_WEIGHT * is_rule(sentence) + sum(weight * sum(1 for _ in matches) for weight, matches in found)
 
 
 def is_rule(sentence: str) -> bool:
