@@ -2,81 +2,63 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from math import log, sqrt
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from math import fsum
 from typing import Final
 
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage
 
 from graph.core.casual import is_casual
-from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
+from graph.core.statement import Statement, read_statements
 from graph.core.turn import text_of
+from graph.core.weight import TermCounts, count_terms, weigh_kinds
 
 _ELLIPSIS: Final = "…"
 _ENDS: Final = frozenset(".!?…。！？,;:—")
-_NUMBER: Final = re.compile(r"\d")
-_IDENTIFIER: Final = re.compile(
-    r"https?://|\b\w+[_/@]\w+|\b[A-Za-z]+-?\d+|\b\d+\.\d+|\b[a-z]+[A-Z]\w+|`[^`]+`|\b[A-Z]{2,}\b"
-)
-_NAME: Final = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+|[가-힣]{2,4}(?:님|씨)\b")
-_DECISION: Final = re.compile(
-    r"결정|확정|하기로|예정|마감|변경|바꾸|바꿔|바꿀|취소|선택|필요|반드시|중요|선호|좋아|싫어|원해|목표|예산|기한"
-    r"|\b(?:decid|agree|choos|chose|must|need|deadline|due|prefer|cancel|chang|final|budget|goal|plan|will)",
-    re.IGNORECASE,
-)
-_FACTS: Final = (
-    (_NUMBER, 0.8),
-    (DATE, 0.6),
-    (_IDENTIFIER, 0.6),
-    (_NAME, 0.6),
-    (INTRODUCTION, 0.6),
-    (_DECISION, 0.7),
-)
-_USER_WEIGHT: Final = 1.5
-_TOOL_WEIGHT: Final = 0.9
-_ASKING_WEIGHT: Final = 0.6
-_LATE_WEIGHT: Final = 0.2
+_LATE_WEIGHT: Final = 0.1
 _REDUNDANT_SHARE: Final = 0.85
 _ENOUGH_SHARE: Final = 0.8
 _LEAST_SHARE: Final = 0.6
 _TYPICAL_CHARS: Final = 60
-
-
-@dataclass(frozen=True)
-class _Sentence:
-    """A sentence of the source, its place there (from 1), and the terms that it is about."""
-
-    position: int
-    text: str
-    terms: frozenset[str]
-    speaker_weight: float
+_LEAST_CHARS: Final = 30
+# Terms are summed (0) or averaged (1), and a score is divided by the length not at all (0) or in full (1).
+_TERMS_EXPONENT: Final = 0.75
+_CHARS_EXPONENT: Final = 0.65
+# So many terms more, or a fragment of one rare word would be the best of all.
+_SMOOTHING_TERMS: Final = 4
 
 
 def extract_summary(
-    messages: Sequence[AnyMessage], target_chars: int, *, is_dull: Callable[[str], bool] = is_casual
+    messages: Sequence[AnyMessage],
+    target_chars: int,
+    *,
+    counts: TermCounts | None = None,
+    is_dull: Callable[[str], bool] = is_casual,
 ) -> str:
-    """Returns the highest-scoring sentences in source order, about `target_chars` characters together.
+    """Returns the highest-scoring statements in source order, about `target_chars` characters together.
 
     The result has 50 to 110 % of the target if the source is long enough; it is empty only if the source has no words.
-    Sentences with numbers, dates, identifiers, names or decisions score higher, and so do the user's own; repetitions
-    and dull sentences come last. A sentence too long for the target is cut and ends in "…".
+    A statement is a sentence or a row of JSON. It scores by the terms that no better one has, the rarer in the session
+    the more, and by its numbers, dates, identifiers, names and decisions; times its weight (`read_statements`), for its
+    length. Repetitions and dull sentences come last. A sentence too long for the target is cut and ends in "…".
 
     Args:
         messages: What to condense, tool results included.
         target_chars: Length to aim at; less than 1 counts as 1.
+        counts: The terms of the whole session's messages; None counts those of `messages`.
         is_dull: Whether a sentence is useless in a summary; by default greetings and thanks are.
     """
     pick = _Pick(max(1, target_chars))
-    useful, dull = _collect(messages, is_dull)
-    ranked = _rank(useful)
-    pick.take(_without_repetition(ranked))
+    useful, dull = read_statements(messages, is_dull)
+    ranking = _Ranking(useful, counts or count_terms(text_of(message) for message in messages))
+    ranking.fill(pick)
     if pick.share < _ENOUGH_SHARE:
-        pick.take(ranked)
+        pick.take(ranking.by_score)
     if pick.share < _LEAST_SHARE:
-        pick.take_cut(ranked)
+        pick.take_cut(ranking.by_score)
     if not pick.chosen:
         pick.take(dull)
         pick.take_cut(dull)
@@ -84,41 +66,50 @@ def extract_summary(
 
 
 class _Pick:
-    """The sentences picked so far, within a number of characters."""
+    """The statements picked so far, within a number of characters."""
 
     def __init__(self, target_chars: int) -> None:
-        self.chosen: dict[int, str] = {}
+        self.chosen: dict[int, Statement] = {}
         self._target_chars = target_chars
         self._chars = 0
+        self._heads: set[str] = set()
 
     @property
     def share(self) -> float:
         """The filled share of the target."""
         return self._chars / self._target_chars
 
-    def take(self, sentences: Iterable[_Sentence]) -> None:
-        """Takes each sentence that still fits, in the given order."""
-        for sentence in sentences:
-            if sentence.position not in self.chosen:
-                self._add(sentence.position, sentence.text)
+    def take(self, statements: Iterable[Statement]) -> None:
+        """Takes each statement that still fits, in the given order."""
+        for statement in statements:
+            self.add(statement)
 
-    def take_cut(self, sentences: Iterable[_Sentence]) -> None:
-        """Fills the remaining length with the beginning of the first sentence not yet taken."""
-        missing = next((sentence for sentence in sentences if sentence.position not in self.chosen), None)
+    def take_cut(self, statements: Iterable[Statement]) -> None:
+        """Fills the remaining length with the beginning of the first statement not yet taken."""
+        missing = next((statement for statement in statements if statement.position not in self.chosen), None)
         if missing is not None:
             left_chars = self._target_chars - self._chars - (1 if self.chosen else 0)
-            self._add(missing.position, cut_at_word(missing.text, left_chars))
+            self.add(replace(missing, text=cut_at_word(missing.text, left_chars), head=""))
+
+    def add(self, statement: Statement) -> bool:
+        """Takes a statement if it fits and isn't taken yet; returns whether it did."""
+        text = statement.text if statement.head in self._heads else statement.headed_text
+        chars = self._chars + len(_ended(text)) + 1 if self.chosen else len(text)
+        if statement.position in self.chosen or not text or chars > self._target_chars:
+            return False
+        self._chars = chars if self.chosen else len(_ended(text))
+        self._heads.add(statement.head)
+        self.chosen[statement.position] = statement
+        return True
 
     def text(self) -> str:
-        """Returns the picked sentences in source order; all but the last get a full stop where they have no end."""
-        ordered = [self.chosen[position] for position in sorted(self.chosen)]
-        return " ".join([*(_ended(sentence) for sentence in ordered[:-1]), *ordered[-1:]])
-
-    def _add(self, position: int, text: str) -> None:
-        chars = self._chars + len(_ended(text)) + 1 if self.chosen else len(text)
-        if text and chars <= self._target_chars:
-            self._chars = chars if self.chosen else len(_ended(text))
-            self.chosen[position] = text
+        """Returns the picked statements in source order; all but the last get a full stop where they have no end."""
+        said: set[str] = set()
+        ordered: list[str] = []
+        for _, statement in sorted(self.chosen.items()):
+            ordered.append(statement.text if statement.head in said else statement.headed_text)
+            said.add(statement.head)
+        return " ".join([*(_ended(text) for text in ordered[:-1]), *ordered[-1:]])
 
 
 def _ended(sentence: str) -> str:
@@ -136,56 +127,39 @@ def cut_at_word(text: str, limit_chars: int) -> str:
     return (body[:space] if space >= limit_chars // 2 else body) + _ELLIPSIS
 
 
-def _collect(messages: Sequence[AnyMessage], is_dull: Callable[[str], bool]) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Returns the useful and the dull sentences in order, without duplicates."""
-    useful: list[_Sentence] = []
-    dull: list[_Sentence] = []
-    seen: set[str] = set()
-    for message in messages:
-        for text in split_sentences(text_of(message)):
-            key = text.casefold().rstrip(".!?… ")
-            if key in seen:
+class _Ranking:
+    """Scores statements by what each adds to those that are taken already."""
+
+    def __init__(self, statements: Sequence[Statement], counts: TermCounts) -> None:
+        self._rarity = {term: counts.rarity(term) for statement in statements for term in statement.terms}
+        self._last = max((statement.position for statement in statements), default=1)
+        self._facts = {statement.position: weigh_kinds(statement.text) for statement in statements}
+        # By score on its own, highest first; of equals the earlier one first.
+        self.by_score = sorted(statements, key=lambda statement: (-self._score(statement, set()), statement.position))
+
+    def fill(self, pick: _Pick) -> None:
+        """Takes the best statement that fits, again and again; leaves out those that say nearly nothing new."""
+        known: set[str] = set()
+        taken = 0
+        # A score only falls as more is known, so an old one is an upper bound and few have to be computed anew.
+        heap = [(-self._score(each, known), each.position, taken, each) for each in self.by_score]
+        heapq.heapify(heap)
+        while heap:
+            _, position, taken_then, best = heapq.heappop(heap)
+            if len(best.terms & known) >= _REDUNDANT_SHARE * len(best.terms):
                 continue
-            seen.add(key)
-            sentence = _Sentence(len(seen), text, frozenset(content_terms(text)), _speaker_weight(message, text))
-            if not sentence.terms or is_dull(text):
-                dull.append(sentence)
-            else:
-                useful.append(sentence)
-    return useful, dull
+            if taken_then != taken:
+                heapq.heappush(heap, (-self._score(best, known), position, taken, best))
+            elif pick.add(best):
+                known |= best.terms
+                taken += 1
 
-
-def _speaker_weight(message: AnyMessage, text: str) -> float:
-    if isinstance(message, ToolMessage):
-        return _TOOL_WEIGHT
-    if isinstance(message, HumanMessage):
-        return _USER_WEIGHT * (_ASKING_WEIGHT if ASKING.search(text) else 1)
-    return 1.0
-
-
-def _rank(sentences: Sequence[_Sentence]) -> list[_Sentence]:
-    """Returns the sentences by score, highest first; of equals the earlier one first."""
-    counts = Counter(term for sentence in sentences for term in sentence.terms)
-    last = max((sentence.position for sentence in sentences), default=1)
-    scores = {s.position: _score(s, counts) * (1 + _LATE_WEIGHT * s.position / last) for s in sentences}
-    return sorted(sentences, key=lambda sentence: (-scores[sentence.position], sentence.position))
-
-
-def _score(sentence: _Sentence, counts: Counter[str]) -> float:
-    """Scores a sentence by how frequent its terms are in the source and by the kinds of facts in it."""
-    text = sentence.text
-    about = sum(log(1 + counts[term]) for term in sentence.terms) / sqrt(len(sentence.terms) + 4)
-    facts = sum(weight for pattern, weight in _FACTS if pattern.search(text))
-    # Per length, as a long sentence takes the place of several; softened so that fragments don't win.
-    return sentence.speaker_weight * (about + facts) / sqrt(max(_TYPICAL_CHARS, len(text)) / _TYPICAL_CHARS)
-
-
-def _without_repetition(ranked: Iterable[_Sentence]) -> list[_Sentence]:
-    """Leaves out sentences whose terms nearly all occur in better ones, e.g. an answer that repeats the question."""
-    known: set[str] = set()
-    fresh: list[_Sentence] = []
-    for sentence in ranked:
-        if len(sentence.terms & known) < _REDUNDANT_SHARE * len(sentence.terms):
-            fresh.append(sentence)
-            known |= sentence.terms
-    return fresh
+    def _score(self, statement: Statement, known: AbstractSet[str]) -> float:
+        fresh = statement.terms - known
+        # fsum gives the same sum in any order: a set has none.
+        spread: float = (len(statement.terms) + _SMOOTHING_TERMS) ** _TERMS_EXPONENT
+        about = fsum(self._rarity[term] for term in fresh) / spread
+        facts = self._facts[statement.position] * len(fresh) / len(statement.terms)
+        late = 1 + _LATE_WEIGHT * statement.position / self._last
+        size: float = (max(_LEAST_CHARS, len(statement.text)) / _TYPICAL_CHARS) ** _CHARS_EXPONENT
+        return statement.weight * late * (about + facts) / size

@@ -17,6 +17,7 @@ from graph.core.language import user_language
 from graph.core.review import SummaryDraft, until_last_sentence
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of
+from graph.core.weight import TermCounts
 from graph.model.caller import ChatRunnable, ModelCaller
 from graph.offline.phrase import is_own_phrase
 from prompt.summary import compaction_generator, merge_generator, rolling_generator, summary_generator
@@ -66,11 +67,22 @@ class ExtractiveSummariser:
     """Picks the highest-scoring sentences; needs no model and no network, and costs no tokens."""
 
     name = "extractive"
-    prompt_version = "1"
+    prompt_version = "2"
 
-    def summarise(self, messages: Sequence[AnyMessage], target_chars: int, **_: object) -> SummaryDraft:
-        """Returns the picked sentences; ignores the other arguments of `ModelSummariser.summarise`."""
-        text = extract_summary(messages, target_chars, is_dull=lambda said: is_casual(said) or is_own_phrase(said))
+    def summarise(
+        self, messages: Sequence[AnyMessage], target_chars: int, *, counts: TermCounts | None = None, **_: object
+    ) -> SummaryDraft:
+        """Returns the picked sentences; ignores the other arguments of `ModelSummariser.summarise`.
+
+        Args:
+            messages: What to condense, tool results included.
+            target_chars: Length to aim at.
+            counts: The terms of the whole session; None counts those of `messages`.
+            _: Ignored.
+        """
+        text = extract_summary(
+            messages, target_chars, counts=counts, is_dull=lambda said: is_casual(said) or is_own_phrase(said)
+        )
         return SummaryDraft(text, 0, 0, is_usage=False)
 
 

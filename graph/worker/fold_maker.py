@@ -20,6 +20,7 @@ from graph.record import Record
 from graph.store.active import DISCARDED_CODE
 from graph.store.record import RecordStore
 from graph.worker.fold_queue import Lane
+from graph.worker.session_terms import SessionTerms
 
 _LOG = logging.getLogger(__name__)
 _TRIES: Final = 2
@@ -56,12 +57,17 @@ class FoldMaker:
     """Claims, writes and stores folds.
 
     Args:
+        records: Where the folds are kept.
+        terms: What picking sentences weighs them by.
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take.
     """
 
-    def __init__(self, records: RecordStore, *, clock: Callable[[], datetime], deadline_seconds: float) -> None:
+    def __init__(
+        self, records: RecordStore, terms: SessionTerms, *, clock: Callable[[], datetime], deadline_seconds: float
+    ) -> None:
         self._records = records
+        self._terms = terms
         self._clock = clock
         self._deadline_seconds = deadline_seconds
 
@@ -120,6 +126,8 @@ class FoldMaker:
                     stop=stop,
                     deadline_seconds=self._deadline_seconds,
                 )
+                if isinstance(plan.summariser, ExtractiveSummariser):
+                    summarise = partial(plan.summariser.summarise, counts=self._terms.counts(plan.session_id))
                 generate_summary(source.messages, source.target_chars, summarise, drafts=drafts)
             except TurnfoldError as error:
                 return error.code

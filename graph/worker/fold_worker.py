@@ -24,6 +24,7 @@ from graph.store.stores import Stores
 from graph.strategy.base import Strategy, first_turn
 from graph.worker.fold_maker import FoldMaker, FoldPlan
 from graph.worker.fold_queue import FoldQueue
+from graph.worker.session_terms import SessionTerms
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
@@ -46,7 +47,8 @@ class FoldWorker:
         self._models = models
         self._clock = clock
         self._deadline_seconds = deadline_seconds
-        self._maker = FoldMaker(stores.records, clock=clock, deadline_seconds=deadline_seconds)
+        self._terms = SessionTerms(stores.archive)
+        self._maker = FoldMaker(stores.records, self._terms, clock=clock, deadline_seconds=deadline_seconds)
         self._queue = FoldQueue()
         # Sessions in which a turn waited in vain and no fold was made since.
         self._overdue = _NewestOnly(_KEPT_SESSIONS)
@@ -186,6 +188,7 @@ class FoldWorker:
     def forget(self, session_id: str) -> None:
         """Stops the running folds of a deleted session and drops the queued ones."""
         self._queue.forget(session_id)
+        self._terms.forget(session_id)
         self._overdue.remove(session_id)
 
     def close(self) -> None:

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from graph.core.extract import extract_summary
+from graph.core.weight import TermCounts, count_terms, is_rule, weigh_kinds
+
+FILLER = "The trip so far sounds pleasant enough to go on with, and there is a lot to look at along the coast. "
+KOREAN_FILLER = "여행 이야기는 언제 들어도 즐겁고 바닷가를 따라 걷는 길에는 볼거리가 많다고 합니다. "
+
+
+def filled(text: str, filler: str, chars: int) -> list[AnyMessage]:
+    """A block with that sentence amid others, each of them different."""
+    numbered = [f"{filler.strip()[:-1]} {word}{end}" for word in WORDS for end in (".", " again.")]
+    before, after = numbered[: len(numbered) // 2], numbered[len(numbered) // 2 :]
+    half = chars // 2
+    return [
+        HumanMessage(" ".join(before)[:half] + "."),
+        AIMessage("All right."),
+        HumanMessage(text),
+        AIMessage(" ".join(after)[:half] + "."),
+    ]
+
+
+WORDS = ["harbour", "lantern", "gravel", "meadow", "orchard", "pebble", "quarry", "ribbon", "saddle", "timber"]
+
+
+def test_an_answered_question_is_dropped_before_its_answer() -> None:
+    talk: list[AnyMessage] = [
+        HumanMessage("Which harbour does the ferry to the islands leave from?"),
+        AIMessage("The ferry to the islands leaves from the northern pier."),
+    ]
+    assert extract_summary(talk, 60) == "The ferry to the islands leaves from the northern pier."
+
+
+def test_the_assistants_question_gives_way_to_the_users_answer() -> None:
+    talk: list[AnyMessage] = [
+        AIMessage("이번 출장에는 어느 호텔을 예약해 드릴까요?"),
+        HumanMessage("시청 앞에 있는 호텔이요."),
+    ]
+    assert extract_summary(talk, 20) == "시청 앞에 있는 호텔이요."
+
+
+def test_a_question_that_nobody_answered_stays_before_small_statements() -> None:
+    talk: list[AnyMessage] = [
+        HumanMessage("The weather was pleasant."),
+        AIMessage("Good to hear about it."),
+        HumanMessage("Which harbour does the ferry to the islands leave from?"),
+    ]
+    assert "ferry" in extract_summary(talk, 60)
+
+
+def test_asking_back_is_no_answer() -> None:
+    asked = HumanMessage("Which harbour does the ferry to the islands leave from?")
+    back, answer = AIMessage("Could you tell me the day?"), AIMessage("It leaves from the northern pier.")
+    assert asked.text in extract_summary([asked, back], 60)
+    assert asked.text not in extract_summary([asked, answer], 60)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "filler"),
+    [
+        ("운영 서버에는 절대 배포하지 마세요.", KOREAN_FILLER),
+        ("회의록에 사람 이름을 적으면 안 됩니다.", KOREAN_FILLER),
+        ("저는 고기를 안 먹어요.", KOREAN_FILLER),
+        ("고객에게는 메일을 보내지 말고 기다리자.", KOREAN_FILLER),
+        ("Never deploy to the production server.", FILLER),
+        ("You must not mention names in the minutes.", FILLER),
+        ("Please don't send mail to the customer.", FILLER),
+        ("I don't eat meat.", FILLER),
+    ],
+)
+def test_a_prohibition_survives_at_rate_0_1(sentence: str, filler: str) -> None:
+    talk = filled(sentence, filler, 1_600)
+    chars = sum(len(str(message.content)) for message in talk)
+    assert sentence in extract_summary(talk, int(chars * 0.1))
+
+
+def test_a_prohibition_survives_amid_numbers_and_in_a_merge() -> None:
+    summary = SystemMessage(
+        "The budget is 4,200 euros and 35 people come. Never write the price in a mail. "
+        "Room 12 has 40 seats, room 14 has 60 seats. The bus leaves at 7:45 on 2026-03-15 from gate 9."
+    )
+    assert "Never write the price in a mail." in extract_summary([summary], 60)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I don't know much about boats.",
+        "I have never been there.",
+        "Well, that must be nice.",
+        "안녕하세요.",
+        "안개가 꼈어요.",
+    ],
+)
+def test_plain_words_are_no_rules(sentence: str) -> None:
+    assert not is_rule(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence", ["항상 존댓말로 답해 주세요.", "From now on answer in one line.", "반드시 두 번 확인하세요."]
+)
+def test_demands_are_rules(sentence: str) -> None:
+    assert is_rule(sentence)
+
+
+def test_a_term_frequent_in_the_session_and_rare_in_the_block_weighs_less() -> None:
+    often, once = "The lantern hangs beside the door.", "The anchor hangs beside the gate."
+    block: list[AnyMessage] = [HumanMessage(often), HumanMessage(once)]
+    session = count_terms([*(f"The lantern and its door, day {word}." for word in WORDS), often, once])
+    assert extract_summary(block, 34, counts=session) == once
+    other = count_terms([*(f"The anchor and its gate, day {word}." for word in WORDS), often, once])
+    assert extract_summary(block, 34, counts=other) == often
+
+
+def test_counts_add_up_message_by_message() -> None:
+    texts = ["예산은 120만 원입니다.", "The budget is 120.", "", "The budget again."]
+    counted = TermCounts(0, {})
+    for text in texts:
+        counted = count_terms([text], counted)
+    assert counted == count_terms(texts)
+    assert (counted.texts, counted.by_term["budget"]) == (4, 2)
+    assert counted.rarity("unheard") > counted.rarity("120") > 0
+
+
+def test_numbers_weigh_as_words_too() -> None:
+    assert weigh_kinds("The team has seven members.") > weigh_kinds("The team has many members.")
+    assert weigh_kinds("표를 세 장 샀어요.") > weigh_kinds("표를 조금 샀어요.")
+    assert weigh_kinds("We decided on the blue one.") > weigh_kinds("We looked at the blue one.")
+
+
+def test_of_a_json_result_the_rare_record_stays_and_keys_stand_once() -> None:
+    result = (
+        '{"flights": [{"number": "HB101", "to": "Oslo"}, {"number": "HB202", "to": "Bergen"}, '
+        '{"number": "HB303", "to": "Tromso"}], "note": null}'
+    )
+    talk: list[AnyMessage] = [HumanMessage("Look it up."), ToolMessage(result, tool_call_id="c")]
+    summary = extract_summary(talk, 100)
+    assert summary.count("(number, to)") == 1
+    assert "flights (number, to): HB101, Oslo." in summary
+    assert "flights: HB303, Tromso" in summary
+
+
+def test_emphasis_marks_take_no_room() -> None:
+    assert extract_summary([AIMessage("**Gate:** 7 and 2**3 stay")], 100) == "Gate: 7 and 2**3 stay"
+
+
+ROW = st.dictionaries(
+    st.sampled_from(["id", "name", "seats"]), st.integers(0, 99) | st.text("ab 한", max_size=9), min_size=1
+)
+MESSAGE = st.one_of(
+    st.sampled_from(
+        ["예산은 {}만 원입니다.", "Never use port {}.", "When does bus {} leave?", "그건 왜 그런가요?"]
+    ).flatmap(lambda text: st.integers(0, 99).map(lambda number: HumanMessage(text.format(number)))),
+    st.text("ab 한글.?", max_size=60).map(AIMessage),
+    st.lists(ROW, max_size=4).map(lambda rows: ToolMessage(str(rows).replace("'", '"'), tool_call_id="c")),
+)
+
+
+@given(st.lists(MESSAGE, max_size=12), st.integers(1, 400), st.lists(st.text("ab 한글", max_size=30), max_size=5))
+def test_any_messages_with_any_counts_give_the_same_summary_within_the_bounds(
+    talk: list[AnyMessage], target_chars: int, session: list[str]
+) -> None:
+    counts = count_terms(session)
+    summary = extract_summary(talk, target_chars, counts=counts)
+    assert len(summary) <= target_chars
+    assert summary == extract_summary(list(talk), target_chars, counts=count_terms(session))
