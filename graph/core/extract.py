@@ -83,6 +83,12 @@ def extract_summary(
     return pick.text()
 
 
+def rank_sentences(texts: Sequence[str]) -> list[int]:
+    """Returns the places of the sentences of one text by their score, highest first."""
+    sentences = [_Sentence(place, text, frozenset(content_terms(text)), 1.0) for place, text in enumerate(texts)]
+    return [sentence.position for sentence in _rank(sentences)]
+
+
 class _Pick:
     """The sentences picked so far, within a number of characters."""
 
@@ -166,7 +172,7 @@ def _speaker_weight(message: AnyMessage, text: str) -> float:
 def _rank(sentences: Sequence[_Sentence]) -> list[_Sentence]:
     """Returns the sentences by score, highest first; of equals the earlier one first."""
     counts = Counter(term for sentence in sentences for term in sentence.terms)
-    last = max((sentence.position for sentence in sentences), default=1)
+    last = max((sentence.position for sentence in sentences), default=1) or 1
     scores = {s.position: _score(s, counts) * (1 + _LATE_WEIGHT * s.position / last) for s in sentences}
     return sorted(sentences, key=lambda sentence: (-scores[sentence.position], sentence.position))
 
