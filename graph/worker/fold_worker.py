@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from graph.core.fold_spec import FoldSpec, source_key
+from graph.core.language import session_language
 from graph.core.snapshot import SessionSnapshot
 from graph.error import ModelError, NotFoundError
 from graph.model.factory import ChatModels
@@ -64,6 +65,7 @@ class FoldWorker:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         summariser = self._models.summariser(model)
+        spec = replace(spec, language=session_language(self._stores.archive.opening(session_id)))
         key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
         return FoldPlan(session_id, owner, spec, summariser, key)
 
