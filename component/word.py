@@ -281,6 +281,8 @@ class Words:
             "summary_empty": "The summary model's answer was empty.",
             "summary_short": "The summary was too short to hold anything.",
             "summary_language": "The summary wasn't in the language of the user's words.",
+            "summary_copy": "The summary was a copy of the original.",
+            "summary_answer": "The summary model answered the chat instead of summarising it.",
             "summary_inflated": "The summary wasn't shorter than the original.",
         }
     )

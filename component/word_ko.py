@@ -237,6 +237,8 @@ KOREAN = Words(
         "summary_empty": "요약 모델의 답이 비어 있었습니다.",
         "summary_short": "요약이 너무 짧아 담긴 내용이 거의 없었습니다.",
         "summary_language": "요약이 사용자의 말과 다른 언어로 쓰였습니다.",
+        "summary_copy": "요약이 원문을 그대로 옮긴 것이었습니다.",
+        "summary_answer": "요약 모델이 요약하지 않고 대화에 답했습니다.",
         "summary_inflated": "요약이 원문보다 짧지 않았습니다.",
     },
     input_reasons={

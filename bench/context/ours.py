@@ -15,15 +15,16 @@ from graph.core.extract import extract_summary
 from graph.core.fold_record import source_of
 from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import system_part
-from graph.core.review import SummaryDraft, feedback_on, label_of, review_drafts
+from graph.core.review import Flaw, SummaryDraft, flaw_of, label_of, review_drafts
 from graph.core.snapshot import SessionSnapshot
+from graph.core.summary_request import messages_behind, requests_for
 from graph.core.token import estimate_tokens, measure
-from graph.model.summariser import PROMPTS
 from graph.record import ArchivedMessage, Record, to_entry
 from graph.strategy.base import Strategy
 
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _TRIES: Final = 2
+_SOURCE_TOKENS: Final = 1_000_000
 
 OnInput = Callable[[int, str], None]
 
@@ -83,13 +84,15 @@ class OurRun:
         """Makes, reviews and adopts one fold as the product does; a rejected one is tried again on the next turn."""
         source = source_of(spec, is_quoted=True)
         drafts: list[SummaryDraft] = []
-        feedback = ""
+        flaw: Flaw | None = None
         for _ in range(_TRIES):
             draft = extract_summary(spec.messages, spec.target_chars)
-            self.meter.summary(PROMPTS[spec.style](spec.messages, spec.target_chars, feedback, source.language), draft)
+            for request in requests_for(spec.messages, spec.target_chars, spec.asked, _SOURCE_TOKENS):
+                behind = [] if flaw is None else messages_behind(request, 0, drafts[-1], flaw)
+                self.meter.summary("\n".join(message.text for message in [*request.messages, *behind]), draft)
             drafts.append(SummaryDraft(draft, 0, 0, is_usage=False))
-            feedback = feedback_on(drafts[-1], source)
-            if not feedback:
+            flaw = flaw_of(drafts[-1], source)
+            if flaw is None:
                 break
         review = review_drafts(drafts, source)
         if review.text:

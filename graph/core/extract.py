@@ -12,6 +12,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from graph.core.casual import is_casual
+from graph.core.sentence import content_terms
 from graph.core.statement import Statement, read_statements
 from graph.core.turn import text_of
 from graph.core.weight import TermCounts, count_terms, weigh_kinds
@@ -63,6 +64,13 @@ def extract_summary(
         pick.take(dull)
         pick.take_cut(dull)
     return pick.text()
+
+
+def rank_sentences(texts: Sequence[str]) -> list[int]:
+    """Returns the places of the sentences of one text by their score, highest first; those without words come last."""
+    told = [Statement(place, text, frozenset(content_terms(text)), 1.0) for place, text in enumerate(texts, 1)]
+    ranked = _Ranking([each for each in told if each.terms], count_terms(texts)).by_score
+    return [each.position - 1 for each in (*ranked, *(each for each in told if not each.terms))]
 
 
 class _Pick:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from graph.core.fold_spec import FoldSpec
-from graph.core.language import user_language
-from graph.core.review import Review, Source, SummaryDraft, label_of, review_drafts
+from graph.core.language import user_scripts
+from graph.core.review import Review, Source, SummaryDraft, label_of, quote, review_drafts
 from graph.core.token import estimate_tokens
 from graph.record import Record
 
@@ -60,12 +60,19 @@ def source_of(spec: FoldSpec, *, is_quoted: bool) -> Source:
         spec.source_tokens,
         spec.target_chars,
         label_of(spec.turns, spec.language),
-        None if is_quoted else user_language(spec.messages),
+        frozenset() if is_quoted else _scripts_of(spec),
         is_bound=spec.is_bound,
         max_tokens=spec.max_tokens,
         is_quoted=is_quoted,
+        is_summary=spec.style == "merge",
         session_language=spec.language,
     )
+
+
+def _scripts_of(spec: FoldSpec) -> frozenset[str]:
+    """Returns the scripts that its summary may be in: the user's and the session's; none if the user wrote no words."""
+    found = user_scripts(spec.messages)
+    return found | {"ko" if spec.language == "ko" else "latin"} if found else found
 
 
 def end_record(
@@ -87,13 +94,28 @@ def end_record(
         seconds: How long it took.
         is_fallback: Whether sentences were picked because the summary model failed.
     """
-    cost = {
+    cost: dict[str, object] = {
         "input_tokens": sum(draft.input_tokens for draft in drafts),
         "output_tokens": sum(draft.output_tokens for draft in drafts),
         "is_usage": bool(drafts) and all(draft.is_usage for draft in drafts),
         "seconds": seconds,
     }
     review = review_drafts(drafts, source) if drafts else Review("", "failed", error_code=error_code)
+    return _ended(record, source, review, cost, is_fallback=is_fallback)
+
+
+def end_verbatim(record: Record, source: Source) -> Record:
+    """Returns the record of a source that is too short for a summary: its words, which cost nothing."""
+    return _ended(
+        record,
+        source,
+        Review(quote(source.messages, source.session_language), "inflated", is_verbatim=True),
+        {},
+        is_fallback=False,
+    )
+
+
+def _ended(record: Record, source: Source, review: Review, cost: Mapping[str, object], *, is_fallback: bool) -> Record:
     if not review.text:
         return record.with_changes(status="FAILED", outcome=review.outcome, error_code=review.error_code, **cost)
     return record.with_changes(

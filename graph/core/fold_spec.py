@@ -19,8 +19,29 @@ from prompt.system.framing import Language
 
 PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 
+# A call reads some 500 tokens of rules beside its source.
+VERBATIM_CHARS = 300
 # A summary has more tokens per character than its source: fewer characters keep it within its tokens.
 _DENSITY_MARGIN = 0.95
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a summary is asked for with, beside its messages and its length.
+
+    Attributes:
+        style: Which prompt asks for it.
+        language: The session's language.
+        before: What the conversation stands on before the messages: the record before them, or the words.
+        turns: The turn of each message, 0 for a previous summary; () if it isn't known.
+        answer_tokens: How long the answer should be at most; None leaves it to the model.
+    """
+
+    style: PromptStyle = "plain"
+    language: Language = "ko"
+    before: str = ""
+    turns: tuple[int, ...] = ()
+    answer_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -33,7 +54,7 @@ class FoldSpec:
         source_ids: Ids of the messages read, for the key; they change when a turn gets another attempt.
         original_chars: Characters of everything that it covers in the archive.
         source_chars: Characters of what the summariser reads; the result must be smaller.
-        language: The session's language; of the label, not necessarily of the text.
+        language: The session's language, in which the summary is asked for and its label is written.
         sources: Ids of the records that it replaces.
         style: Which prompt asks for it.
         is_bound: Whether the target is only an upper bound, so that a shorter draft is as good.
@@ -45,10 +66,12 @@ class FoldSpec:
         context_messages: Messages in the context before a compaction; 0 for other kinds.
         context_messages_after: Messages in the context after it.
         context_tokens: Our estimate for the context before it.
-        answer_tokens: The summary model's output limit; None for its own.
+        answer_tokens: How long the summary model's answer should be at most; None leaves it to the model.
         is_exact: Whether a result must be for exactly these messages. Otherwise any finished one of its kind fits that
             leaves no gap, so that a slow summary isn't discarded because the chat went on.
         is_waited: Whether a turn may wait for it (once, for a bounded time).
+        before: What the conversation stands on before it, so that "option 2" can be understood; "" for nothing.
+        message_turns: The turn of each message, 0 for a previous summary; () if it isn't known.
     """
 
     kind: RecordKind
@@ -78,6 +101,18 @@ class FoldSpec:
     answer_tokens: int | None = None
     is_exact: bool = True
     is_waited: bool = True
+    before: str = ""
+    message_turns: tuple[int, ...] = ()
+
+    @property
+    def asked(self) -> Asked:
+        """What its summary is asked for with."""
+        return Asked(self.style, self.language, self.before, self.message_turns, self.answer_tokens)
+
+    @property
+    def stands_verbatim(self) -> bool:
+        """Whether its source is so short that no call can pay, and is quoted word for word instead."""
+        return self.kind == "interval" and self.source_chars < VERBATIM_CHARS
 
     def bounded(self, max_tokens: int, *, most_chars: int | None = None) -> FoldSpec:
         """Returns the fold with an upper bound in tokens and a target in characters that keeps to it.
@@ -114,7 +149,8 @@ def fold_of(
         style: Which prompt asks for it.
         cut: Shortens a message for the summariser.
     """
-    messages = (*previous_summary(old, language), *(cut(entry.message) for entry in new))
+    previous = previous_summary(old, language)
+    messages = (*previous, *(cut(entry.message) for entry in new))
     chars = sum(len(text_of(message)) for message in messages)
     new_tokens = sum(entry.tokens for entry in new)
     joined_id = ["+".join(record.id for record in old)] if old else []
@@ -136,6 +172,7 @@ def fold_of(
         style=style,
         covered_message_count=sum(record.covered_message_count for record in old) + len(new),
         covered_token_count=sum(record.covered_token_count for record in old) + new_tokens,
+        message_turns=(*(0 for _ in previous), *(entry.turn for entry in new)),
     )
 
 
@@ -151,7 +188,8 @@ def previous_summary(active: Sequence[Record], language: Language) -> list[Syste
 def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:
     """Hashes everything that a summary depends on, so that a prepared one is used only if nothing has changed.
 
-    For a fold that isn't exact only its first position and the replaced records count, as the chat may go on meanwhile.
+    What stands before the source only explains it and may be merged meanwhile, so it doesn't count. For a fold that
+    isn't exact only its first position and the replaced records count, as the chat may go on meanwhile.
     """
     source = [[str(spec.from_position)]]
     if spec.is_exact:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -26,28 +26,25 @@ _SCRIPTS: Final = (
 _WORD: Final = re.compile(r"\S+")
 _OWN_SHARE: Final = 0.2
 _MIN_WORDS: Final = 4
-
-
-def _word_shares(text: str) -> dict[str, float]:
-    """Returns the share of words by script; a word counts for the first script of the list that it contains."""
-    scripts = [next((name for name, pattern in _SCRIPTS if pattern.search(word)), "") for word in _WORD.findall(text)]
-    counts = Counter(script for script in scripts if script)
-    return {script: count / counts.total() for script, count in counts.items()}
+_MIN_OWN_WORDS: Final = 2
 
 
 def user_language(messages: Iterable[AnyMessage]) -> str | None:
-    """Returns the script of the user's own words, outside code and quotes; None if there are none.
+    """Returns the script of most of the user's messages, each judged by itself; None if there are no words.
 
-    A fifth of Hangul words is enough for "ko": Korean text may consist mostly of Latin terms, and other text has none.
+    Each message has one vote, so that a long text that the user pastes doesn't outvote what the user says. A fifth of
+    Hangul words is enough for "ko": Korean text may consist mostly of Latin terms, and other text has none. Of equal
+    scripts the one that was found first counts.
     """
-    own = " ".join(_NOT_OWN_WORDS.sub(" ", text_of(m)) for m in messages if isinstance(m, HumanMessage))
-    shares = _word_shares(own)
-    if not shares:
-        return None
-    for script in ("ko", "ja"):
-        if shares.get(script, 0) >= _OWN_SHARE:
-            return script
-    return max(shares, key=lambda script: shares[script])
+    votes = Counter(script for message in messages if (script := _script_of(message)) is not None)
+    return max(votes, key=lambda script: votes[script]) if votes else None
+
+
+def user_scripts(messages: Iterable[AnyMessage]) -> frozenset[str]:
+    """Returns every script that one of the user's messages has at least two own words in."""
+    return frozenset(
+        script for message in messages for script, count in _own_words(message).items() if count >= _MIN_OWN_WORDS
+    )
 
 
 def session_language(opening: AnyMessage | None) -> Language:
@@ -56,14 +53,47 @@ def session_language(opening: AnyMessage | None) -> Language:
     return "ko" if script in (None, "ko") else "en"
 
 
-def is_written_in(text: str, language: str | None) -> bool:
-    """Whether a text is in that script; also true if this can't be decided (None, or too few words)."""
-    words = _WORD.findall(text)
-    if language is None or len(words) < _MIN_WORDS:
+def is_written_in(text: str, scripts: Collection[str]) -> bool:
+    """Whether a text is in one of these scripts; also true if this can't be decided (no script, or too few words)."""
+    if not scripts or len(_WORD.findall(text)) < _MIN_WORDS:
         return True
-    shares = _word_shares(_NOT_OWN_WORDS.sub(" ", text))
-    if not shares:
-        return True
-    if language == "latin":
-        return shares.get("latin", 0) >= 1 - _OWN_SHARE * 2
-    return shares.get(language, 0) >= _OWN_SHARE
+    shares = _shares(_count_words(_NOT_OWN_WORDS.sub(" ", text)))
+    return not shares or any(shares.get(script, 0) >= _least_share(script) for script in scripts)
+
+
+def _least_share(script: str) -> float:
+    return 1 - _OWN_SHARE * 2 if script == "latin" else _OWN_SHARE
+
+
+def _script_of(message: AnyMessage) -> str | None:
+    """Returns the script of one message of the user, None if it has no words."""
+    shares = _shares(_own_words(message))
+    lines = [counts for line in _own_text(message).splitlines() if (counts := _count_words(line))]
+    # What the user asks stands before or behind a long text that is pasted.
+    if any(
+        counts["ko"] >= _MIN_OWN_WORDS and counts["ko"] >= counts.total() / 2 for counts in (*lines[:1], *lines[-1:])
+    ):
+        return "ko"
+    for script in ("ko", "ja"):
+        if shares.get(script, 0) >= _OWN_SHARE:
+            return script
+    return max(shares, key=lambda script: shares[script]) if shares else None
+
+
+def _own_text(message: AnyMessage) -> str:
+    return _NOT_OWN_WORDS.sub(" ", text_of(message)) if isinstance(message, HumanMessage) else ""
+
+
+def _own_words(message: AnyMessage) -> Counter[str]:
+    """Counts the user's own words by script, outside code and quotes; none in other messages."""
+    return _count_words(_own_text(message))
+
+
+def _count_words(text: str) -> Counter[str]:
+    """Counts words by script; a word counts for the first script of the list that it contains."""
+    scripts = [next((name for name, pattern in _SCRIPTS if pattern.search(word)), "") for word in _WORD.findall(text)]
+    return Counter(script for script in scripts if script)
+
+
+def _shares(counts: Counter[str]) -> dict[str, float]:
+    return {script: count / counts.total() for script, count in counts.items()}

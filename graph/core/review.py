@@ -5,23 +5,27 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, SystemMessage
 
 from graph.core.language import is_written_in
+from graph.core.look import is_answer, is_copy
+from graph.core.shorten import shorten
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import RecordOutcome
-from prompt.summary import feedback
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 from prompt.system.framing import RECORD_LABEL, SPEAKER, VERBATIM_NOTE, Language
 
 SMALL_TARGET_CHARS: Final = 80
+# A draft within these shares of what is asked for is taken as it is; a longer one is shortened to the share below.
 MIN_SHARE: Final = 0.6
-MAX_SHARE: Final = 1.25
+MAX_SHARE: Final = 1.3
+SHORTENED_SHARE: Final = 1.25
+_FIRM_SHARE: Final = 2
 # A draft below this share of the requested length is hollow: a refusal, a heading, a full stop. The share is smaller
 # where the requested length is only an upper bound.
 _LEAST_SHARE: Final = 0.2
@@ -33,6 +37,9 @@ _BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") |
 _SENTENCE_END: Final = re.compile(r"[.!?。…](?=\s|$)|\n")
 
 
+FlawKind = Literal["empty", "language", "copy", "answer", "cut", "long", "short"]
+
+
 @dataclass(frozen=True)
 class SummaryDraft:
     """A summary as it was written, before its review.
@@ -41,7 +48,8 @@ class SummaryDraft:
         input_tokens: Tokens read to write it, over all calls.
         output_tokens: Tokens written.
         is_usage: Whether the provider reported both; otherwise they are our estimates.
-        is_cut: Whether the model stopped at its length limit; the text then ends with its last whole sentence.
+        is_cut: Whether the model stopped at its length limit; the text may then end anywhere.
+        parts: The text by the parts of its source, if that was too large for one call.
     """
 
     text: str
@@ -49,6 +57,19 @@ class SummaryDraft:
     output_tokens: int
     is_usage: bool
     is_cut: bool = False
+    parts: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong with a draft, for the one request to mend it.
+
+    Attributes:
+        missing: What the draft lacks, by name, weightiest first.
+    """
+
+    kind: FlawKind
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,10 +78,11 @@ class Source:
 
     Attributes:
         label: Precedes the summary in the model input and counts towards its size.
-        language: The script of the user's own words, None if unknown.
+        scripts: The scripts that a draft may be in: those of the user's own words and of the session; empty for any.
         is_bound: Whether the target is only an upper bound.
         max_tokens: Upper bound on the adopted text with its label, None for no bound.
-        is_quoted: Whether the drafts are sentences of the source itself, which are never hollow.
+        is_quoted: Whether the drafts are sentences of the source itself, which are never hollow and no copies.
+        is_summary: Whether the source is made of summaries, whose words may well be carried over.
         session_language: The language of the fixed words around a verbatim text.
     """
 
@@ -69,10 +91,11 @@ class Source:
     tokens: int
     target_chars: int
     label: str
-    language: str | None
+    scripts: frozenset[str]
     is_bound: bool = False
     max_tokens: int | None = None
     is_quoted: bool = False
+    is_summary: bool = False
     session_language: Language = "ko"
 
     @property
@@ -109,51 +132,69 @@ class Review:
     error_code: str = ""
 
 
+_UNFIT: Final[Mapping[FlawKind, Review]] = {
+    "language": Review("", "failed", error_code="summary_language"),
+    "copy": Review("", "failed", error_code="summary_copy"),
+    "answer": Review("", "failed", error_code="summary_answer"),
+}
+
+
 def label_of(turns: Sequence[int], language: Language) -> str:
     """Returns the label of a record in the model input, e.g. `[1-3턴] ` or `[Turns 1-3] `."""
     return RECORD_LABEL[language].format(first=turns[0], last=turns[-1])
 
 
-def feedback_on(draft: SummaryDraft, source: Source) -> str:
-    """Returns what is wrong with a first draft, for the one retry; "" if there is nothing to improve."""
+def flaw_of(draft: SummaryDraft, source: Source) -> Flaw | None:
+    """Returns what is wrong with a first draft, for the one request to mend it; None if there is nothing to mend."""
     if source.is_small:
-        return ""
+        return None
     text = draft.text.strip()
-    if not visible_chars(text):
-        return feedback.EMPTY
-    if not is_written_in(text, source.language):
-        return feedback.OTHER_LANGUAGE
-    if draft.is_cut and not source.is_bound:
-        return feedback.BROKEN_OFF
-    return _length_feedback(text, source)
+    kind = "empty" if not visible_chars(text) else _unfit(text, source)
+    if kind is None and draft.is_cut:
+        kind = "cut"
+    kind = kind or _wrong_length(text, source)
+    # A draft of the right length may lack facts of its source: they are named in `missing`.
+    return None if kind is None else Flaw(kind)
 
 
-def _length_feedback(text: str, source: Source) -> str:
-    is_long = len(text) > source.asked_chars * MAX_SHARE
+def _unfit(text: str, source: Source) -> FlawKind | None:
+    """Says why a text is no summary of its source, however long it is; None if it is one."""
+    if source.is_quoted:
+        return None
+    said = (text_of(message) for message in source.messages if not isinstance(message, SystemMessage))
+    if not source.is_summary and is_copy(text, said):
+        return "copy"
+    if is_answer(text) and visible_chars(text) >= source.least_chars:
+        return "answer"
+    return None if is_written_in(text, source.scripts) else "language"
+
+
+def _wrong_length(text: str, source: Source) -> FlawKind | None:
+    if len(text) > source.asked_chars * MAX_SHARE:
+        return "long"
     least_chars = source.least_chars if source.is_bound else source.asked_chars * MIN_SHARE
-    chars = len(text) if is_long else visible_chars(text)
-    if not is_long and chars >= least_chars:
-        return ""
-    percent = round(abs(chars / source.asked_chars - 1) * 100)
-    return feedback.wrong_length(percent, len(text), is_long=is_long)
+    return "short" if visible_chars(text) < least_chars else None
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
     """Chooses among all drafts of one fold: complete ones first, of these the one nearest to the requested length.
 
-    A draft is adopted only if it isn't hollow, is in the user's language, and is smaller than its source in characters
-    and in tokens, label included. It is cut at a sentence end beyond 125 % of the requested length. A small source
+    A draft is adopted only if it isn't hollow, is a summary (no copy, no answer) in a script of the user's own words,
+    and is smaller than its source in characters and in tokens, label included. Beyond 130 % of the requested length its
+    sentences of least weight go (`shorten`); one that broke off loses its unfinished last sentence. A small source
     (target under 80 characters) without such a draft is quoted verbatim.
     """
     written = [draft for draft in drafts if visible_chars(draft.text)]
-    fitting = [draft for draft in written if is_written_in(draft.text, source.language)]
+    unfit = [_unfit(draft.text.strip(), source) for draft in written]
+    fitting = [draft for draft, kind in zip(written, unfit, strict=True) if kind is None]
     telling = [draft for draft in fitting if visible_chars(draft.text) >= source.least_chars]
     if telling:
         best = min(telling, key=lambda d: (d.is_cut, abs(math.log(len(d.text.strip()) / source.asked_chars))))
         text = best.text.strip()
-        cut = text if source.is_small else _within_bounds(text, source)
-        if _is_smaller(cut, source):
-            return Review(cut, "compressed" if cut == text and not best.is_cut else "shortened")
+        whole = until_last_sentence(text) if best.is_cut else text
+        kept = whole if source.is_small else _within_bounds(whole, source)
+        if _is_smaller(kept, source):
+            return Review(kept, "compressed" if kept == text and not best.is_cut else "shortened")
     if source.is_small:
         return Review(
             quote(source.messages, source.session_language), "inflated" if written else "empty", is_verbatim=True
@@ -162,9 +203,7 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
         return Review("", "inflated", error_code="summary_inflated")
     if fitting:
         return Review("", "failed", error_code="summary_short")
-    if written:
-        return Review("", "failed", error_code="summary_language")
-    return Review("", "empty", error_code="summary_empty")
+    return next((_UNFIT[kind] for kind in unfit[::-1] if kind), Review("", "empty", error_code="summary_empty"))
 
 
 def visible_chars(text: str) -> int:
@@ -173,28 +212,32 @@ def visible_chars(text: str) -> int:
 
 
 def _within_bounds(text: str, source: Source) -> str:
-    """Cuts a text to 125 % of the requested length, and further while it exceeds the bound in tokens."""
-    cut = cut_at_sentence(text, int(source.asked_chars * MAX_SHARE))
-    while source.max_tokens is not None and len(cut) > 1 and estimate_tokens(source.label + cut) > source.max_tokens:
-        cut = cut_at_sentence(cut, len(cut) * 9 // 10)
-    return cut
+    """Returns the text within 130 % of the requested length and the bound in tokens, shortened if it isn't.
+
+    Rules and decisions alone may take up to twice the requested length.
+    """
+    aim_chars, most_chars = int(source.asked_chars * SHORTENED_SHARE), source.asked_chars * _FIRM_SHARE
+
+    def is_allowed(shorter: str) -> bool:
+        return (
+            len(shorter) <= most_chars
+            and _is_smaller(shorter, source)
+            and (source.max_tokens is None or estimate_tokens(source.label + shorter) <= source.max_tokens)
+        )
+
+    if len(text) <= source.asked_chars * MAX_SHARE and is_allowed(text):
+        return text
+    return shorten(
+        text,
+        lambda shorter: len(shorter) <= aim_chars and is_allowed(shorter),
+        max_chars=aim_chars,
+        must_fit=is_allowed,
+    )
 
 
 def _is_smaller(text: str, source: Source) -> bool:
     labelled = source.label + text
     return len(labelled) < source.chars and estimate_tokens(labelled) < source.tokens
-
-
-def cut_at_sentence(text: str, max_chars: int) -> str:
-    """Cuts a text to at most `max_chars` at the last sentence end, else at a word's end with an ellipsis."""
-    if len(text) <= max_chars:
-        return text
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, max_chars + 1) if match.end() <= max_chars]
-    # A cut at a sentence end in the first half would lose too much.
-    if ends and ends[-1] >= max_chars // 2:
-        return text[: ends[-1]].rstrip()
-    head = text[: max_chars - 1]
-    return (head.rsplit(None, 1)[0] if " " in head.strip() else head).rstrip() + "…"
 
 
 def until_last_sentence(text: str) -> str:

@@ -5,36 +5,33 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 
 from graph.core.casual import is_casual
+from graph.core.clean import clean_draft
 from graph.core.extract import extract_summary
-from graph.core.fold_spec import PromptStyle
-from graph.core.language import user_language
-from graph.core.review import SummaryDraft, until_last_sentence
-from graph.core.token import estimate_tokens, message_tokens, sum_tokens
+from graph.core.fold_spec import Asked
+from graph.core.review import Flaw, SummaryDraft
+from graph.core.summary_request import PROMPT_VERSION, messages_behind, requests_for
+from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.core.weight import TermCounts
+from graph.error import EmptyAnswerError
 from graph.model.caller import ChatRunnable, ModelCaller
 from graph.offline.phrase import is_own_phrase
-from prompt.summary import compaction_generator, merge_generator, rolling_generator, summary_generator
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
 
 _SOURCE_SHARE: Final = 0.75
-_PROMPT_TOKENS: Final = 1_000
+# The rules, what stands before, and the tags.
+_PROMPT_TOKENS: Final = 1_600
+# Providers count a reasoning model's hidden thoughts as part of its answer.
+_REASONING_FACTOR: Final = 4
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 _END_TAG: Final = "</summary>"
-_GENERATORS: Final = (summary_generator, merge_generator, rolling_generator, compaction_generator)
-PROMPTS: Final[Mapping[PromptStyle, Callable[[Sequence[AnyMessage], int, str, str | None], str]]] = {
-    "plain": summary_generator.get_prompt,
-    "merge": merge_generator.get_prompt,
-    "rolling": rolling_generator.get_prompt,
-    "structured": compaction_generator.get_prompt,
-}
 
 
 def generate_summary(
@@ -87,7 +84,7 @@ class ExtractiveSummariser:
 
 
 class ModelSummariser:
-    """Asks a chat model for the summary in one user message.
+    """Asks a chat model for the summary.
 
     Args:
         attempts: Maximum number of attempts of a call that may be retried.
@@ -97,7 +94,7 @@ class ModelSummariser:
         prompt_version: Changes whenever the words of any style's prompt change.
     """
 
-    prompt_version = "/".join(style.PROMPT_VERSION for style in _GENERATORS)
+    prompt_version = PROMPT_VERSION
 
     def __init__(
         self, model: ChatRunnable, caller: ModelCaller, name: str, *, attempts: int, window_tokens: int
@@ -113,9 +110,8 @@ class ModelSummariser:
         messages: Sequence[AnyMessage],
         target_chars: int,
         *,
-        feedback: str = "",
-        style: PromptStyle = "plain",
-        answer_tokens: int | None = None,
+        asked: Asked | None = None,
+        flawed: tuple[SummaryDraft, Flaw] | None = None,
         may_retry: bool = False,
         stop: threading.Event,
         deadline_seconds: float,
@@ -125,9 +121,8 @@ class ModelSummariser:
         Args:
             messages: What to condense, tool results included.
             target_chars: Length to aim at.
-            feedback: What was wrong with the previous draft, "" for the first one.
-            style: Selects the prompt.
-            answer_tokens: Maximum length of the answer; None leaves it to the model.
+            asked: What it is asked for with; None for the plain prompt in Korean.
+            flawed: The first draft and what is wrong with it. The same request goes out again with both behind it.
             may_retry: Whether transient failures are retried.
             stop: When set, the call ends at once.
             deadline_seconds: Limit for all parts together.
@@ -137,25 +132,21 @@ class ModelSummariser:
             ModelError: The model failed.
         """
         ends_at = time.monotonic() + deadline_seconds
-        language = user_language(messages)
-        parts = list(_split(messages, self._source_tokens))
-        sizes = [sum_tokens(part) for part in parts]
+        asked = asked or Asked()
         attempts = self._attempts if may_retry else 1
-        asked_chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
-        drafts = []
-        for part, size in zip(parts, sizes, strict=True):
-            share = size / sum(sizes) if sum(sizes) else 1.0
-            prompt = PROMPTS[style](part, max(1, int(asked_chars * share)), feedback, language)
-            request: list[BaseMessage] = [HumanMessage(prompt)]
-            if style == "structured":
-                request.insert(0, SystemMessage(compaction_generator.SYSTEM_LINE))
-            drafts.append(self._ask(request, answer_tokens, attempts, stop, max(0.0, ends_at - time.monotonic())))
+        drafts: list[SummaryDraft] = []
+        for place, request in enumerate(requests_for(messages, target_chars, asked, self._source_tokens)):
+            sent = (
+                request.messages if flawed is None else [*request.messages, *messages_behind(request, place, *flawed)]
+            )
+            drafts.append(self._ask(sent, asked.answer_tokens, attempts, stop, max(0.0, ends_at - time.monotonic())))
         return SummaryDraft(
             "\n".join(draft.text for draft in drafts),
             sum(draft.input_tokens for draft in drafts),
             sum(draft.output_tokens for draft in drafts),
             is_usage=all(draft.is_usage for draft in drafts),
             is_cut=any(draft.is_cut for draft in drafts),
+            parts=tuple(draft.text for draft in drafts),
         )
 
     def _ask(
@@ -166,20 +157,25 @@ class ModelSummariser:
         stop: threading.Event,
         deadline_seconds: float,
     ) -> SummaryDraft:
-        answer = self._caller.call(
-            self._model if answer_tokens is None else self._model.bind(max_tokens=answer_tokens),
-            request,
-            stop=stop,
-            deadline_seconds=deadline_seconds,
-            attempts=attempts,
-        )
+        asked_tokens = sum(estimate_tokens(message.text) for message in request)
+        try:
+            answer = self._caller.call(
+                self._model
+                if answer_tokens is None
+                else self._model.bind(max_tokens=answer_tokens * _REASONING_FACTOR),
+                request,
+                stop=stop,
+                deadline_seconds=deadline_seconds,
+                attempts=attempts,
+            )
+        except EmptyAnswerError:
+            return SummaryDraft("", asked_tokens, 0, is_usage=False)  # looked at and mended as any other draft
         said = text_of(answer.message)
         is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
-        text = until_last_sentence(inside_tags(said)) if is_cut else inside_tags(said)
+        text = clean_draft(inside_tags(clean_draft(said)))  # thoughts may hold tags, too
         if (usage := answer.usage) is not None:
             return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
-        asked = sum(estimate_tokens(message.text) for message in request)
-        return SummaryDraft(text, asked, estimate_tokens(said), is_usage=False, is_cut=is_cut)
+        return SummaryDraft(text, asked_tokens, estimate_tokens(said), is_usage=False, is_cut=is_cut)
 
 
 Summariser = ModelSummariser | ExtractiveSummariser
@@ -189,38 +185,3 @@ def inside_tags(text: str) -> str:
     """Returns the text between `<summary>` tags; to its end without a closing tag, all of it without an opening one."""
     tagged = _TAGGED.search(text)
     return (tagged.group(1) if tagged else text).strip()
-
-
-def _split(messages: Sequence[AnyMessage], limit_tokens: int) -> Iterator[list[AnyMessage]]:
-    """Splits messages into parts of at most `limit_tokens`, in order; a larger message is cut."""
-    part: list[AnyMessage] = []
-    part_tokens = 0
-    for message in (piece for whole in messages for piece in _cut(whole, limit_tokens)):
-        tokens = message_tokens(message)
-        if part and part_tokens + tokens > limit_tokens:
-            yield part
-            part, part_tokens = [], 0
-        part.append(message)
-        part_tokens += tokens
-    yield part
-
-
-def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
-    """Cuts a message into pieces of at most `limit_tokens`, between words where possible; nothing is lost."""
-    tokens = message_tokens(message)
-    if tokens <= limit_tokens:
-        yield message
-        return
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    text = "\n".join([text_of(message), *(f"(tool call: {call['name']}({call['args']}))" for call in calls)])
-    changes = {"content": "", "tool_calls": []} if calls else {"content": ""}
-    bare = message.model_copy(update=changes)
-    while text:
-        # Tokens per character vary within a text, so each piece is estimated for itself.
-        chars = max(1, len(text) * limit_tokens // max(1, estimate_tokens(text)))
-        while chars > 1 and estimate_tokens(text[:chars]) > limit_tokens:
-            chars = chars * 9 // 10
-        space = text.rfind(" ", chars // 2, chars)
-        end = space + 1 if space > 0 and chars < len(text) else chars
-        yield bare.model_copy(update={"content": text[:end]})
-        text = text[end:]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.schedule import due_blocks, next_block, target_chars
 from graph.core.snapshot import SessionSnapshot
+from graph.core.turn import text_of
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 from graph.view import NextFold
@@ -60,7 +62,16 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
         for block in due_blocks(snapshot.complete_turns, stretch[0].turn - 1):
             source = [entry for entry in stretch if block.first_turn <= entry.turn <= block.last_turn]
             if source:
-                yield fold_of((), source, kind="interval", rate=snapshot.rate, language=snapshot.language)
+                spec = fold_of((), source, kind="interval", rate=snapshot.rate, language=snapshot.language)
+                yield replace(spec, before=_text_before(snapshot, spec.from_position))
+
+
+def _text_before(snapshot: SessionSnapshot, position: int) -> str:
+    """Returns the summary or the message that stands right before this archive position; "" if nothing does."""
+    ends = {record.to_position: record.summary for record in snapshot.active}
+    said = {entry.position: text_of(entry.message) for entry in snapshot.raw}
+    last = max((place for place in (*ends, *said) if place < position), default=0)
+    return said.get(last) or ends.get(last, "")
 
 
 def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits: Limits) -> int:

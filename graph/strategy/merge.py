@@ -127,6 +127,7 @@ def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int, language
     spec = replace(
         fold_of(sources, (), kind="merge", rate=rate, language=language, style="merge"),
         messages=messages,
+        message_turns=(),
         source_ids=tuple(record.id for record in sources),
         source_chars=sum(len(text_of(message)) for message in messages),
         level=max(record.level for record in sources) + 1,

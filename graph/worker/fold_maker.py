@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, Literal
 
-from graph.core.fold_record import begin_record, end_record, source_of
+from graph.core.fold_record import begin_record, end_record, end_verbatim, source_of
 from graph.core.fold_spec import FoldSpec
-from graph.core.review import Source, SummaryDraft, feedback_on
+from graph.core.review import Flaw, Source, SummaryDraft, flaw_of
 from graph.error import InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser, generate_summary
 from graph.record import Record
@@ -99,6 +99,8 @@ class FoldMaker:
     def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
         began = time.monotonic()
         source = source_of(plan.spec, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
+        if plan.spec.stands_verbatim:
+            return end_verbatim(record, source)
         drafts: list[SummaryDraft] = []
         try:
             error_code = self._draft(plan, record, source, drafts, stop)
@@ -111,17 +113,16 @@ class FoldMaker:
     def _draft(
         self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
     ) -> str:
-        """Writes a draft, and a second one if the first needs it; returns the error code, "" if there was no error."""
-        feedback = ""
+        """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error."""
+        flaw: Flaw | None = None
         for _ in range(_TRIES):
             try:
                 if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return DISCARDED_CODE  # no longer needed: don't pay for another call
                 summarise = partial(
                     plan.summariser.summarise,
-                    feedback=feedback,
-                    style=plan.spec.style,
-                    answer_tokens=plan.spec.answer_tokens,
+                    asked=plan.spec.asked,
+                    flawed=None if flaw is None else (drafts[-1], flaw),
                     may_retry=plan.may_retry,
                     stop=stop,
                     deadline_seconds=self._deadline_seconds,
@@ -131,7 +132,7 @@ class FoldMaker:
                 generate_summary(source.messages, source.target_chars, summarise, drafts=drafts)
             except TurnfoldError as error:
                 return error.code
-            feedback = feedback_on(drafts[-1], source)
-            if not feedback:
+            flaw = flaw_of(drafts[-1], source)
+            if flaw is None:
                 break
         return ""

@@ -75,6 +75,7 @@ class FoldWorker:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         summariser = self._models.summariser(model)
+        spec = replace(spec, language=session_language(self._stores.archive.opening(session_id)))
         key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
         return FoldPlan(session_id, owner, spec, summariser, key)
 

@@ -1,38 +1,78 @@
-"""Quotes messages as material inside a prompt."""
+"""Quotes messages as material inside a prompt: one numbered tag a message, which no quoted text can imitate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-LANGUAGE_NAMES: Final = {
+BEFORE_CHARS: Final = 600
+LANGUAGE_NAMES: Final[Mapping[str, str]] = {
     "ko": "Korean (한국어)",
     "ja": "Japanese (日本語)",
     "zh": "Chinese (中文)",
-    "latin": "the user's language, not Korean",
+    "cyrillic": "the user's language, in Cyrillic script",
+    "arabic": "the user's language, in Arabic script",
 }
+USERS_LANGUAGE: Final = "the language of the user's own messages"
 _SPEAKERS: Final = (
     (HumanMessage, "user"),
     (AIMessage, "assistant"),
     (ToolMessage, "tool"),
     (SystemMessage, "previous summary"),
 )
+_OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary)\b)", re.IGNORECASE)
 
 
-def quote_messages(messages: Iterable[AnyMessage]) -> str:
-    """Renders messages as quoted paragraphs, each with its speaker; a closing tag in them can't end the quote."""
-    return "\n".join(_quote(message) for message in messages)
+def escape(text: str) -> str:
+    """Escapes each `<` that begins one of our tags, so that a text can neither end its quote nor forge a speaker."""
+    return _OUR_TAG.sub("&lt;", text)
 
 
-def quote_text(text: str) -> str:
-    """Escapes closing tags, so that a text can't end the quote that it stands in."""
-    return text.replace("</source", "<\\/source").replace("</summary", "<\\/summary")
+def quote_messages(messages: Sequence[AnyMessage], turns: Sequence[int] = ()) -> str:
+    """Renders each message as `<m turn="2" from="user">…</m>`, oldest first.
+
+    Args:
+        messages: The messages; a `SystemMessage` is a previous summary.
+        turns: The turn of each message, 0 for none; () counts them from 1, a user's message beginning each.
+    """
+    numbers = turns or count_turns(messages)
+    return "\n".join(_quote(message, turn) for message, turn in zip(messages, numbers, strict=True))
 
 
-def _quote(message: AnyMessage) -> str:
+def quote_before(before: str) -> str:
+    """Renders the end of what stood just before the source, with its line end; "" for an empty text."""
+    text = before.strip()
+    if len(text) > BEFORE_CHARS:
+        text = "…" + text[1 - BEFORE_CHARS :]
+    return f"<before>\n{escape(text)}\n</before>\n" if text else ""
+
+
+def count_turns(messages: Iterable[AnyMessage]) -> list[int]:
+    """Returns the turn of each message, the first user's message beginning turn 1; 0 for a previous summary."""
+    turns: list[int] = []
+    turn = 0
+    for message in messages:
+        turn += isinstance(message, HumanMessage)
+        turns.append(0 if isinstance(message, SystemMessage) else max(1, turn))
+    return turns
+
+
+def name_language(language: str) -> str:
+    """Names the language that a summary is asked for in, for an English prompt.
+
+    Args:
+        language: "ko", "en", or the script of the user's own words ("latin", "ja", "zh", "cyrillic", "arabic").
+    """
+    return LANGUAGE_NAMES.get(language, USERS_LANGUAGE)
+
+
+def _quote(message: AnyMessage, turn: int) -> str:
     speaker = next((name for kind, name in _SPEAKERS if isinstance(message, kind)), message.type)
     calls = [f"{call['name']}({call['args']})" for call in message.tool_calls] if isinstance(message, AIMessage) else []
     parts = [message.text, *(f"(tool call: {call})" for call in calls)]
-    return f"[{speaker}] " + quote_text("\n".join(part for part in parts if part))
+    text = escape("\n".join(part for part in parts if part))
+    number = f'turn="{turn}" ' if turn else ""
+    return f'<m {number}from="{speaker}">{text}</m>'

@@ -11,15 +11,20 @@ Kind = Literal["chat", "summary"]
 
 _SOURCE: Final = re.compile(r"<source>\n(.*)\n</source>", re.DOTALL)
 _TARGET: Final = re.compile(r"(\d+)(?:자| characters)")
-_SPEAKER: Final = re.compile(r"^\[(?:user|assistant|tool|previous summary)\] ", re.MULTILINE)
+_MESSAGE: Final = re.compile(r"<m (?:turn=\"(\d+)\" )?from=\"[^\"]+\">(.*?)</m>", re.DOTALL)
 _HANGUL: Final = re.compile(r"[가-힣]")
 
 
 def kind_of(body: Body) -> Kind:
-    """A summary is asked for by a user message that ends with its source, after one system line at most."""
-    messages = body["messages"]
-    is_request = len(messages) <= 2 and messages[-1]["role"] == "user"
-    return "summary" if is_request and _SOURCE.search(_words(messages[-1])) else "chat"
+    """A summary is asked for by a user message with a source, after one system line at most, or behind a draft."""
+    roles = [message["role"] for message in body["messages"]]
+    asked = roles[1:] if roles[0] == "system" else roles
+    is_request = asked in (["user"], ["user", "assistant", "user"])
+    return "summary" if is_request and _SOURCE.search(_words(_request_in(body))) else "chat"
+
+
+def _request_in(body: Body) -> Body:
+    return next(message for message in body["messages"] if message["role"] == "user")
 
 
 def asked_in(body: Body) -> str:
@@ -29,7 +34,7 @@ def asked_in(body: Body) -> str:
 
 def answer_body(body: Body, *, pause_seconds: float = 0.0) -> Reply:
     """Answers a summary request with a text of the asked length, and a chat with a few sentences about the question."""
-    answer = _summarise(_words(body["messages"][-1])) if kind_of(body) == "summary" else _chat(body)
+    answer = _summarise(_words(_request_in(body))) if kind_of(body) == "summary" else _chat(body)
     sent = sum(len(_words(message)) for message in body["messages"]) // 3
     usage = {"prompt_tokens": sent, "completion_tokens": len(answer) // 3, "total_tokens": sent + len(answer) // 3}
     return text(answer, usage=usage, pause_seconds=pause_seconds)
@@ -43,8 +48,17 @@ def _words(message: Body) -> str:
 
 
 def _summarise(prompt: str) -> str:
-    found, target = _SOURCE.search(prompt), _TARGET.search(prompt)
-    source = " ".join(_SPEAKER.sub("", found.group(1) if found else prompt).split())
+    """The words of the source up to the asked length, each turn behind its mark, as the prompt asks."""
+    found = _SOURCE.search(prompt)
+    source = found.group(1) if found else prompt
+    target = _TARGET.search(prompt[found.end() :] if found else "")
+    is_korean = bool(_HANGUL.search(source))
+    told, last = [_MESSAGE.sub("", source)], ""
+    for turn, words in _MESSAGE.findall(source):
+        mark = (f"({turn}턴)" if is_korean else f"(turn {turn})") if turn and turn != last else ""
+        told += [mark, words]
+        last = turn
+    source = " ".join(" ".join(told).split())
     chars = int(target.group(1)) if target else len(source) // 3
     cut = source[:chars]
     return cut if len(source) <= chars or chars < 2 else cut.rsplit(" ", 1)[0] if " " in cut[chars // 2 :] else cut

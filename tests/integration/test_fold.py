@@ -79,14 +79,16 @@ def test_three_failures_in_a_row_are_told_and_the_chat_goes_on(chat: Chat, serve
 def test_a_draft_of_the_wrong_length_is_asked_for_again_with_the_reason(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("너무 짧은 요약문 하나입니다."), kind="summary")
     chat.ask(1, 4)
-    first, second = (content_of(body["messages"][0]) for body in server.bodies("summary"))
-    assert "too short" not in first
-    assert "too short" in second
+    first, second = (body["messages"] for body in server.bodies("summary"))
+    assert second[:2] == first
+    assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
+    assert content_of(second[2]) == "너무 짧은 요약문 하나입니다."
+    assert content_of(second[3]).startswith("방금 요약은 16자입니다.")
     record = only_record(chat)
     assert record.outcome == "compressed"
     assert record.summary_chars > 100
     # The first try's usage is the script's, the second's is counted by the default responder.
-    assert record.input_tokens == 100 + len(second) // 3
+    assert record.input_tokens == 100 + sum(len(content_of(message)) for message in second) // 3
     assert record.is_usage
 
 
@@ -100,9 +102,8 @@ def test_two_drafts_too_long_are_cut_at_a_sentence_end(chat: Chat, server: FakeO
     assert len(server.bodies("summary")) == 2
 
 
-def test_a_tiny_block_that_nothing_makes_smaller_stands_word_for_word(chat: Chat, server: FakeOpenAI) -> None:
+def test_a_tiny_block_stands_word_for_word_without_a_call(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("하나."), text("둘."), text("셋."))
-    server.script(text(KOREAN), kind="summary")
     for words in ("일은 뭐지?", "이는 뭐지?", "삼은 뭐지?"):
         chat.say(words)
     chat.wait_for_folds()
@@ -112,7 +113,9 @@ def test_a_tiny_block_that_nothing_makes_smaller_stands_word_for_word(chat: Chat
     prompt = system_prompt(server.bodies("chat")[-1])
     assert all(f"사용자: {words}" in prompt for words in ("일은 뭐지?", "이는 뭐지?", "삼은 뭐지?"))
     assert all(f"AI: {words}" in prompt for words in ("하나.", "둘.", "셋."))
-    assert len(server.bodies("summary")) == 1
+    assert server.bodies("summary") == []
+    assert (record.input_tokens, record.output_tokens, record.turns) == (0, 0, (1, 2, 3))
+    assert chat.covered == [(1, 2, 3)]
 
 
 def test_a_summary_in_the_wrong_language_is_not_adopted(chat: Chat, server: FakeOpenAI) -> None:
@@ -123,7 +126,7 @@ def test_a_summary_in_the_wrong_language_is_not_adopted(chat: Chat, server: Fake
     chat.say(question(4))
     chat.wait_for_folds()
     assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4]
-    assert "not in the language of the user" in str(server.bodies("summary")[1])
+    assert content_of(server.bodies("summary")[1]["messages"][-1]).startswith("같은 내용을 한국어로 옮기세요.")
     assert chat.covered == []
 
 

@@ -32,14 +32,15 @@ def test_a_summary_that_holds_nothing_takes_no_turns_place(chat: Chat, server: F
 def test_a_summary_cut_by_the_providers_limit_is_asked_for_again(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text((WORDS * 12)[:-10], finish_reason="length"), kind="summary")
     chat.ask(1, 4)
-    assert "length limit" in content_of(server.bodies("summary")[1]["messages"][-1])
+    assert "길이 한도에서 끊겼습니다" in content_of(server.bodies("summary")[1]["messages"][-1])
     assert [record.outcome for record in chat.service.folds.records(chat.session_id)] == ["compressed"]
 
 
 def test_a_rolling_summary_cut_by_its_limit_ends_with_a_whole_sentence_and_is_marked(
     open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    server.script(text((WORDS * 12)[:-10], finish_reason="length"), kind="summary")
+    cut = text((WORDS * 12)[:-10], finish_reason="length")
+    server.script(cut, cut, kind="summary")
     chat = open_chat(context_strategy="rolling", app_context_threshold=500)
     chat.ask(1, 1)
     while not chat.covered:
@@ -47,7 +48,7 @@ def test_a_rolling_summary_cut_by_its_limit_ends_with_a_whole_sentence_and_is_ma
     (record,) = chat.service.folds.records(chat.session_id)
     assert record.outcome == "shortened"
     assert record.summary == (WORDS * 11).strip()
-    assert server.bodies("summary")[0]["max_completion_tokens"] == 1_024
+    assert server.bodies("summary")[0]["max_completion_tokens"] == 4 * 1_024
 
 
 def test_a_big_block_is_summarised_once(chat: Chat, server: FakeOpenAI) -> None:

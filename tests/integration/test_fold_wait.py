@@ -118,14 +118,14 @@ def wait_for_blocks(chat: Chat, answered: int) -> None:
 
 def test_a_hanging_merge_does_not_hold_up_the_blocks_of_its_session(open_chat: OpenChat, server: FakeOpenAI) -> None:
     def respond(body: Body) -> Reply:
-        is_merge = kind_of(body) == "summary" and "consecutive summaries" in str(body)
+        is_merge = kind_of(body) == "summary" and "이어지는 요약들이" in str(body)
         return hang(is_silent=True) if is_merge else answer_body(body)
 
     server.respond_with(respond)
     early = {"records_budget_tokens": 500, "merged_together": 4, "newest_records": 2, "merged_tokens": 300}
     chat = open_chat(**early, fold_deadline_seconds=DEADLINE_SECONDS)
     number = 0
-    while not any("consecutive summaries" in str(body) for body in server.bodies("summary")):
+    while not any("이어지는 요약들이" in str(body) for body in server.bodies("summary")):
         number += 1
         chat.say(question(number))
     wait_for_blocks(chat, number)

@@ -159,12 +159,14 @@ def test_planted_instructions_stay_quoted_material_and_no_address_is_opened(chat
         chat.ask(2, 4)
         assert asked == []
     (summary_body,) = server.bodies("summary")
-    (request,) = summary_body["messages"]
-    rules, _, source = content_of(request).partition("\n<source>\n")
+    system, request = summary_body["messages"]
+    assert (system["role"], request["role"]) == ("system", "user")
+    _, _, source = content_of(request).rpartition("<source>\n")
+    rules = content_of(system)
     assert planted.partition("</source>")[0] in source
     assert "ignore all rules" not in rules
     assert source.count("</source>") == 1
-    assert source.rstrip().endswith("</source>")
+    assert source.partition("</source>")[2].startswith("\n한국어로, ")
     folded = server.bodies("chat")[-1]["messages"]
     assert [message["role"] for message in folded] == ["system", "user"]
 

@@ -9,7 +9,7 @@ from tests.fake.openai_reply import Body, Reply, failure, hang
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 
-MERGE_PROMPT = "Below are consecutive summaries of one conversation"
+MERGE_PROMPT = "<source>에는 한 대화의 이어지는 요약들이"
 
 
 @pytest.fixture
@@ -19,8 +19,12 @@ def merging(open_chat: OpenChat) -> Chat:
 
 
 def merge_prompts(server: FakeOpenAI) -> list[str]:
-    prompts = [content_of(body["messages"][-1]) for body in server.bodies("summary")]
-    return [prompt for prompt in prompts if prompt.startswith(MERGE_PROMPT)]
+    """What was asked for each merge, behind its rules."""
+    return [content_of(body["messages"][1]) for body in server.bodies("summary") if is_merge(body)]
+
+
+def is_merge(body: Body) -> bool:
+    return kind_of(body) == "summary" and content_of(body["messages"][0]).startswith(MERGE_PROMPT)
 
 
 def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readable(
@@ -48,8 +52,7 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
 
 def break_merges(server: FakeOpenAI, broken: Reply) -> None:
     def respond(body: Body) -> Reply:
-        is_merge = kind_of(body) == "summary" and content_of(body["messages"][-1]).startswith(MERGE_PROMPT)
-        return broken if is_merge else answer_body(body)
+        return broken if is_merge(body) else answer_body(body)
 
     server.respond_with(respond)
 

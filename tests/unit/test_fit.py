@@ -94,9 +94,10 @@ def made(spec: FoldSpec, record_id: str) -> Record | None:
         spec.source_tokens,
         spec.target_chars,
         label,
-        None,
+        frozenset(),
         is_bound=spec.is_bound,
         max_tokens=spec.max_tokens,
+        is_quoted=True,
     )
     text = review_drafts(
         [SummaryDraft(extract_summary(spec.messages, spec.target_chars), 0, 0, is_usage=False)], source

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.core.language import is_written_in, session_language, user_language
+from graph.core.language import is_written_in, session_language, user_language, user_scripts
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_language_is_that_of_the_users_own_words(text: str, language: str | None
 
 
 def test_a_korean_summary_full_of_terms_is_korean() -> None:
-    assert is_written_in("Python 3.13 free-threaded build 와 JIT compiler 를 설명함", "ko")
+    assert is_written_in("Python 3.13 free-threaded build 와 JIT compiler 를 설명함", {"ko"})
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_a_korean_summary_full_of_terms_is_korean() -> None:
     ],
 )
 def test_another_language_is_noticed(summary: str, language: str) -> None:
-    assert not is_written_in(summary, language)
+    assert not is_written_in(summary, {language})
 
 
 def test_nothing_is_claimed_where_nothing_can_be_told() -> None:
-    assert is_written_in("OK", "ko")
-    assert is_written_in("anything at all goes here", None)
+    assert is_written_in("OK", {"ko"})
+    assert is_written_in("anything at all goes here", set())
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,34 @@ def test_the_first_message_decides_the_language_of_the_fixed_words(opening: str,
 
 def test_a_session_without_a_message_is_korean() -> None:
     assert session_language(None) == "ko"
+
+
+MAIL = (
+    "Dear Mr Kim, thank you for your order of twelve chairs. We are sorry to tell you that the delivery is late by two "
+    "weeks, because the ship has to wait at the port. Please let us know whether you still want them. Kind regards, Ann"
+)
+LETTER = "안녕하세요 고객님 주문하신 의자 열두 개가 항구 사정으로 이 주 늦게 도착합니다 그래도 받으실지 알려 주세요"
+
+
+@pytest.mark.parametrize(
+    ("messages", "language", "scripts"),
+    [
+        (["이 메일 뭐라는 거야?", MAIL, "답장을 써 줘"], "ko", {"ko", "latin"}),
+        ([f"이 메일을 요약해 줘\n{MAIL}", MAIL + MAIL, "고마워 그러면 취소할게"], "ko", {"ko", "latin"}),
+        ([f"{MAIL}\n\n무슨 뜻이야 이거"], "ko", {"ko", "latin"}),
+        ([f"What does 감사합니다 mean?\n{MAIL}"], "latin", {"latin"}),
+        (["Please translate this for me", LETTER, "Thanks, now a shorter one"], "latin", {"ko", "latin"}),
+        (["서버를 언제 옮기나요", "Kubernetes"], "ko", {"ko"}),
+        (["3.14 ?", "42"], None, set()),
+    ],
+)
+def test_each_message_is_judged_by_itself(messages: list[str], language: str | None, scripts: set[str]) -> None:
+    said = [HumanMessage(text) for text in messages]
+    assert user_language(said) == language
+    assert user_scripts([*said, AIMessage("ответ на другом языке")]) == scripts
+
+
+def test_any_of_the_users_scripts_will_do() -> None:
+    for summary in ("사용자가 의자 열두 개를 취소하기로 함", "The user cancels the order of twelve chairs"):
+        assert is_written_in(summary, {"ko", "latin"})
+        assert not is_written_in(summary, {"ja"})

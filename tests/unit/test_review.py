@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core import review as adopt
 from graph.core.review import (
+    Flaw,
     Review,
     Source,
     SummaryDraft,
-    cut_at_sentence,
+    flaw_of,
     label_of,
     quote,
     until_last_sentence,
@@ -19,20 +22,22 @@ from graph.core.review import (
 from graph.core.token import estimate_tokens
 
 KOREAN = "서버를 옮기는 날은 10월 14일로 정했습니다. "
+TOLD = "김민수가 새 서버를 언제 옮길지 물었고 함께 표를 보았습니다. "
 ENGLISH = "The server moves on 14 October at nine. "
 
 
-def source_of(text: str, target: int, language: str | None = "ko") -> Source:
+def source_of(text: str, target: int, scripts: frozenset[str] = frozenset({"ko"})) -> Source:
     messages: list[AnyMessage] = [HumanMessage(text), AIMessage("네.")]
-    return Source(messages, len(text) + 2, estimate_tokens(text), target, label_of((1, 2, 3), "ko"), language)
+    return Source(messages, len(text) + 2, estimate_tokens(text), target, label_of((1, 2, 3), "ko"), scripts)
 
 
 def draft_of(text: str, *, is_cut: bool = False) -> SummaryDraft:
     return SummaryDraft(text, 0, 0, is_usage=False, is_cut=is_cut)
 
 
-def feedback_on(text: str, source: Source) -> str:
-    return adopt.feedback_on(draft_of(text), source)
+def flaw_in(text: str, source: Source) -> str | None:
+    flaw = flaw_of(draft_of(text), source)
+    return flaw.kind if flaw else None
 
 
 def review_drafts(texts: list[str], source: Source) -> Review:
@@ -43,33 +48,44 @@ def korean(chars: int) -> str:
     return (KOREAN * (chars // len(KOREAN) + 1))[:chars]
 
 
-LARGE = source_of(korean(1000), 300)
+def told(chars: int) -> str:
+    return (TOLD * (chars // len(TOLD) + 1))[:chars]
+
+
+LARGE = source_of(told(1000), 300)
 SMALL = source_of("안녕하세요, 반갑습니다", 3)
 
 
 def test_a_fitting_draft_is_adopted_as_it_is() -> None:
     draft = korean(299)
-    assert feedback_on(draft, LARGE) == ""
+    assert flaw_in(draft, LARGE) is None
     review = review_drafts([draft], LARGE)
     assert (review.text, review.outcome, review.is_verbatim) == (draft.strip(), "compressed", False)
 
 
-@pytest.mark.parametrize("chars", [100, 170, 380, 900])
-def test_a_draft_far_from_the_target_is_asked_for_again_with_the_difference(chars: int) -> None:
-    feedback = feedback_on(korean(chars), LARGE)
-    assert f"{abs(round(100 * len(korean(chars).strip()) / 300) - 100)} %" in feedback
+@pytest.mark.parametrize(("chars", "kind"), [(100, "short"), (170, "short"), (395, "long"), (900, "long")])
+def test_a_draft_far_from_the_target_is_to_be_mended(chars: int, kind: str) -> None:
+    assert flaw_in(korean(chars), LARGE) == kind
 
 
-@pytest.mark.parametrize("chars", [182, 240, 300, 374])
-def test_a_draft_near_the_target_is_not_asked_for_again(chars: int) -> None:
-    assert feedback_on(korean(chars), LARGE) == ""
+@pytest.mark.parametrize("chars", [182, 240, 300, 374, 390])
+def test_a_draft_near_the_target_is_taken_as_it_is(chars: int) -> None:
+    assert flaw_in(korean(chars), LARGE) is None
+    assert review_drafts([korean(chars)], LARGE).text == korean(chars).strip()
 
 
-def test_a_draft_still_too_long_is_cut_at_a_sentence_end() -> None:
-    review = review_drafts([korean(900), korean(800)], LARGE)
+def test_a_draft_still_too_long_loses_sentences() -> None:
+    review = review_drafts([KOREAN * 34, KOREAN * 30], LARGE)
     assert review.outcome == "shortened"
     assert review.text.endswith("정했습니다.")
     assert 150 <= len(review.text) <= 375
+
+
+def test_rules_alone_take_twice_the_requested_length_at_most() -> None:
+    rules = [f"{number}번 서버는 절대 끄지 않습니다. " for number in range(200)]
+    review = review_drafts(["".join(rules[:27])], LARGE)
+    assert (len("".join(rules[:27])) > 500, review.text) == (True, "".join(rules[:27]).strip())
+    assert 300 < len(review_drafts(["".join(rules)], LARGE).text) <= 600
 
 
 def test_of_two_drafts_the_one_nearer_to_the_target_is_taken() -> None:
@@ -89,13 +105,13 @@ def test_nothing_is_adopted_of_empty_drafts(drafts: list[str]) -> None:
 
 def test_a_draft_in_another_language_is_retried_then_not_adopted() -> None:
     draft = ENGLISH * 7
-    assert "language" in feedback_on(draft, LARGE)
+    assert flaw_in(draft, LARGE) == "language"
     assert review_drafts([draft, draft], LARGE).error_code == "summary_language"
 
 
 def test_small_blocks_are_never_retried_nor_cut() -> None:
-    assert feedback_on("x" * 500, SMALL) == ""
-    assert feedback_on("", SMALL) == ""
+    assert flaw_in("x" * 500, SMALL) is None
+    assert flaw_in("", SMALL) is None
 
 
 def test_a_small_block_that_does_not_shrink_stands_word_for_word() -> None:
@@ -105,14 +121,16 @@ def test_a_small_block_that_does_not_shrink_stands_word_for_word() -> None:
 
 
 def test_a_small_block_that_shrinks_with_its_label_is_a_summary() -> None:
-    source = source_of(korean(200), 60)
+    source = source_of(told(200), 60)
     review = review_drafts(["이전일은 10월 14일."], source)
     assert (review.is_verbatim, review.outcome) == (False, "compressed")
 
 
 def test_the_label_counts_as_part_of_the_summary() -> None:
     text = korean(90)
-    source = Source([HumanMessage(text)], len(text), estimate_tokens(text), 30, label_of((1, 2, 3), "ko"), "ko")
+    source = Source(
+        [HumanMessage(text)], len(text), estimate_tokens(text), 30, label_of((1, 2, 3), "ko"), frozenset({"ko"})
+    )
     assert review_drafts([text[:-3]], source).is_verbatim
     assert not review_drafts([text[:-40]], source).is_verbatim
 
@@ -124,16 +142,9 @@ def test_quoting_keeps_every_word_and_marks_who_spoke() -> None:
     assert text == "(원문)\n> 사용자: 한 줄\n> 두 줄\n> 도구: 14:32\n> AI: 끝"
 
 
-@given(st.text(alphabet="가나다. \nab!?", min_size=1, max_size=400), st.integers(10, 200))
-def test_a_cut_text_is_a_prefix_within_its_bound(text: str, bound: int) -> None:
-    cut = cut_at_sentence(text, bound)
-    assert len(cut) <= bound
-    assert text.startswith(cut.removesuffix("…")) or cut == text
-
-
 @given(st.lists(st.text(alphabet="가나다. abc10", max_size=600), min_size=1, max_size=2), st.integers(1, 500))
 def test_whatever_is_adopted_is_smaller_than_its_source_or_the_source_itself(drafts: list[str], target: int) -> None:
-    source = source_of(korean(max(20, target * 3)), target)
+    source = source_of(told(max(20, target * 3)), target)
     review = review_drafts(drafts, source)
     if review.text and not review.is_verbatim:
         assert len(source.label + review.text) < source.chars
@@ -143,14 +154,14 @@ def test_whatever_is_adopted_is_smaller_than_its_source_or_the_source_itself(dra
 
 
 def bound_source(target: int, max_tokens: int) -> Source:
-    text = korean(5000)
+    text = told(5000)
     return Source(
         [HumanMessage(text)],
         5000,
         estimate_tokens(text),
         target,
         label_of((1, 24), "ko"),
-        "ko",
+        frozenset({"ko"}),
         is_bound=True,
         max_tokens=max_tokens,
     )
@@ -158,7 +169,7 @@ def bound_source(target: int, max_tokens: int) -> Source:
 
 def test_a_bound_is_content_with_less_and_cuts_what_is_over_it() -> None:
     source = bound_source(700, 500)
-    assert feedback_on(korean(100), source) == ""
+    assert flaw_in(korean(100), source) is None
     review = review_drafts([korean(860)], source)
     assert review.outcome == "shortened"
     assert estimate_tokens(source.label + review.text) <= 500
@@ -186,7 +197,7 @@ HOLLOW = [".", "요약", "죄송하지만 그 내용은 요약을 도와드릴 �
 
 @pytest.mark.parametrize("text", HOLLOW)
 def test_what_holds_nothing_is_asked_for_again_and_never_adopted(text: str) -> None:
-    assert feedback_on(text, LARGE)
+    assert flaw_in(text, LARGE) in {"empty", "short"}
     review = review_drafts([text, text], LARGE)
     assert review.text == ""
     assert review.error_code in {"summary_short", "summary_empty"}
@@ -195,7 +206,7 @@ def test_what_holds_nothing_is_asked_for_again_and_never_adopted(text: str) -> N
 @pytest.mark.parametrize("text", HOLLOW)
 def test_what_holds_nothing_is_no_bounded_summary_either(text: str) -> None:
     source = bound_source(700, 500)
-    assert feedback_on(text, source)
+    assert flaw_in(text, source) in {"empty", "short"}
     assert review_drafts([text, text], source).text == ""
     assert review_drafts([text, korean(100)], source).text == korean(100).strip()
 
@@ -206,7 +217,7 @@ def test_a_fifth_of_what_was_asked_for_is_a_summary_when_the_retry_was_no_better
 
 
 def test_a_small_block_stands_word_for_word_rather_than_as_a_full_stop() -> None:
-    source = source_of(korean(200), 60)
+    source = source_of(told(200), 60)
     assert review_drafts(["."], source).is_verbatim
     assert review_drafts(["\u200b"], source).outcome == "empty"
 
@@ -214,33 +225,102 @@ def test_a_small_block_stands_word_for_word_rather_than_as_a_full_stop() -> None
 def test_picked_sentences_may_be_as_few_as_the_source_has_different_ones() -> None:
     text = "같은 말입니다. " * 100
     source = Source(
-        [HumanMessage(text)], len(text), estimate_tokens(text), 270, label_of((1, 3), "ko"), None, is_quoted=True
+        [HumanMessage(text)], len(text), estimate_tokens(text), 270, label_of((1, 3), "ko"), frozenset(), is_quoted=True
     )
     assert review_drafts(["같은 말입니다."], source).text == "같은 말입니다."
 
 
 def test_a_draft_is_compared_with_what_was_asked_for_when_that_is_less_than_the_target() -> None:
-    source = source_of(korean(33_000), 9_900)
-    assert feedback_on(korean(5_900), source) == ""
+    source = source_of(told(33_000), 9_900)
+    assert flaw_in(korean(5_900), source) is None
     assert review_drafts([korean(5_900)], source).outcome == "compressed"
-    assert "too long" in feedback_on(korean(9_900), source)
+    assert flaw_in(korean(9_900), source) == "long"
     assert len(review_drafts([korean(9_900)], source).text) <= 7_500
 
 
-def test_a_draft_that_broke_off_is_asked_for_again_and_then_taken_as_far_as_it_goes() -> None:
-    cut = draft_of(korean(299).strip(), is_cut=True)
-    assert "length limit" in adopt.feedback_on(cut, LARGE)
-    assert adopt.review_drafts([cut, cut], LARGE).outcome == "shortened"
+@pytest.mark.parametrize("source", [LARGE, bound_source(300, 500)])
+def test_a_draft_that_broke_off_is_to_be_mended_and_else_loses_its_unfinished_sentence(source: Source) -> None:
+    cut = draft_of(korean(299)[:-10], is_cut=True)
+    assert flaw_of(cut, source) == Flaw("cut")
+    review = adopt.review_drafts([cut, cut], source)
+    assert review.outcome == "shortened"
+    assert review.text.endswith("정했습니다.")
     whole = draft_of(korean(200).strip())
-    review = adopt.review_drafts([cut, whole], LARGE)
+    review = adopt.review_drafts([cut, whole], source)
     assert (review.text, review.outcome) == (whole.text, "compressed")
 
 
-def test_a_bounded_draft_that_broke_off_is_taken_as_it_is_and_marked() -> None:
-    source = bound_source(700, 500)
-    cut = draft_of(korean(400).strip(), is_cut=True)
-    assert adopt.feedback_on(cut, source) == ""
-    assert adopt.review_drafts([cut], source).outcome == "shortened"
+SAID = (
+    "가족 네 명이 1월 10일부터 후쿠오카에 갑니다. 호텔은 하카타역에서 걸어서 갈 수 있어야 하고, 조식이 나와야 합니다. "
+    "예산은 180만 원이고 야간버스는 절대 타지 않습니다. 둘째는 새우 알레르기가 있으니 식당을 고를 때 확인해 주세요. "
+    "첫날은 공항에서 호텔로 가고, 둘째 날에 다자이후를 보고, 셋째 날은 온천에 갑니다. 마지막 날은 오전 비행기입니다. "
+    "짐은 큰 가방 둘과 유모차 하나이고, 역에서 표를 미리 사 둡니다. "
+)
+TRIP = source_of(SAID * 4, 300)
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        SAID[:230],
+        SAID.replace(" ", "\n ")[:300],
+        f'<m turn="1" from="user">{SAID[:250]}</m>',
+        f"[user] {SAID[:250]} [assistant] 네.",
+    ],
+    ids=["copy", "white space", "tag", "speaker"],
+)
+def test_a_copy_of_the_source_is_no_summary_however_it_is_dressed(draft: str) -> None:
+    assert flaw_in(draft, TRIP) == "copy"
+    assert review_drafts([draft, draft], TRIP).error_code == "summary_copy"
+
+
+def test_words_of_the_source_in_a_summary_are_no_copy() -> None:
+    draft = f"(1턴) 후쿠오카 가족 여행. {SAID[60:260]}"
+    assert flaw_in(draft, TRIP) is None
+
+
+def test_a_merge_may_begin_with_the_words_of_its_oldest_summary() -> None:
+    draft = SAID[:240]
+    assert flaw_in(draft, TRIP) == "copy"
+    assert flaw_in(draft, replace(TRIP, is_summary=True)) is None
+
+
+def test_a_new_version_may_begin_with_the_words_of_the_summary_before_it() -> None:
+    source = source_of(told(900), 300)
+    previous = replace(source, messages=[SystemMessage(SAID), *source.messages])
+    assert flaw_in(SAID[:240], previous) is None
+
+
+ANSWER = (
+    "네, (2)번 미쓰이 가든 호텔을 추천드립니다! 하카타역에서 걸어서 오 분이고 조식도 좋습니다. 다자이후는 둘째 날 "
+    "오전에 가시는 편이 한산하고, 온천은 셋째 날 오후가 좋습니다. 식당은 미리 예약해 두시면 편합니다. "
+    "짐은 호텔에 맡기실 수 있고 공항까지는 지하철로 두 정거장입니다. "
+    "더 궁금한 점이 있으시면 언제든 말씀해 주세요. 좋은 하루 보내세요!"
+)
+
+
+def test_an_answer_to_the_chat_is_no_summary() -> None:
+    assert flaw_in(ANSWER, TRIP) == "answer"
+    assert review_drafts([ANSWER, ANSWER], TRIP).error_code == "summary_answer"
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        ANSWER.removeprefix("네, "),
+        ANSWER[: ANSWER.index(" 더 궁금한")],
+        f"(1턴) 사용자가 인사함. {ANSWER}",
+    ],
+    ids=["no opening", "no closing", "turn mark"],
+)
+def test_one_sign_of_an_answer_alone_proves_nothing(draft: str) -> None:
+    assert flaw_in(draft, replace(TRIP, target_chars=200)) is None
+
+
+def test_a_summary_is_adopted_after_a_draft_that_was_none() -> None:
+    good = korean(280)
+    assert review_drafts([ANSWER, good], TRIP).text == good.strip()
+    assert review_drafts([SAID[:230], good], TRIP).text == good.strip()
 
 
 @pytest.mark.parametrize(

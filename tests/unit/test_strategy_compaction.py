@@ -126,13 +126,13 @@ def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_m
             spec.source_chars,
             spec.source_tokens,
             spec.target_chars,
-            label_of(spec.turns, spec.language),
-            "ko",
+            label_of(spec.turns, "ko"),
+            frozenset({"ko"}),
             is_bound=True,
             max_tokens=spec.max_tokens,
         )
-        review = review_drafts([SummaryDraft(LONG * 10, 0, 0, is_usage=False)], source)
-        after = estimate_tokens(label_of(spec.turns, spec.language) + review.text) + sum(
+        review = review_drafts([SummaryDraft("(1턴) " + LONG * 10, 0, 0, is_usage=False)], source)
+        after = estimate_tokens(label_of(spec.turns, "ko") + review.text) + sum(
             entry.tokens for entry in snapshot.raw if entry.position > spec.to_position
         )
         assert review.text
@@ -220,7 +220,8 @@ def test_the_prompt_has_the_four_sections_and_asks_for_the_tags() -> None:
     prompt = compaction_generator.get_prompt(plain_turn(1), 4_000)
     for words in ("**Task Overview**", "**Work Completed**", "**Important Context**", "**Current State**"):
         assert words in prompt
-    assert "under 1000 words" in prompt
+    assert "4000 characters at most" in prompt
+    assert "1000 words" not in prompt
     assert "Wrap your entire summary in <summary></summary> tags." in prompt
     assert compaction_generator.SYSTEM_LINE == "You are a helpful assistant that creates concise summaries."
 

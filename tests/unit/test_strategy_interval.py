@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from graph.core.fold_spec import source_key
 from graph.core.snapshot import SessionSnapshot
 from graph.record import Record
 from graph.strategy.base import Limits
@@ -85,3 +88,31 @@ def test_it_says_which_block_comes_next_and_that_it_is_due_just_when_it_is(compl
     assert following.is_due == bool(due)
     if due:
         assert (following.original_chars, following.summary_chars) == (due[0].original_chars, due[0].target_chars)
+
+
+def test_a_block_knows_what_stands_right_before_it_and_the_turns_of_its_messages() -> None:
+    turns = [plain_turn(number, LONG) for number in range(1, 7)]
+    first, second = IntervalStrategy(Limits()).due_folds(snapshot_of(turns))
+    assert (first.before, first.message_turns) == ("", (1, 1, 2, 2, 3, 3))
+    assert (second.before, second.message_turns) == (f"A3 {LONG}".strip(), (4, 4, 5, 5, 6, 6))
+    folded = snapshot_of(turns[3:], [adopted(first, "앞 요약")])
+    (second,) = IntervalStrategy(Limits()).due_folds(folded)
+    assert second.before == "앞 요약"
+
+
+def test_a_prepared_fold_is_not_thrown_away_because_the_record_before_it_changed() -> None:
+    def key(summary: str) -> str:
+        snapshot = snapshot_of([plain_turn(n, LONG) for n in (4, 5, 6)], [record_of((1, 2, 3), summary)])
+        (spec,) = IntervalStrategy(Limits()).due_folds(snapshot)
+        assert spec.before == summary
+        return source_key(spec, model="m", prompt_version="2")
+
+    assert key("앞 요약") == key("고친 앞 요약")
+
+
+def test_a_short_block_stands_verbatim_and_only_a_block_does() -> None:
+    (short,) = IntervalStrategy(Limits()).due_folds(snapshot_of([plain_turn(n, "가" * 44) for n in (1, 2, 3)]))
+    assert (short.source_chars, short.stands_verbatim) == (282, True)
+    (long,) = IntervalStrategy(Limits()).due_folds(snapshot_of([plain_turn(n, "가" * 47) for n in (1, 2, 3)]))
+    assert (long.source_chars, long.stands_verbatim) == (300, False)
+    assert not replace(short, kind="merge").stands_verbatim

@@ -175,7 +175,12 @@ def test_the_prompt_of_the_second_version_has_the_summary_before_and_new_message
     v1 = record_of((1, 2), "v1의 내용", kind="rolling")
     (spec,) = RollingStrategy(limits).due_folds(snapshot_of([plain_turn(3, LONG), plain_turn(4)], [v1]))
     prompt = rolling_generator.get_prompt(spec.messages, spec.target_chars)
-    assert "Previous summary:\nv1의 내용\n\nNew messages since last summary:\n[user] Q3" in prompt
+    told = 'Previous summary:\nv1의 내용\n\nNew messages since last summary:\n<m turn="1" from="user">Q3'
+    assert told in prompt
+    assert "what you don't carry over is lost" in prompt
+    assert spec.message_turns == (0, 3, 3)
+    numbered = rolling_generator.get_prompt(spec.messages, spec.target_chars, turns=spec.message_turns)
+    assert '<m turn="3" from="user">Q3' in numbered
     assert "Conversation:" not in prompt
     assert "Q4" not in prompt
 
@@ -183,8 +188,10 @@ def test_the_prompt_of_the_second_version_has_the_summary_before_and_new_message
 def test_the_prompt_of_the_first_version_has_the_whole_conversation() -> None:
     prompt = rolling_generator.get_prompt(said(2), 3_000)
     assert prompt.startswith("Summarize the following conversation concisely")
-    assert "about 500 words" in prompt
-    assert "Conversation:\n[user] Q1\n[assistant] A1\n[user] Q2" in prompt
+    assert prompt.endswith("3000 characters at most.")
+    assert "500 words" not in prompt
+    q1, a1, q2 = (f'<m turn="{turn}" from="{who}">' for turn, who in ((1, "user"), (1, "assistant"), (2, "user")))
+    assert f"Conversation:\n{q1}Q1</m>\n{a1}A1</m>\n{q2}Q2</m>" in prompt
     assert "Previous summary:" not in prompt
 
 

@@ -1,0 +1,149 @@
+"""Builds the requests for a summary: a quoted source by its parts, and what goes behind a draft to have it mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+
+from graph.core.fold_spec import Asked, PromptStyle
+from graph.core.language import user_language
+from graph.core.review import Flaw, SummaryDraft
+from graph.core.token import estimate_tokens, message_tokens, sum_tokens
+from graph.core.turn import text_of
+from prompt.summary import compaction_generator, merge_generator, repair_generator, rolling_generator, summary_generator
+from prompt.summary.quote import count_turns
+
+# Changes whenever the words of any style's prompt change.
+PROMPT_VERSION: Final = "/".join(
+    style.PROMPT_VERSION for style in (summary_generator, merge_generator, rolling_generator, compaction_generator)
+)
+
+
+class _GetPrompt(Protocol):
+    """Renders all that is asked for a summary; see `summary_generator.get_prompt`."""
+
+    def __call__(
+        self,
+        messages: Sequence[AnyMessage],
+        target_length: int,
+        *,
+        language: str = "ko",
+        before: str = "",
+        turns: Sequence[int] = (),
+    ) -> str:
+        """Returns the rules, an empty line, and the rest."""
+
+
+_PROMPTS: Final[Mapping[PromptStyle, tuple[Callable[[str], str], _GetPrompt]]] = {
+    "plain": (summary_generator.get_rules, summary_generator.get_prompt),
+    "merge": (merge_generator.get_rules, merge_generator.get_prompt),
+    "rolling": (rolling_generator.get_rules, rolling_generator.get_prompt),
+    "structured": (compaction_generator.get_rules, compaction_generator.get_prompt),
+}
+
+
+@dataclass(frozen=True)
+class SummaryRequest:
+    """What a summary model is sent for one part of a source.
+
+    Attributes:
+        aim_chars: Length that it asks for.
+        most_chars: Length that it allows.
+        language: Of the summary: "ko", "en" or the script of the user's own words.
+    """
+
+    messages: list[BaseMessage]
+    aim_chars: int
+    most_chars: int
+    language: str
+
+
+def requests_for(
+    messages: Sequence[AnyMessage], target_chars: int, asked: Asked, source_tokens: int
+) -> Iterator[SummaryRequest]:
+    """Yields the request for each part of a source: a system message with the rules, a user message with the rest.
+
+    Args:
+        messages: What to condense.
+        target_chars: Length to aim at, over all parts.
+        asked: What it is asked for with.
+        source_tokens: How many tokens of the source fit into one request.
+    """
+    get_rules, get_prompt = _PROMPTS[asked.style]
+    language = _language_of(messages, asked)
+    rules = get_rules(language)
+    numbered = zip(messages, asked.turns or count_turns(messages), strict=True)
+    parts = list(_split(numbered, source_tokens))
+    sizes = [sum_tokens(message for message, _ in part) for part in parts]
+    asked_chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
+    for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        chars = max(1, int(asked_chars * (size / sum(sizes) if sum(sizes) else 1.0)))
+        prompt = get_prompt(
+            [message for message, _ in part],
+            chars,
+            language=language,
+            before=asked.before if place == 0 else text_of(parts[place - 1][-1][0]),
+            turns=[turn for _, turn in part],
+        )
+        material = HumanMessage(prompt.removeprefix(rules).lstrip("\n"))
+        aim_chars, most_chars = summary_generator.sizes(chars) if asked.style == "plain" else (chars, chars)
+        sent: list[BaseMessage] = [SystemMessage(rules), material] if rules else [material]
+        yield SummaryRequest(sent, aim_chars, most_chars, language)
+
+
+def _language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:
+    """Returns the session's language; where that isn't Korean, the script that the user writes in."""
+    script = user_language(messages)
+    return "ko" if asked.language == "ko" else "en" if script in (None, "ko") else script
+
+
+def messages_behind(request: SummaryRequest, place: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:
+    """Returns the draft and what is wrong with it, the messages behind the request that it answered."""
+    text = draft.parts[place] if place < len(draft.parts) else draft.text
+    repair = repair_generator.get_prompt(
+        flaw.kind,
+        chars=len(text),
+        aim=request.aim_chars,
+        most=request.most_chars,
+        language=request.language,
+        missing=flaw.missing,
+    )
+    return [AIMessage(text or repair_generator.EMPTY_DRAFT), HumanMessage(repair)]
+
+
+def _split(numbered: Iterable[tuple[AnyMessage, int]], limit_tokens: int) -> Iterator[list[tuple[AnyMessage, int]]]:
+    """Splits messages with their turns into parts of at most `limit_tokens`, in order; a larger message is cut."""
+    part: list[tuple[AnyMessage, int]] = []
+    part_tokens = 0
+    for message, turn in ((piece, turn) for whole, turn in numbered for piece in _cut(whole, limit_tokens)):
+        tokens = message_tokens(message)
+        if part and part_tokens + tokens > limit_tokens:
+            yield part
+            part, part_tokens = [], 0
+        part.append((message, turn))
+        part_tokens += tokens
+    yield part
+
+
+def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
+    """Cuts a message into pieces of at most `limit_tokens`, between words where possible; nothing is lost."""
+    tokens = message_tokens(message)
+    if tokens <= limit_tokens:
+        yield message
+        return
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    text = "\n".join([text_of(message), *(f"(tool call: {call['name']}({call['args']}))" for call in calls)])
+    changes = {"content": "", "tool_calls": []} if calls else {"content": ""}
+    bare = message.model_copy(update=changes)
+    while text:
+        # Tokens per character vary within a text, so each piece is estimated for itself.
+        chars = max(1, len(text) * limit_tokens // max(1, estimate_tokens(text)))
+        while chars > 1 and estimate_tokens(text[:chars]) > limit_tokens:
+            chars = chars * 9 // 10
+        space = text.rfind(" ", chars // 2, chars)
+        end = space + 1 if space > 0 and chars < len(text) else chars
+        yield bare.model_copy(update={"content": text[:end]})
+        text = text[end:]

@@ -1,0 +1,65 @@
+"""What is wrong with a draft, as the message behind it; the draft stays in view, so that it's mended and not redone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import Template
+from typing import Final
+
+from prompt.summary.quote import name_language
+
+# Stands for the draft where the model's answer was empty: providers refuse an empty message.
+EMPTY_DRAFT: Final = "…"
+
+_KOREAN: Final[Mapping[str, str]] = {
+    "empty": "답이 비어 있습니다. 규칙대로 요약을 쓰세요. 공백 포함 ${aim}자쯤, 많아도 ${most}자입니다.",
+    "language": "같은 내용을 한국어로 옮기세요. 이름, 숫자, 코드는 그대로 둡니다. 요약만 출력합니다.",
+    "copy": "그것은 요약이 아니라 <source>를 옮겨 적은 것입니다. 규칙대로 많아도 ${most}자의 요약만 쓰세요.",
+    "answer": "그것은 요약이 아니라 대화에 대한 답입니다. 답하지 말고 규칙대로 많아도 ${most}자의 요약만 쓰세요.",
+    "cut": "글이 길이 한도에서 끊겼습니다. 더 짧게, 많아도 ${most}자로, 끝까지 다시 쓰세요. 규칙, 금지, 결정, 남은 질문은 그대로 둡니다. 요약만 출력합니다.",
+    "long": "방금 요약은 ${chars}자로 ${over}자 깁니다. 새로 쓰지 말고 위 글에서 제안과 추정, 끝난 일, 덜 중요한 세부부터 덜어 ${most}자 이하로 줄이세요. 규칙, 금지, 결정, 남은 질문은 그대로 둡니다. 요약만 출력합니다.",
+    "short": "방금 요약은 ${chars}자입니다. ${aim}자까지 쓸 수 있습니다. 빠진 규칙, 결정, 이름, 숫자를 넣어 다시 쓰세요. 요약만 출력합니다.",
+    "missing": "빠진 것: ${missing}.",
+}
+_ENGLISH: Final[Mapping[str, str]] = {
+    "empty": "The answer is empty. Write the summary by the rules: about $aim characters, $most at most.",
+    "language": "Say the same in $language. Names, numbers and code stay as they are. Write the summary alone.",
+    "copy": "That is no summary but a copy of <source>. Write the summary alone, by the rules, in $most characters at most.",
+    "answer": "That is no summary but an answer to the conversation. Don't answer it: write the summary alone, by the rules, in $most characters at most.",
+    "cut": "The text broke off at its length limit. Write it again to its end, shorter, in $most characters at most. Rules, prohibitions, decisions and the open question stay as they are. Write the summary alone.",
+    "long": "That summary has $chars characters, $over too many. Don't write a new one: take out of the text above what was suggested or guessed, what is settled and minor details, until it has $most characters at most. Rules, prohibitions, decisions and the open question stay as they are. Write the summary alone.",
+    "short": "That summary has $chars characters; it may have $aim. Write it again with the rules, decisions, names and numbers that it lacks. Write the summary alone.",
+    "missing": "Missing: $missing.",
+}
+
+
+def get_prompt(
+    kind: str,
+    *,
+    chars: int,
+    aim: int,
+    most: int,
+    language: str = "ko",
+    missing: Sequence[str] = (),
+) -> str:
+    """Renders the request to mend a draft.
+
+    Args:
+        kind: What is wrong: "empty", "language", "copy", "answer", "cut", "long" or "short".
+        chars: Characters of the draft.
+        aim: Characters to aim at.
+        most: Characters at most.
+        language: "ko", "en" or the script of the user's own words.
+        missing: What the draft lacks, by name.
+    """
+    texts = _KOREAN if language == "ko" else _ENGLISH
+    given = {
+        "chars": chars,
+        "over": max(0, chars - most),
+        "aim": aim,
+        "most": most,
+        "language": name_language(language),
+        "missing": ", ".join(missing),
+    }
+    said = [texts[kind], *([texts["missing"]] if missing else [])]
+    return " ".join(Template(text).substitute(given) for text in said)
