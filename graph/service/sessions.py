@@ -158,6 +158,7 @@ class Sessions:
         try:
             self._stores.checkpointer.delete_thread(session_id)
             self._stores.sessions.delete(session_id, self._owner)
+            self._stores.search.forget_deleted()
             self._fold_worker.forget(session_id)
             self._access.runner.forget(session_id)
         finally:

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case,
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database, Lease
 from graph.store.schema import session_table, turn_table
+from graph.store.search import unindex_session
 
 _session = session_table.c
 
@@ -158,6 +159,7 @@ class SessionStore:
             NotFoundError: There is none with this id, or another owner has it.
         """
         with self._database.write() as connection:
+            unindex_session(connection, session_id)
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
 
