@@ -94,10 +94,9 @@ def _content_words(query: str) -> list[str]:
 def _is_stop_word(word: str) -> bool:
     if not _UNSPACED.match(word):
         return word in STOP_WORDS
-    terms = _terms_of(word)
-    return bool(
-        _ASKING.match(word) or _PARTICLE.fullmatch(word) or sum(term in STOP_BIGRAMS for term in terms) * 2 > len(terms)
-    )
+    terms = _terms_of(_forms(word)[-1].removesuffix(OPEN_END))
+    is_filler = sum(term in STOP_BIGRAMS for term in terms) * 2 > len(terms)
+    return is_filler or bool(_ASKING.match(word) or _PARTICLE.fullmatch(word))
 
 
 def _forms(word: str) -> list[str]:
@@ -146,6 +145,25 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
     begin = max(0, min(places, default=0) - _LEAD_CHARS)
     begin = min(begin, len(best) - limit_chars) if begin + limit_chars > len(best) else begin
     return cut_at_word(("…" if begin else "") + best[begin:], limit_chars)
+
+
+def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
+    """Returns the part of a text, at most `limit_chars` long, that has most of these words; "…" marks what is left out.
+
+    The beginning is returned if it has as many as any other part.
+    """
+    if len(text) <= limit_chars:
+        return text
+    surfaces = [list(_surfaces(phrases)) for phrases in words]
+    length = max(1, limit_chars - 2)
+    begins = range(0, len(text) - length + 1, max(1, length // 4)) if surfaces else range(1)
+    folded = text.lower()
+
+    def count(begin: int) -> int:
+        return sum(_find(folded[begin : begin + length], phrases) >= 0 for phrases in surfaces)
+
+    begin = max(begins, key=count, default=0)
+    return (("…" if begin else "") + text[begin : begin + length] + "…")[: max(0, limit_chars)]
 
 
 def _surfaces(phrases: Iterable[str]) -> Iterator[str]:

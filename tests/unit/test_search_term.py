@@ -83,6 +83,7 @@ def test_the_text_with_more_of_the_words_comes_first() -> None:
 def test_stop_words_count_only_where_there_is_nothing_else() -> None:
     assert found("what was the budget?", "what was the plan", "budget: 100") == ["budget: 100"]
     assert broad_words("예산이 얼마였지? 알려줘") == [["예산이", "예산"]]
+    assert broad_words("나이에서 알려주세요") == [["나이에서", "나이"]]
     assert found("The Who", "The Who played", "somebody else") == ["The Who played"]
 
 
