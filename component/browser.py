@@ -27,6 +27,7 @@ def keep_language() -> None:
 
 def draw(now: PageState) -> None:
     """Mounts the scripts, an invisible component."""
+    turn, landing = page_state.landing()
     component = st.components.v2.component("turnfold_browser", js=_script())
     component(
         key=_KEY,
@@ -34,6 +35,8 @@ def draw(now: PageState) -> None:
             "language": now.words.language,
             "session": now.session.session_id if now.session else "",
             "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
+            "turn": turn,
+            "landing": landing,
             "theme": st.session_state[page_state.THEME],
             "theme_cookie": page_state.THEME_COOKIE,
             "copied": now.words.copied,

@@ -25,6 +25,7 @@ SESSION_PARAMETER = "session"
 RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL)
+_WANTED_TURN, _LANDING = "wanted_turn", "landing"
 _NOTICE, _SHOWN_TURNS, _SETTINGS_OF, _READ = "notice", "shown_turns", "settings_of", "read_settings"
 
 
@@ -58,6 +59,7 @@ def begin() -> PageState:
     session = _session(service)
     if session is not None:
         session = _keep_changes(service, session)
+        _land(session)
     _follow_settings(service, session)
     return PageState(service, words_of(language), st.context.timezone or "", session)
 
@@ -67,14 +69,34 @@ def session_id() -> str | None:
     return st.query_params.get(SESSION_PARAMETER) or None
 
 
-def open_session(identifier: str | None) -> None:
-    """Opens a session; None opens the empty page."""
+def open_session(identifier: str | None, turn: int | None = None) -> None:
+    """Opens a session, at this turn if one is named; None opens the empty page."""
     if identifier is None:
         st.query_params.pop(SESSION_PARAMETER, None)
     else:
         st.query_params[SESSION_PARAMETER] = identifier
     st.session_state.pop(_SHOWN_TURNS, None)
+    st.session_state[_WANTED_TURN] = turn
     set_notice(None)
+
+
+def is_turn_wanted() -> bool:
+    """Whether a session was opened at a turn that the page hasn't gone to yet."""
+    return st.session_state.get(_WANTED_TURN) is not None
+
+
+def landing() -> tuple[int, int]:
+    """Returns the turn that the page was last opened at, and how often it was opened at one; both 0 before that."""
+    turn, count = st.session_state.get(_LANDING, (0, 0))
+    return turn, count
+
+
+def _land(session: SessionView) -> None:
+    """Shows the turn that the session was opened at; the page's script goes there."""
+    turn = st.session_state.pop(_WANTED_TURN, None)
+    if turn is not None:
+        show_turns(session.turn_count - turn + 1)
+        st.session_state[_LANDING] = (turn, landing()[1] + 1)
 
 
 def options() -> TurnOptions:

@@ -48,7 +48,8 @@ def _draw_sessions(now: PageState) -> None:
         live=True,
         persist_state="session",
     )
-    if page_state.session_id() != (now.session.session_id if now.session else None):
+    is_other = page_state.session_id() != (now.session.session_id if now.session else None)
+    if is_other or page_state.is_turn_wanted():
         st.rerun()
     with error_box(words):
         _draw_list(now, (search or "").strip())
@@ -106,6 +107,16 @@ def _draw_row(now: PageState, item: SessionItem) -> None:
             icon=":material/more_horiz:",
             on_click=_open_chosen,
             args=(menu,),
+        )
+    if item.found_turn is not None:
+        st.button(
+            words.found_in_turn.format(turn=item.found_turn, text=escape_label(item.found_text)),
+            key=f"found_{item.session_id}",
+            type="tertiary",
+            width="stretch",
+            wrap=False,
+            on_click=page_state.open_session,
+            args=(item.session_id, item.found_turn),
         )
     dialog.draw(f"{menu}_{words.rename}", words.rename_title, _draw_rename, now, item)
     dialog.draw(f"{menu}_{words.delete}", words.delete_title, _draw_delete, now, item)

@@ -33,9 +33,10 @@ class Words:
     language: Language = "en"
 
     new_chat: str = "New chat"
-    search_chats: str = "Search titles"
+    search_chats: str = "Search chats"
     no_chats: str = "No chats yet."
     no_match: str = "No chat matches."
+    found_in_turn: str = "Turn {turn}: {text}"
     today: str = "Today"
     yesterday: str = "Yesterday"
     last_week: str = "Last 7 days"

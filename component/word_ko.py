@@ -7,9 +7,10 @@ from component.word import Suggestion, Words
 KOREAN = Words(
     language="ko",
     new_chat="새 대화",
-    search_chats="제목 검색",
+    search_chats="대화 검색",
     no_chats="아직 대화가 없습니다.",
     no_match="찾는 대화가 없습니다.",
+    found_in_turn="{turn}턴: {text}",
     today="오늘",
     yesterday="어제",
     last_week="지난 7일",

@@ -15,13 +15,20 @@ ContextNotice = Literal["", "nearly_full", "full"]
 
 @dataclass(frozen=True)
 class SessionItem:
-    """A session as the list shows it. `updated_at` is UTC."""
+    """A session as the list shows it. `updated_at` is UTC.
+
+    Attributes:
+        found_turn: The turn in which a search found its words; None without a search, or if the title has them.
+        found_text: The sentence there that has most of them, cut to a line; "" if `found_turn` is None.
+    """
 
     session_id: str
     title: str
     updated_at: datetime
     turn_count: int
     is_running: bool
+    found_turn: int | None = None
+    found_text: str = ""
 
 
 @dataclass(frozen=True)

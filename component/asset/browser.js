@@ -90,7 +90,7 @@ function onRelease(event) {
 
 function onChoice(event) {
   // On a narrow page the sidebar covers the chat that was just chosen in it.
-  const isChoice = event.target.closest?.(".st-key-new_chat button, [class*='st-key-session_'] button");
+  const isChoice = event.target.closest?.(".st-key-new_chat button, [class*='st-key-session_'] button, [class*='st-key-found_'] button");
   if (isChoice && innerWidth < NARROW_PIXELS) {
     document.querySelector("[data-testid='stSidebarCollapseButton'] button")?.click();
   }
@@ -123,6 +123,7 @@ function onError() {
 window.addEventListener("error", onError);
 
 let openSession = null;
+let landing = 0;
 
 export default function ({ data, setTriggerValue }) {
   words = data;
@@ -141,6 +142,10 @@ export default function ({ data, setTriggerValue }) {
     openSession = data.session;
     openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
     scrollToEnd();
+  }
+  if (data.landing !== landing) {
+    landing = data.landing;
+    goToTurn(data.turn);
   }
   return () => LISTENERS.forEach((listener) => document.removeEventListener(...listener));
 }

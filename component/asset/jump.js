@@ -55,6 +55,12 @@ function onToTurns(event) {
   whenReady(isReady, () => showTurns(first, last, isNew));
 }
 
+// To the turn at which a chat was opened.
+function goToTurn(turn) {
+  const isReady = () => turnAt(turn) && !document.querySelector("[role='dialog']");
+  whenReady(isReady, () => showTurns(turn, turn, true));
+}
+
 function showTurns(first, last, isNew) {
   const box = document.querySelector(SCROLLER);
   const turn = turnAt(first);

@@ -13,12 +13,14 @@ from sqlalchemy.types import TypeEngine
 
 from graph.error import InputError, NewerDatabaseError
 from graph.store.database import Database, head_revision
-from graph.store.schema import METADATA, JsonTuple, lease_table, session_table
+from graph.store.schema import METADATA, JsonTuple, lease_table, message_table, search_session_table, session_table
+from graph.store.search import index_message
 
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
-# A lease means something only now and on this machine.
-_TABLES: Final = {table.name: table for table in METADATA.sorted_tables if table is not lease_table}
+# A lease means something only now and on this machine; the index is made of the messages.
+_NOT_EXPORTED: Final = (lease_table, search_session_table)
+_TABLES: Final = {table.name: table for table in METADATA.sorted_tables if table not in _NOT_EXPORTED}
 # Each database numbers its own rows; the order of the lines preserves the order that this column keeps.
 _LEFT_OUT: Final = {"record": {"sequence"}}
 
@@ -66,6 +68,8 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imp
                     is_new[session_id] = connection.execute(known).first() is None
                 if is_new[session_id]:
                     connection.execute(insert(table).values({**row, "owner": owner}))
+                    if table is message_table:
+                        index_message(connection, row)
             except (ValueError, TypeError, LookupError, IntegrityError):
                 raise InputError("not_an_export", str(number)) from None
     session_count = sum(is_new.values())

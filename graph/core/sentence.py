@@ -46,8 +46,8 @@ _STOP_BIGRAM_LIST: Final = """
 몇시 인가 인지 는지 나요 을까 할까 이야 거야 것은 것이 것을 그것 이것 저는 제가 나는 내가 우리 지금 이번 그런 이런 하면
 해서 해야 하지 대한 대해 위해 있는 있어 없는 없어 했어 했던 였던 이었 했지 기억
 """
-_STOP_WORDS: Final = frozenset(_STOP_WORD_LIST.split())
-_STOP_BIGRAMS: Final = frozenset(_STOP_BIGRAM_LIST.split())
+STOP_WORDS: Final = frozenset(_STOP_WORD_LIST.split())
+STOP_BIGRAMS: Final = frozenset(_STOP_BIGRAM_LIST.split())
 _STOP_SYLLABLES: Final = frozenset("은는이가을를의에도만과와로나요네야지고게서면")
 
 
@@ -82,13 +82,13 @@ def content_terms(sentence: str) -> set[str]:
     terms: set[str] = set()
     for word in _WORD.findall(sentence):
         if "가" <= word[0] <= "힣":
-            pairs = {word[i : i + 2] for i in range(len(word) - 1)} - _STOP_BIGRAMS
+            pairs = {word[i : i + 2] for i in range(len(word) - 1)} - STOP_BIGRAMS
             terms |= {pair for pair in pairs if pair[0] not in _STOP_SYLLABLES or len(word) == len(pair)}
             if len(word) == 1 and word not in _STOP_SYLLABLES:
                 terms.add(word)
         else:
             lowered = word.lower()
-            if lowered not in _STOP_WORDS:
+            if lowered not in STOP_WORDS:
                 terms.add(_stem(lowered))
     return terms
 

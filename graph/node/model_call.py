@@ -23,7 +23,7 @@ from graph.node.context import NodeDeps, TurnContext
 from graph.state import ChatState
 from graph.store.call import ModelCall
 from graph.tool.registry import ToolContext
-from graph.tool.tool_context import SideCall
+from graph.tool.tool_context import PastTurns, SideCall
 
 _LOG = logging.getLogger(__name__)
 
@@ -119,8 +119,19 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
         clock=deps.clock,
         deadline_seconds=deps.settings.tool_deadline_seconds,
         keep=partial(_keep_side_call, deps, turn),
+        past=_past_turns(deps, turn) if turn.strategy.sends_records else None,
     )
     return deps.tools(context)
+
+
+def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:
+    session_id, open_turn = turn.lease.session_id, turn.row.number
+    return PastTurns(
+        open_turn=open_turn,
+        result_chars=deps.settings.tool_result_chars,
+        find=lambda query, limit: deps.stores.search.turns(session_id, query, before_turn=open_turn, limit=limit),
+        read=partial(deps.stores.archive.live_turns, session_id),
+    )
 
 
 def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:

@@ -7,15 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.example import ExampleLanguage, open_example
-from graph.store.session import SessionRow
+from graph.store.search import Hit
+from graph.store.session import SessionRow, is_in_title
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
 from graph.view import ContextNotice, ModelOption, SessionItem, SessionView, TurnOptions
 
 _NEARLY_FULL: Final = 0.8
+_FOUND_SESSIONS: Final = 1_000
+_EXCERPT_CHARS: Final = 90
 
 
 class Sessions:
@@ -52,24 +56,32 @@ class Sessions:
         """Returns the sessions, newest first.
 
         Args:
-            search: Text that the title must contain.
+            search: Text that the title must contain, or words that one message must have.
             last: At most this many of the newest; all if None.
             also: A session that is listed too, as the last one, if it's older than these.
         """
-        return tuple(
-            SessionItem(
-                row.session_id,
-                row.title,
-                row.updated_at,
-                row.turn_count,
-                row.is_running and self._access.live_turn(row.session_id) is not None,
-            )
-            for row in self._stores.sessions.list(self._owner, search=search, limit=last, also=also)
-        )
+        hits = self._hits(search)
+        rows = self._stores.sessions.list(self._owner, search=search, found=hits, limit=last, also=also)
+        return tuple(self._item(row, search, hits.get(row.session_id)) for row in rows)
 
     def count(self, *, search: str = "") -> int:
         """Returns how many sessions `list` returns without a limit."""
-        return self._stores.sessions.count(self._owner, search=search)
+        return self._stores.sessions.count(self._owner, search=search, found=self._hits(search))
+
+    def _hits(self, search: str) -> dict[str, Hit]:
+        return self._stores.search.sessions(self._owner, search, limit=_FOUND_SESSIONS) if search else {}
+
+    def _item(self, row: SessionRow, search: str, hit: Hit | None) -> SessionItem:
+        found_turn, found_text = None, ""
+        if hit is not None and not is_in_title(search, row.title):
+            place = [(hit.position, hit.position)]
+            said = self._stores.archive.live_within(row.session_id, place)
+            found_turn = hit.turn
+            found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
+        is_running = row.is_running and self._access.live_turn(row.session_id) is not None
+        return SessionItem(
+            row.session_id, row.title, row.updated_at, row.turn_count, is_running, found_turn, found_text
+        )
 
     def get(self, session_id: str) -> SessionView:
         """Returns a session's settings and state."""
@@ -158,6 +170,7 @@ class Sessions:
         try:
             self._stores.checkpointer.delete_thread(session_id)
             self._stores.sessions.delete(session_id, self._owner)
+            self._stores.search.forget_deleted()
             self._fold_worker.forget(session_id)
             self._access.runner.forget(session_id)
         finally:

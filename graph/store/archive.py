@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any
 
-from langchain_core.messages import AnyMessage, messages_from_dict
-from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
+from langchain_core.messages import AnyMessage
+from sqlalchemy import Connection, Row, Select, func, insert, or_, select
 
-from graph.core.text import plain_value
 from graph.core.token import measure
 from graph.error import InternalError, NotFoundError
 from graph.record import ArchivedMessage
 from graph.store.database import Clock, Database, Lease
-from graph.store.schema import message_table, turn_table
+from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message, encode_message
+from graph.store.schema import message_table
+from graph.store.search import index_message
 
 _message = message_table.c
 _COLUMNS = (
@@ -28,15 +28,9 @@ _COLUMNS = (
     _message.tokens,
     _message.created_at,
 )
-_USER_ROLE = "human"
-# The fields that nearly every message of a role has beside its text; written only where they differ.
-_USUAL: Final[Mapping[str, Mapping[str, Any]]] = {"ai": {"response_metadata": {"finish_reason": "stop"}}}
-_OF_TURN = and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
-_WITH_TURN = message_table.join(turn_table, _OF_TURN)
-_IS_LIVE = or_(_message.attempt == turn_table.c.attempt, _message.role == _USER_ROLE)
-_LIVE_ROWS = select(*_COLUMNS).select_from(_WITH_TURN).where(_IS_LIVE)
-_LIVE_IDS = select(_message.message_id).select_from(_WITH_TURN).where(_IS_LIVE)
-_LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(_WITH_TURN).where(_IS_LIVE)
+_LIVE_ROWS = select(*_COLUMNS).select_from(WITH_TURN).where(IS_LIVE)
+_LIVE_IDS = select(_message.message_id).select_from(WITH_TURN).where(IS_LIVE)
+_LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE)
 
 
 class Archive:
@@ -178,28 +172,16 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
     """Writes the message at the session's next position; `values` has the other columns, `session_id` among them."""
     newest = select(func.max(_message.position)).where(_message.session_id == values["session_id"])
     position = (connection.execute(newest).scalar() or 0) + 1
-    identity = {"position": position, "message_id": message.id, "role": message.type, "content": _encode(message)}
+    identity = {
+        "position": position,
+        "message_id": message.id,
+        "role": message.type,
+        "content": encode_message(message),
+    }
     chars, tokens = measure(message)
-    connection.execute(insert(message_table).values({**values, **identity, "chars": chars, "tokens": tokens}))
-
-
-def _encode(message: AnyMessage) -> str:
-    """Encodes what the other columns don't have as JSON; a message with the usual fields of its role as its text."""
-    data: Any = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
-    if isinstance(message.content, str) and data == _usual(message.type, message.content):
-        data = message.content
-    return json.dumps(plain_value(data), ensure_ascii=False, separators=(",", ":"))
-
-
-def _decode(role: str, message_id: str, content: str) -> AnyMessage:
-    """Decodes what `_encode` wrote, and older rows, which repeat role and id and may contain lone surrogates."""
-    data = plain_value(json.loads(content))
-    data = _usual(role, data) if isinstance(data, str) else data.get("data", data)
-    return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**data, "id": message_id}}])[0])
-
-
-def _usual(role: str, text: str) -> dict[str, Any]:
-    return {**_USUAL.get(role, {}), "content": text}
+    row = {**values, **identity, "chars": chars, "tokens": tokens}
+    connection.execute(insert(message_table).values(row))
+    index_message(connection, row)
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
@@ -221,5 +203,5 @@ def _read(connection: Connection, session_id: str, message_id: str | None) -> Ar
 
 
 def _to_archived(row: Row[*tuple[Any, ...]]) -> ArchivedMessage:
-    message = _decode(row.role, row.message_id, row.content)
+    message = decode_message(row.role, row.message_id, row.content)
     return ArchivedMessage(row.position, row.turn, row.attempt, message, row.chars, row.tokens, row.created_at)

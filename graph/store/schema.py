@@ -146,6 +146,16 @@ message_table = Table(
     Index("message_by_turn", "session_id", "turn", "position"),
 )
 
+# The numbers that sessions have in the full-text index, whose rows have an integer key.
+search_session_table = Table(
+    "search_session",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    _session_id(),
+    UniqueConstraint("session_id", name="search_session_once"),
+    sqlite_autoincrement=True,  # a number of a deleted session is never another's
+)
+
 record_table = Table(
     "record",
     METADATA,

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from graph.error import NotFoundError
 from graph.store.database import Clock, Database, Lease
 from graph.store.schema import session_table, turn_table
+from graph.store.search import unindex_session
 
 _session = session_table.c
 
@@ -91,16 +106,19 @@ class SessionStore:
             raise NotFoundError(session_id)
         return SessionRow(*row)
 
-    def list(self, owner: str, *, search: str = "", limit: int | None = None, also: str = "") -> tuple[SessionRow, ...]:
+    def list(
+        self, owner: str, *, search: str = "", found: Iterable[str] = (), limit: int | None = None, also: str = ""
+    ) -> tuple[SessionRow, ...]:
         """Returns the owner's sessions that have a turn, most recently updated first.
 
         Args:
             owner: Whose sessions.
             search: Part of the title, in any case; `%` and `_` stand for themselves.
+            found: Sessions that match the search whatever their title is.
             limit: How many at most; None for all.
             also: A session that is returned too, as the last one, if only the limit leaves it out.
         """
-        query = _ROWS.where(*_with_turns(owner, search))
+        query = _ROWS.where(*_with_turns(owner, search, found))
         newest = query.order_by(_session.updated_at.desc(), _session.session_id).limit(limit)
         with self._database.read() as connection:
             rows = [SessionRow(*row) for row in connection.execute(newest)]
@@ -108,9 +126,9 @@ class SessionStore:
                 rows += [SessionRow(*row) for row in connection.execute(query.where(_session.session_id == also))]
         return tuple(rows)
 
-    def count(self, owner: str, *, search: str = "") -> int:
+    def count(self, owner: str, *, search: str = "", found: Iterable[str] = ()) -> int:
         """Returns how many sessions `list` returns without a limit."""
-        query = select(func.count()).select_from(session_table).where(*_with_turns(owner, search))
+        query = select(func.count()).select_from(session_table).where(*_with_turns(owner, search, found))
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
 
@@ -158,6 +176,7 @@ class SessionStore:
             NotFoundError: There is none with this id, or another owner has it.
         """
         with self._database.write() as connection:
+            unindex_session(connection, session_id)
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
 
@@ -171,10 +190,18 @@ def change_session(connection: Connection, session_id: str, **values: object) ->
     connection.execute(update(session_table).where(_session.session_id == session_id).values(**values))
 
 
-def _with_turns(owner: str, search: str) -> tuple[ColumnElement[bool], ...]:
+def is_in_title(search: str, title: str) -> bool:
+    """Whether a title matches a search."""
+    return _fold(search) in _fold(title)
+
+
+def _with_turns(owner: str, search: str, found: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
     """Leaves out sessions without a turn: their first message was refused, so there is nothing to open."""
     listed = (_session.owner == owner, _session.turn_count > 0)
-    return (*listed, _session.title_folded.contains(_fold(search), autoescape=True)) if search else listed
+    if not search:
+        return listed
+    is_titled = _session.title_folded.contains(_fold(search), autoescape=True)
+    return (*listed, or_(is_titled, _session.session_id.in_(list(found))))
 
 
 def _is(session_id: str, owner: str) -> ColumnElement[bool]:

@@ -18,6 +18,7 @@ from graph.store.database import Database, open_database
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
+from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
@@ -52,6 +53,7 @@ class Stores:
     records: RecordStore
     resets: ResetStore
     calls: CallStore
+    search: SearchStore
     checkpointer: Checkpointer
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -107,5 +109,6 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             RecordStore(database, clock=clock),
             ResetStore(database),
             CallStore(database),
+            SearchStore(database),
             checkpointer,
         )

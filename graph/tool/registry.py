@@ -6,6 +6,7 @@ from langchain_core.tools import BaseTool
 
 from graph.tool.current_time import build_current_time
 from graph.tool.reasoning import build_reasoning
+from graph.tool.recall import build_recall
 from graph.tool.tool_context import ToolContext
 from graph.tool.web_search import build_web_search
 
@@ -18,4 +19,5 @@ def build_tools(context: ToolContext) -> list[BaseTool]:
         build_current_time(context),
         build_web_search(context),
         build_reasoning(context),
+        *([build_recall(context.past)] if context.past is not None else []),
     ]

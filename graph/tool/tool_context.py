@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage
 
 from graph.model.caller import ChatRunnable, ModelCaller, drop
 from graph.model.chunk import Usage
+from graph.record import ArchivedMessage
 
 Search = Callable[[str, int, float], list[Mapping[str, str]]]
 
@@ -34,6 +35,23 @@ class SideCall:
 
 
 @dataclass(frozen=True)
+class PastTurns:
+    """The turns of the session before the open one.
+
+    Attributes:
+        open_turn: The number of the open turn.
+        result_chars: How long a result may be.
+        find: Returns the numbers of earlier turns with words of a query, at most so many, the best first.
+        read: Returns the live messages of these turns, both ends included.
+    """
+
+    open_turn: int
+    result_chars: int
+    find: Callable[[str, int], list[int]]
+    read: Callable[[int, int], list[ArchivedMessage]]
+
+
+@dataclass(frozen=True)
 class ToolContext:
     """The collaborators of the tools in one run of the graph.
 
@@ -47,6 +65,7 @@ class ToolContext:
         search: Searches the web: (query, number of results, seconds) to entries with `title`, `href` and `body`;
             raises ModelError. None for DuckDuckGo.
         keep: Stores the row of a model call that a tool made.
+        past: What `recall` looks up; None if it isn't offered.
     """
 
     caller: ModelCaller
@@ -57,3 +76,4 @@ class ToolContext:
     deadline_seconds: float
     search: Search | None = None
     keep: Callable[[SideCall], None] = drop
+    past: PastTurns | None = None

@@ -18,6 +18,7 @@ from graph.store.call import CallStore, ModelCall
 from graph.store.database import Database, Lease, open_database
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
+from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.turn import TurnRow, TurnStore
 
@@ -64,6 +65,7 @@ class StoreSet:
     archive: Archive
     records: RecordStore
     calls: CallStore
+    search: SearchStore
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
@@ -152,6 +154,7 @@ def open_store_set(folder: Path) -> Iterator[StoreSet]:
         Archive(database, clock=clock),
         RecordStore(database, clock=clock),
         CallStore(database),
+        SearchStore(database),
     )
     leases.close()
     database.close()

@@ -16,6 +16,7 @@ from tests.fake.body import content_of, faults, shape
 from tests.fake.chat import question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.store import open_store_set
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001  # as SQLite keeps it
 PLACE = {"session_id": "old", "owner": "local"}
@@ -79,18 +80,21 @@ def fill(connection: Connection) -> None:
                 connection.execute(insert(tables.tables[name]).values(row))
 
 
-@pytest.mark.parametrize("revision", revisions())
-def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
-    open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path, revision: str
-) -> None:
-    path = tmp_path / "turnfold.db"
+def lay_old_database(folder: Path, revision: str) -> None:
     config = make_config()
-    engine = create_engine(f"sqlite:///{path}")
+    engine = create_engine(f"sqlite:///{folder / 'turnfold.db'}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
         fill(connection)
     engine.dispose()
+
+
+@pytest.mark.parametrize("revision", revisions())
+def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
+    open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path, revision: str
+) -> None:
+    lay_old_database(tmp_path, revision)
     chat = open_chat("old", turnfold_data_dir=tmp_path)
     assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
     assert chat.service.sessions.list()[0].updated_at == NOW.replace(tzinfo=UTC)
@@ -101,3 +105,14 @@ def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
     assert shape(first) == [(1, 3), 4, 5, 6]
     assert "옛 버전이 쓴 요약입니다." in content_of(first["messages"][0])
     assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+@pytest.mark.parametrize("revision", [revision for revision in revisions() if revision < "0005"])
+def test_what_was_said_under_an_older_version_is_found(tmp_path: Path, revision: str) -> None:
+    lay_old_database(tmp_path, revision)
+    with open_store_set(tmp_path) as stores:
+        assert stores.search.turns("old", "김민수가", before_turn=TURNS, limit=10) == [4, 3, 2, 1]
+        assert stores.search.turns("old", "4번 질문의", before_turn=TURNS, limit=1) == [4]
+        assert stores.search.sessions("local", "질문의 답", limit=5).keys() == {"old"}
+        stores.sessions.delete("old", "local")
+        assert stores.search.sessions("local", "질문의 답", limit=5) == {}

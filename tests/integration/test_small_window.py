@@ -88,7 +88,7 @@ def test_the_limit_holds_in_the_providers_own_count(open_chat: OpenChat, server:
     assert max(counted) > 0.5 * UNKNOWN_WINDOW
 
 
-@pytest.mark.parametrize(("sentences", "has_memory"), [(34, True), (42, True), (48, False)])
+@pytest.mark.parametrize(("sentences", "has_memory"), [(26, True), (34, True), (42, False)])
 def test_a_large_open_turn_leaves_the_memory_what_is_left_and_no_more(
     open_chat: OpenChat,
     server: FakeOpenAI,

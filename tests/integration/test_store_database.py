@@ -17,7 +17,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, insert, select, update
+from sqlalchemy import Connection, create_engine, insert, select, update
 from sqlalchemy.exc import StatementError
 
 from graph.error import (
@@ -61,6 +61,13 @@ def tables_of(path: Path) -> set[str]:
         return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
+def differences(connection: Connection) -> list[object]:
+    """What the schema has otherwise than the file, but for the index, which only SQLite has."""
+    names = {"include_name": lambda name, kind, _: kind != "table" or not name.startswith("message_search")}
+    found: list[object] = compare_metadata(MigrationContext.configure(connection, opts=names), METADATA)
+    return found
+
+
 def test_file_journals_and_folder_are_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
@@ -86,7 +93,7 @@ def test_file_that_others_could_read_becomes_private(tmp_path: Path) -> None:
 
 def test_migrations_make_exactly_the_tables(stores: StoreSet) -> None:
     with stores.database.read() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+        assert differences(connection) == []
 
 
 def test_head_is_the_newest_migration() -> None:
@@ -147,7 +154,7 @@ def test_file_of_the_first_version_is_brought_to_head_with_its_rows(tmp_path: Pa
     with open_store_set(tmp_path) as stores:
         assert stores.sessions.get(SESSION, OWNER).title == "old"
         with stores.database.read() as reader:
-            assert compare_metadata(MigrationContext.configure(reader), METADATA) == []
+            assert differences(reader) == []
 
 
 def test_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:

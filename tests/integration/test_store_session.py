@@ -152,6 +152,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         "session": [("kept", 1)],
         "turn": [("kept", 1)],
         "message": [("kept", 2)],
+        "search_session": [("kept", 1)],
         "record": [("kept", 1)],
         "context_reset": [("kept", 1)],
         "model_call": [("kept", 1)],

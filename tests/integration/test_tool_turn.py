@@ -29,7 +29,7 @@ def test_the_time_tool_runs_and_the_model_reads_its_result(chat: Chat, server: F
     events = chat.say("서울은 지금 몇 시야?")
     assert names(events) == ["TurnStarted", "ToolStarted", "ToolFinished", "TokenDelta", "TurnFinished"]
     first, second = server.bodies("chat")
-    assert tool_names(first) == ["get_current_time", "web_search", "reasoning"]
+    assert tool_names(first) == ["get_current_time", "web_search", "reasoning", "recall"]
     assert second["tools"] == first["tools"]
     assert second["messages"][: len(first["messages"])] == first["messages"]
     assert roles(second) == ["system", "user", "assistant", "tool"]

@@ -204,4 +204,4 @@ def test_theme_keeps_its_choice_when_the_language_is_switched(page: AppTest) -> 
 
 
 def test_search_says_that_it_looks_at_titles(page: AppTest) -> None:
-    assert page.run().text_input(key="search").placeholder == "제목 검색"
+    assert page.run().text_input(key="search").placeholder == "대화 검색"

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from graph.admin.transfer import export_lines, import_lines
+from graph.store.database import Lease, open_database
+from graph.store.search import Hit, SearchStore
+from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[StoreSet]:
+    with open_store_set(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def lease(stores: StoreSet) -> Lease:
+    return stores.make_session()
+
+
+def talk(stores: StoreSet, lease: Lease, *exchanges: tuple[str, str]) -> None:
+    for user, answer in exchanges:
+        turn = stores.begin(lease, f"{lease.session_id}-{user}", user)
+        stores.say(lease, turn, AIMessage(answer, id=f"{lease.session_id}-{user}-answer"))
+        stores.turns.finish(lease, turn.number, "finished")
+
+
+def turns(stores: StoreSet, query: str, *, before_turn: int = 100, limit: int = 10) -> list[int]:
+    return stores.search.turns(SESSION, query, before_turn=before_turn, limit=limit)
+
+
+def indexed_bytes(stores: StoreSet) -> int:
+    with stores.database.read() as connection:
+        query = "SELECT sum(length(block)) FROM message_search_data"
+        return int(connection.exec_driver_sql(query).scalar_one())
+
+
+def test_whole_exchanges_are_found_the_best_first_and_of_equal_ones_the_newest(stores: StoreSet, lease: Lease) -> None:
+    talk(
+        stores,
+        lease,
+        ("예산은 120만 원입니다.", "알겠습니다."),
+        ("날씨가 좋네요.", "그렇네요."),
+        ("숙소는 어디죠?", "서면입니다."),
+        ("예산 이야기입니다.", "숙소 예산은 30만 원입니다."),
+        ("날씨가 좋네요!", "그렇네요."),
+    )
+    assert turns(stores, "숙소 예산이 얼마야?") == [4, 3, 1]
+    assert turns(stores, "날씨") == [5, 2]
+    assert turns(stores, "날씨", before_turn=5) == [2]
+    assert turns(stores, "예산", limit=1) == [4]
+    assert turns(stores, "낙하산") == []
+    assert stores.search.turns("another", "예산", before_turn=9, limit=9) == []
+
+
+def test_tool_results_are_found_but_for_what_recall_found(stores: StoreSet, lease: Lease) -> None:
+    turn = stores.begin(lease, "q", "찾아 줘")
+    results = [ToolMessage("부산은 맑음", tool_call_id="a", name="web_search", id="a")]
+    results += [ToolMessage("옛날에는 제주도", tool_call_id="b", name="recall", id="b")]
+    stores.say(lease, turn, *results)
+    assert turns(stores, "부산의") == [1]
+    assert turns(stores, "제주도") == []
+
+
+def test_an_earlier_attempt_is_not_found(stores: StoreSet, lease: Lease) -> None:
+    talk(stores, lease, ("첫 질문", "부산으로 갑니다."))
+    again = stores.turns.begin_attempt(lease, 1, model="m")
+    stores.say(lease, again, AIMessage("제주도로 갑니다.", id="second"))
+    assert turns(stores, "부산") == []
+    assert turns(stores, "제주도") == turns(stores, "질문") == [1]
+    assert stores.search.sessions(OWNER, "부산", limit=5) == {}
+
+
+def test_nobody_finds_what_another_owner_said(stores: StoreSet, lease: Lease) -> None:
+    talk(stores, lease, ("예산은?", "120만 원"))
+    other = stores.make_session("theirs", "bob")
+    stores.turns.begin(other, owner="bob", message=HumanMessage("예산은 비밀", id="theirs"), model="m", is_casual=False)
+    assert stores.search.sessions(OWNER, "예산", limit=5) == {SESSION: Hit(1, 1)}
+    assert stores.search.sessions("bob", "예산", limit=5) == {"theirs": Hit(1, 1)}
+    assert turns(stores, "비밀") == []
+
+
+def test_a_session_is_found_by_its_best_message_that_has_every_word(stores: StoreSet, lease: Lease) -> None:
+    talk(stores, lease, ("예산 이야기", "네"), ("서버의 예산은 얼마죠?", "서버 예산 120만 원"), ("서버 이야기", "네"))
+    found = stores.search.sessions(OWNER, "서버 예산", limit=5)
+    assert found == {SESSION: Hit(2, 4)}
+    assert stores.search.sessions(OWNER, "서버 낙하산", limit=5) == {}
+    assert stores.search.sessions(OWNER, "", limit=5) == {}
+
+
+def test_a_deleted_session_leaves_nothing_in_the_index(stores: StoreSet, lease: Lease) -> None:
+    empty = indexed_bytes(stores)
+    talk(stores, stores.make_session("kept"), ("부산 여행", "좋습니다."))
+    kept = indexed_bytes(stores)
+    talk(stores, lease, *((f"예산 {number}번 질문입니다.", f"{number}번 답은 제주도입니다.") for number in range(40)))
+    assert indexed_bytes(stores) > kept + 500
+    stores.sessions.delete(SESSION, OWNER)
+    stores.search.forget_deleted()
+    assert empty < indexed_bytes(stores) <= kept + 20
+    assert stores.search.sessions(OWNER, "제주도", limit=5) == {}
+    assert stores.search.sessions(OWNER, "부산", limit=5) == {"kept": Hit(1, 1)}
+    with stores.database.write() as connection:
+        connection.exec_driver_sql("INSERT INTO message_search(message_search) VALUES('integrity-check')")
+    talk(stores, stores.make_session("new"), ("예산은?", "네"))
+    assert stores.search.sessions(OWNER, "예산", limit=5) == {"new": Hit(1, 1)}
+
+
+def test_an_imported_session_is_found(stores: StoreSet, lease: Lease, tmp_path: Path) -> None:
+    talk(stores, lease, ("예산은?", "제주도에서 120만 원"))
+    lines = list(export_lines(stores.database))
+    assert not any("search_session" in line for line in lines)
+    with closing(open_database(tmp_path / "other.db", busy_timeout_seconds=5)) as other:
+        import_lines(other, lines, owner="carol")
+        search = SearchStore(other)
+        assert search.turns(SESSION, "제주도", before_turn=9, limit=9) == [1]
+        assert search.sessions("carol", "예산", limit=9) == {SESSION: Hit(1, 1)}
+        import_lines(other, lines, owner="carol")
+        assert search.turns(SESSION, "제주도", before_turn=9, limit=9) == [1]
+
+
+@pytest.mark.parametrize("query", ['"', "a AND", "NEAR(", "^", "x" * 10_000, "예산 " * 3_000, "terms: (", "*", "\x00"])
+def test_no_query_breaks_the_search(stores: StoreSet, lease: Lease, query: str) -> None:
+    talk(stores, lease, ("예산은?", "x AND y"))
+    turns(stores, query)
+    stores.search.sessions(OWNER, query, limit=5)
+
+
+def test_what_a_damaged_message_leaves_behind_is_found_in_no_later_session(stores: StoreSet, lease: Lease) -> None:
+    talk(stores, lease, ("예산은?", "제주도"))
+    with stores.database.write() as connection:
+        connection.exec_driver_sql("UPDATE message SET content = '[1]' WHERE position = 2")
+    stores.sessions.delete(SESSION, OWNER)
+    talk(stores, stores.make_session("new"), ("예산은?", "부산"))
+    assert stores.search.sessions(OWNER, "제주도", limit=5) == {}
+    assert stores.search.sessions(OWNER, "부산", limit=5) == {"new": Hit(1, 2)}

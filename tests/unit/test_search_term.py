@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.close_turn import closing_messages
+from graph.core.search_term import (
+    MAX_PHRASES,
+    broad_words,
+    excerpt,
+    index_terms,
+    searchable_text,
+    strict_words,
+)
+from graph.store.sqlite.search_index import match_all, match_any
+
+NOUNS = ["예산", "숙소", "회의", "서울", "부산", "여행", "서버", "사과", "나이", "고양이", "제주도", "데이터베이스"]
+PARTICLES = ["은", "는", "이", "가", "을", "를", "에", "에서", "으로", "와", "과", "도", "만", "의", "부터", "까지"]
+
+
+def found(query: str, *texts: str) -> list[str]:
+    """Which of the texts SQLite finds by any word of the query, the best first."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE said USING fts5(terms, tokenize='porter unicode61')")
+        connection.executemany("INSERT INTO said VALUES (?)", [(index_terms(text),) for text in texts])
+        match = match_any(broad_words(query))
+        if not match:
+            return []
+        rows = connection.execute("SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank", (match,))
+        return [texts[row[0] - 1] for row in rows]
+
+
+def has_all(query: str, text: str) -> bool:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE said USING fts5(terms, tokenize='porter unicode61')")
+        connection.execute("INSERT INTO said VALUES (?)", (index_terms(text),))
+        match = match_all(strict_words(query))
+        return bool(match) and connection.execute("SELECT 1 FROM said WHERE said MATCH ?", (match,)).fetchone() == (1,)
+
+
+@given(st.sampled_from(NOUNS), st.sampled_from(["", *PARTICLES]), st.sampled_from(["", *PARTICLES]))
+def test_a_noun_is_found_with_and_without_its_particles(noun: str, said: str, asked: str) -> None:
+    text = f"그날 {noun}{said} 정했습니다."
+    assert found(f"{noun}{asked}", text, "다른 말입니다.") == [text]
+    assert has_all(f"{noun}{asked}", text)
+
+
+@pytest.mark.parametrize("said", ["booking", "booked", "books", "book", "Books"])
+@pytest.mark.parametrize("asked", ["booking", "booked", "BOOKS"])
+def test_an_english_word_is_found_in_its_other_forms(said: str, asked: str) -> None:
+    assert found(asked, f"I have {said} it.", "Nothing here.") == [f"I have {said} it."]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("야간버스", "야간 버스를 탔다."),
+        ("야간 버스", "야간버스를 탔다."),
+        ("돈은 얼마야?", "돈이 모자라다."),
+        ("집", "집에서 쉬었다."),
+        ("OPS-12는?", "Ticket ops-12 is open."),
+        ("user_id", "the user_id column"),
+        ("예산", "예산"),
+        ("東京", "来週は東京へ行く"),
+        ("naïve", "a naive idea"),
+        ("3월에", "3월 중순"),
+    ],
+)
+def test_a_word_is_found_however_it_is_written(query: str, text: str) -> None:
+    assert found(query, text, "아무것도 아니다.") == [text]
+
+
+def test_the_text_with_more_of_the_words_comes_first() -> None:
+    texts = ["서버를 샀다.", "서버 이전은 10월이다.", "서버 이전 예산은 120만 원이다."]
+    assert found("서버 이전 예산", *texts)[0] == texts[2]
+
+
+def test_stop_words_count_only_where_there_is_nothing_else() -> None:
+    assert found("what was the budget?", "what was the plan", "budget: 100") == ["budget: 100"]
+    assert broad_words("예산이 얼마였지? 알려줘") == [["예산이", "예산"]]
+    assert broad_words("나이에서 알려주세요") == [["나이에서", "나이"]]
+    assert found("The Who", "The Who played", "somebody else") == ["The Who played"]
+
+
+def test_a_strict_search_needs_every_word() -> None:
+    assert has_all("서버 예산은", "서버의 예산을 정했다.")
+    assert not has_all("서버 예산은", "서버를 정했다.")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "   ", '"', '""', "AND", "a AND NOT b", "NEAR(a b)", "a*", "^a", "terms:a", "-a", "(", "a)", "{a b}:c", "\x00",
+     "'; DROP TABLE said; --", "가*", "*", "🙂", "\u3164", "a" * 10_000, "가" * 10_000, "a b " * 2_500,
+     '"가" OR ' * 1_500],
+)  # fmt: skip
+def test_no_query_breaks_the_search(query: str) -> None:
+    found(query, "어떤 말", "a AND b")
+    has_all(query, "어떤 말")
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_found_by_its_own_words(text: str) -> None:
+    assert found(f"{text} 표지어", f"{text} 표지어", "다른 말") == [f"{text} 표지어"]
+
+
+@given(st.text(max_size=400))
+def test_a_query_has_no_more_phrases_than_the_bound(text: str) -> None:
+    assert sum(len(phrases) for phrases in broad_words(text)) <= MAX_PHRASES
+
+
+@given(st.lists(st.sampled_from([f"{noun}{particle}" for noun in NOUNS for particle in PARTICLES]), min_size=1))
+def test_every_word_keeps_its_own_form_before_any_gets_another(words: list[str]) -> None:
+    kept = broad_words(" ".join(words))
+    assert [phrases[0] for phrases in kept] == list(dict.fromkeys(words))[:MAX_PHRASES]
+    assert sum(len(phrases) for phrases in kept) <= MAX_PHRASES
+
+
+def test_what_recall_found_and_what_nobody_said_is_not_searchable() -> None:
+    (closed,) = closing_messages(
+        [HumanMessage("안녕")], status="failed", code="x", partial_text="", language="ko", message_id="m"
+    )
+    silent: list[AnyMessage] = [ToolMessage("3턴: 예산", tool_call_id="c", name="recall"), closed]
+    assert [searchable_text(message) for message in silent] == ["", ""]
+    said: list[AnyMessage] = [ToolMessage("맑음", tool_call_id="c", name="web_search"), AIMessage("예산은 120만 원")]
+    assert [searchable_text(message) for message in said] == ["맑음", "예산은 120만 원"]
+
+
+def test_an_excerpt_is_the_sentence_that_was_meant() -> None:
+    text = "안녕하세요. 회의는 금요일입니다. 서버 예산은 120만 원입니다. 또 봐요."
+    assert excerpt(text, broad_words("서버 예산이"), 60) == "서버 예산은 120만 원입니다."
+    assert excerpt("We talked. She booked a room.", broad_words("booking"), 60) == "She booked a room."
+
+
+@given(st.text(max_size=300), st.text(max_size=60), st.integers(min_value=5, max_value=80))
+def test_an_excerpt_has_its_length(text: str, query: str, limit_chars: int) -> None:
+    assert len(excerpt(text, broad_words(query), limit_chars)) <= limit_chars
+
+
+def test_a_long_sentence_is_shown_from_its_word_on() -> None:
+    text = "가나다 " * 100 + "예산은 120만 원 " + "라마바 " * 100
+    shown = excerpt(text, broad_words("예산"), 60)
+    assert "예산은 120만 원" in shown
+    assert shown.startswith("…")
