@@ -20,7 +20,7 @@ STRATEGIES = ["interval", "rolling", "compaction", "window"]
 FOLDING = ["interval", "rolling", "compaction"]
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. "
 # Interval folds as it goes: only a small window is ever nearly full of its records.
-WINDOWS = {"interval": 2_500, "rolling": 4_000, "compaction": 4_000, "window": 4_000}
+WINDOWS = {"interval": 2_500, "rolling": 4_800, "compaction": 4_000, "window": 4_000}
 # Rolling sends all that is kept, and folds nothing before the guard does.
 UNFOLDED = {"app_context_recent_messages": 100, "app_context_threshold": 1_000_000}
 TOO_LONG = failure(400, "maximum context length exceeded", code="context_length_exceeded")

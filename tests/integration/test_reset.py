@@ -187,7 +187,8 @@ def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat
     config, engine = make_config(), create_engine(f"sqlite:///{make_settings().database_path}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        connection.exec_driver_sql("DROP TABLE context_reset")
+        for table in ("context_reset", "message_search", "search_session"):
+            connection.exec_driver_sql(f"DROP TABLE {table}")
         for column in ("kept_facts", "missing_facts"):
             connection.exec_driver_sql(f"ALTER TABLE record DROP COLUMN {column}")
         command.stamp(config, "0003")

@@ -69,7 +69,6 @@ def test_an_english_session_is_sent_no_korean_of_ours(open_chat: OpenChat, serve
 
 def test_a_block_kept_word_for_word_names_english_speakers(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat()
-    server.script(text("It took more words to say this than the whole block has. " * 4), kind="summary")
     for number in range(1, 5):
         server.script(text("Fine."))
         say(chat, f"Code {number} is red")

@@ -46,11 +46,11 @@ def test_terms_of_a_deleted_session_are_counted_anew(stores: StoreSet) -> None:
 
 
 def test_a_fold_prefers_what_is_rare_in_its_session(open_chat: OpenChat) -> None:
-    chat = open_chat(models=scripted_models(ScriptedChat(), ExtractiveSummariser()))
+    chat = open_chat(models=scripted_models(ScriptedChat(), ExtractiveSummariser()), compression_rate=0.15)
     block = [
         f"{ONCE} {OFTEN}",
-        "Good, thank you for that, it is nice to hear.",
-        "And so we go on as before, all of us.",
+        "Good, thank you for that, it is nice to hear. " + "We are all glad of it, as we were before. " * 2,
+        "And so we go on as before, all of us. " + "It is fine as it is, and we like it so. " * 2,
     ]
     for text in [OFTEN] * 3 + block:
         chat.say(text)
