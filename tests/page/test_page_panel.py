@@ -87,7 +87,7 @@ def test_cost_of_a_fold_tells_estimate_from_usage(page: AppTest, service: Script
     said = told(open_page(page, identifier))
     assert r"입력 ≈1024 · 출력 ≈260 토큰 · 1.2초 · offline-mini" in said
     assert r"입력 1024 · 출력 260 토큰 · 1.2초 · offline-mini" in said
-    assert "목표보다 길어 문장 끝에서 줄였습니다." in said
+    assert "목표보다 길어 덜 중요한 문장을 덜어 냈습니다." in said
 
 
 def test_fold_without_a_model_says_that_it_cost_nothing(page: AppTest, service: ScriptedService) -> None:

@@ -1,0 +1,62 @@
+"""The English sentences for errors and refusals; `word_ko` has the Korean ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+ERRORS: Final[Mapping[str, str]] = {
+    "internal": "Something unexpected went wrong. The server's log has the details.",
+    "closing": "The server is shutting down. Reload the page once it's back.",
+    "settings": "A setting has an invalid value.",
+    "input": "This input isn't accepted.",
+    "not_found": "Chat not found. It was deleted, or the address is wrong.",
+    "busy": "An answer is still being written. Send when it's done, or stop it.",
+    "server_busy": "There are many requests just now. Please send it again in a moment.",
+    "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
+    "stopped": "Stopped.",
+    "store": "The chat couldn't be stored.",
+    "database": "The database refused the request.",
+    "not_a_database": "The database file is damaged or isn't a database.",
+    "newer_database": "A newer version wrote this database. Please update Turnfold.",
+    "database_busy": "Something else has held the database for long. Please try again in a moment.",
+    "disk_full": "There is no room left on the disk.",
+    "lease_lost": "Another server has taken over this chat. Reload and try again.",
+    "model": "The model couldn't be called.",
+    "authentication": "The API key is missing or wrong.",
+    "access_denied": "This key may not use this model.",
+    "model_missing": "There is no model of this name. Choose another one in the advanced settings.",
+    "rate_limit": "The provider refused: too many requests for now. Please try again in a moment.",
+    "quota": "The account at the model provider has no credit left.",
+    "context_length": "What was sent is longer than the model's context window.",
+    "unreachable": "The model's server can't be reached.",
+    "deadline": "No answer came in time.",
+    "cut_stream": "The answer broke off in the middle.",
+    "empty_answer": "The model sent an empty answer.",
+    "refused": "The model refused to answer.",
+    "bad_response": "The model's server sent a reply that can't be read.",
+    "provider": "The model's server failed.",
+    "tool_rounds": "The model kept calling tools and gave no answer.",
+    "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
+    "expired": "A summary was not finished in time.",
+    "summary_empty": "The summary model's answer was empty.",
+    "summary_short": "The summary was too short to hold anything.",
+    "summary_language": "The summary wasn't in the language of the user's words.",
+    "summary_copy": "The summary was a copy of the original.",
+    "summary_answer": "The summary model answered the chat instead of summarising it.",
+    "summary_inflated": "The summary wasn't shorter than the original.",
+}
+INPUT_REASONS: Final[Mapping[str, str]] = {
+    "over_window": "This one message is longer than the model's context window. Please send it in parts.",
+    "nothing_to_compact": "The chat isn't long enough to compact.",
+    "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
+    "compact_stopped": "Compacting was stopped. Nothing has changed.",
+    "compact_failed": "No shorter summary could be made. Please try again in a moment.",
+    "not_a_compaction": "That isn't a compaction that could be restored.",
+    "empty": "There is no text.",
+    "too_long": "That's too long. Please send it in parts.",
+    "bad_rate": "The summary length must be between 0.1 and 0.5.",
+    "bad_strategy": "There is no summary strategy of this name.",
+    "no_reset": "This can't be undone any more. The chat has gone on since.",
+    "not_last": "Only the last turn can be retried.",
+}
