@@ -43,7 +43,7 @@ def more_chats(stage: Stage) -> None:
 
 
 def no_chat_found(stage: Stage) -> None:
-    search(stage, "어디에도 없는 제목")
+    search(stage, "천산갑")
     expect(stage.visitor.page.get_by_text(stage.words.no_match)).to_be_visible()
 
 
