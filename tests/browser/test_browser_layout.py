@@ -86,7 +86,8 @@ def test_turns_have_numbers_and_folded_ones_are_dimmed_until_read(visitor: Visit
     chat = Chat(other_server)
     chat.ask(1, 5)
     visitor.open(f"?session={chat.session_id}")
-    expect(visitor.turn(5)).to_be_visible()
+    for number in range(1, 6):  # the page's script numbers them a moment after they are drawn
+        expect(visitor.turn(number)).to_have_attribute("data-turn", str(number))
     numbers = visitor.page.locator('[class*="st-key-turn_"]')
     assert numbers.evaluate_all("turns => turns.map(turn => getComputedStyle(turn, '::before').content)") == [
         f'"{number}"' for number in range(1, 6)
