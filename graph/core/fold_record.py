@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from graph.core.fact_check import CheckedFacts, check_facts
+from graph.core.fact_check import CheckedText, check_facts
 from graph.core.fold_spec import FoldSpec
 from graph.core.language import user_scripts
 from graph.core.review import Review, Source, SummaryDraft, label_of, quote, review_drafts
@@ -120,15 +120,15 @@ def _ended(record: Record, source: Source, review: Review, cost: Mapping[str, ob
     if not review.text:
         return record.with_changes(status="FAILED", outcome=review.outcome, error_code=review.error_code, **cost)
     # What stands word for word has all its facts.
-    facts = CheckedFacts() if review.is_verbatim else check_facts(review.text, source)
+    checked = CheckedText(review.text, (), ()) if review.is_verbatim else check_facts(review.text, source)
     return record.with_changes(
         status="COMPLETED",
         kind="verbatim" if review.is_verbatim else record.kind,
         outcome="picked" if is_fallback and not review.is_verbatim else review.outcome,
-        summary=review.text,
-        summary_chars=len(review.text),
-        summary_tokens=estimate_tokens(source.label + review.text),
-        kept_facts=facts.kept,
-        missing_facts=facts.missing,
+        summary=checked.text,
+        summary_chars=len(checked.text),
+        summary_tokens=estimate_tokens(source.label + checked.text),
+        kept_facts=checked.kept,
+        missing_facts=checked.missing,
         **cost,
     )

@@ -219,7 +219,7 @@ def _within_bounds(text: str, source: Source) -> str:
     aim_chars, most_chars = int(source.asked_chars * SHORTENED_SHARE), source.asked_chars * _FIRM_SHARE
 
     def is_allowed(shorter: str) -> bool:
-        return len(shorter) <= most_chars and _is_within(shorter, source)
+        return len(shorter) <= most_chars and is_within(shorter, source)
 
     if len(text) <= source.asked_chars * MAX_SHARE and is_allowed(text):
         return text
@@ -231,7 +231,7 @@ def _within_bounds(text: str, source: Source) -> str:
     )
 
 
-def _is_within(text: str, source: Source) -> bool:
+def is_within(text: str, source: Source) -> bool:
     """Whether a text is smaller than its source and within the bound in tokens, its label included."""
     is_bounded = source.max_tokens is None or estimate_tokens(source.label + text) <= source.max_tokens
     return is_bounded and _is_smaller(text, source)

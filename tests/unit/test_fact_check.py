@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -21,22 +22,45 @@ def source_of(*messages: AnyMessage, target: int = 300, **changes: object) -> So
     return replace(source, **changes)  # type: ignore[arg-type]  # the fields' types are checked by their use
 
 
-def test_a_summary_is_told_what_it_has_and_what_it_lacks() -> None:
+def test_what_a_summary_lacks_stands_in_a_line_behind_it() -> None:
     source = source_of(HumanMessage(ASKED), AIMessage(LONG))
-    facts = check_facts("(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함.", source)
-    assert "1월 24일" in facts.kept
-    assert any("야간버스" in fact for fact in facts.kept)
-    assert {"K7QX2M", "180만 원"} == set(facts.missing)
+    checked = check_facts("(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함.", source)
+    assert checked.text.splitlines()[0] == "(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함."
+    assert checked.text.splitlines()[1].startswith("사실: ")
+    assert {"K7QX2M", "180만 원", "1월 24일"} <= set(checked.kept)
+    assert checked.missing == ()
 
 
+def test_a_summary_with_all_facts_stays_as_it_is() -> None:
+    text = "K7QX2M, 예산 180만 원, 1월 24일 출발, 야간버스는 절대 안 됨."
+    assert check_facts(text, source_of(HumanMessage(ASKED), AIMessage(LONG))).text == text
+
+
+def test_facts_without_room_are_listed_as_missing() -> None:
+    text = "여행을 이야기함. " * 34
+    checked = check_facts(text, source_of(HumanMessage(ASKED), AIMessage(LONG)))
+    assert checked.text == text
+    assert {"K7QX2M", "180만 원", "1월 24일"} <= set(checked.missing)
+
+
+@pytest.mark.parametrize("changes", [{}, {"is_bound": True, "max_tokens": 120}])
 @given(names=st.lists(st.from_regex(r"[A-Z]{2}[0-9]{4}", fullmatch=True), max_size=60), told=st.integers(0, 60))
-def test_each_fact_is_either_kept_or_missing(names: list[str], told: int) -> None:
-    facts = check_facts(
-        "(1턴) 번호를 말함. " + ", ".join(names[:told]), source_of(HumanMessage(", ".join(names) + LONG))
-    )
-    assert set(names[:told]) <= set(facts.kept)
-    assert sorted(set(names)) == sorted({*facts.kept, *facts.missing} & set(names))
-    assert not set(facts.kept) & set(facts.missing)
+def test_with_its_line_a_summary_stays_within_its_target_and_its_source(
+    changes: dict[str, object], names: list[str], told: int
+) -> None:
+    source = source_of(HumanMessage(", ".join(names) + ". " + LONG), target=200, **changes)
+    text = "(1턴) 번호를 말함. " + ", ".join(names[:told])
+    checked = check_facts(text, source)
+    assert checked.text == text or len(checked.text) <= source.target_chars
+    assert checked.text == text or estimate_tokens(source.label + checked.text) <= (source.max_tokens or source.tokens)
+    assert set(names[:told]) <= set(checked.kept)
+    assert sorted({*checked.kept, *checked.missing} & set(names)) == sorted(set(names))
+
+
+def test_english_sessions_have_an_english_line() -> None:
+    words = "The booking is K7QX2M for $1,200. " + "We talk about the way there at length. " * 20
+    checked = check_facts("(turn 1) A trip.", source_of(HumanMessage(words), session_language="en"))
+    assert "\nFacts: " in checked.text
 
 
 def test_the_marks_of_a_summary_are_no_facts() -> None:
@@ -52,4 +76,4 @@ def test_a_long_list_of_a_tool_is_compared_by_its_weightiest_facts() -> None:
     listed = " ".join(f"{number} kg" for number in range(1, 500))
     checked = check_facts("표를 봄.", source_of(HumanMessage("K7QX2M"), ToolMessage(listed, tool_call_id="c")))
     assert len(checked.kept) + len(checked.missing) == MOST_FACTS
-    assert checked.missing[0] == "K7QX2M"
+    assert checked.kept[0] == "K7QX2M"
