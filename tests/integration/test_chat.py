@@ -10,6 +10,7 @@ from graph.view import TurnOptions
 from tests.fake.body import faults, raw_turns, roles, shape, summaries, system_prompt, tokens_of
 from tests.fake.chat import Chat, names, question, text_in, text_of
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.summary_text import holds
 
 SEED_TABLE = {
     1: [1],
@@ -67,7 +68,7 @@ def test_a_record_has_the_seeds_figures(chat: Chat, server: FakeOpenAI) -> None:
     assert record.target_chars == int(len(said) * 0.3)
     assert record.summary_chars == len(record.summary)
     assert record.compression_rate == 0.3
-    assert f"[1-3턴] {record.summary}" in system_prompt(server.bodies("chat")[-1])
+    assert holds(server.bodies("chat")[-1], f"[1-3턴] {record.summary}")
 
 
 def test_the_slider_counts_from_the_next_fold_on(chat: Chat) -> None:

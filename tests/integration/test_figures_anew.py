@@ -7,12 +7,13 @@ from functools import partial
 import pytest
 
 from graph.event import TurnFinished
-from tests.fake.body import content_of, raw_turns, tokens_of
+from tests.fake.body import raw_turns, tokens_of
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, tools
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.summary_text import holds
 
 SEOUL = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
 
@@ -25,7 +26,7 @@ def first_held(chat: Chat, server: FakeOpenAI) -> list[int]:
     """The turns of the first requests that hold each record, as the requests themselves say."""
     turns = []
     for record in chat.service.folds.records(chat.session_id):
-        body = next(b for b in server.bodies("chat") if any(record.summary in content_of(m) for m in b["messages"]))
+        body = next(body for body in server.bodies("chat") if holds(body, record.summary))
         turns.append(raw_turns(body)[-1])
     return turns
 

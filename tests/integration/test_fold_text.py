@@ -10,6 +10,7 @@ from tests.fake.body import content_of, roles, shape, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, text
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.summary_text import split_facts
 
 Talk = Sequence[tuple[str, str]]
 
@@ -35,7 +36,7 @@ def target_of(talk: Talk, rate: float = 0.3) -> int:
 def summary_of(chars: int) -> str:
     """A summary of the trip, about so long, with small talk in its middle."""
     begin, end = (
-        f"(1턴) 가족 네 명이 후쿠오카에 감. {RULE} (2턴) 호텔은 닛코로 정함. ",
+        f"(1턴) 가족 네 명이 후쿠오카에 감. {RULE} (2턴) 호텔은 닛코로 정함. 둘째는 새우 알레르기. ",
         f"(3턴) 예산은 200만 원. {QUESTION}",
     )
     for topic in TOPICS.split():
@@ -175,7 +176,9 @@ def test_a_draft_that_stays_cut_loses_its_unfinished_sentence(chat: Chat, server
     record = fold(chat, server, TRIP, unfinished, unfinished, finish_reason="length")
     assert record is not None
     assert record.outcome == "shortened"
-    assert record.summary.endswith("예산은 200만 원.")
+    words, facts = split_facts(record.summary)
+    assert words.endswith("예산은 200만 원.")
+    assert facts == ["220만 원"]
     assert "길이 한도에서 끊겼습니다" in content_of(requests(server)[1][3])
 
 

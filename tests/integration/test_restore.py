@@ -10,6 +10,7 @@ from tests.fake.compacting import COMPACTING, ask_until_compacted
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.summary_text import holds
 
 pytestmark = pytest.mark.usefixtures("true_usage")
 OPENING = "암호는 은빛고래74입니다. 이 암호를 꼭 기억해 주세요."
@@ -18,7 +19,9 @@ OPENING = "암호는 은빛고래74입니다. 이 암호를 꼭 기억해 주세
 def turns_told(chat: Chat, body: Body) -> list[int]:
     """The turns before the open one that the input has, by their record's text or by their own question."""
     told = "\n".join(content_of(message) for message in body["messages"])
-    by_record = {turn for r in chat.service.folds.records(chat.session_id) if r.summary in told for turn in r.turns}
+    by_record = {
+        turn for r in chat.service.folds.records(chat.session_id) if holds(body, r.summary) for turn in r.turns
+    }
     return sorted(by_record | {turn.number for turn in chat.turns[:-1] if turn.user_text in told})
 
 
