@@ -74,8 +74,7 @@ NUMBERS: Final = (
 )
 
 _KO_NUMBER: Final = one_of("""
-한두 두세 서너 열두 열한 다섯 여섯 일곱 여덟 아홉 스무 서른 마흔 수십 수백 수천 이삼 백만 천만 첫 한 두 세 네 열 몇 백
-천
+한두 두세 서너 열두 열한 다섯 여섯 일곱 여덟 아홉 스무 서른 마흔 수십 수백 수천 이삼 백만 천만 첫 한 두 세 네 열 백 천
 """)
 _KO_COUNTED: Final = one_of("""
 번째 가지 마리 사람 시간 차례 마디 종류 남자 여자 배우 아들 딸 친구 나라 주인공 작품 달러 개월 글자 번 개 명 주 잔 병
@@ -86,6 +85,11 @@ COUNTS: Final = (
     rf"(?<![가-힣])(?!한편|한대|천장|세대|열병){_KO_NUMBER}\s?{_KO_COUNTED}{NOUN_END}",
     rf"(?<![A-Za-z]){_EN_NUMBER}[\s-]{_UNIT}{_END}",
 )
+_MONTH_OR_HOUR: Final = one_of("년 월 일 시 초 주 개국")
+INDEFINITE: Final = (
+    rf"(?<![가-힣])[십백천]?몇\s?(?:십|백|천|만|억)?\s?(?:{_KO_COUNTED}|{_COUNTER}|{_MONTH_OR_HOUR}){NOUN_END}",
+)
+"""How many, in a question or for "a few": never compared, and neither is the number word in 몇 천 원."""
 _VAGUE_WORD: Final = one_of("""
 이날 오늘 어제 내일 모레 그제 전날 다음날 이튿날 전일 작년 올해 내년 지난해 재작년 지난달 이달 내달 지난주 주말 평일
 하루 이틀 사흘 나흘 열흘 보름 일주일 반년 일년 매년 매해 매달 매주 매일 크리스마스 설날 추석 한글날 삼일절 광복절 여름

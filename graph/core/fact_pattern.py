@@ -6,7 +6,7 @@ import re
 from typing import Final, Literal
 
 from graph.core.fact_name import NAMES
-from graph.core.fact_number import COUNTS, DATES, DATES_BY_SIGN, MONEY, NUMBERS, VAGUE
+from graph.core.fact_number import COUNTS, DATES, DATES_BY_SIGN, INDEFINITE, MONEY, NUMBERS, VAGUE
 
 Kind = Literal[
     "rule", "negation", "identifier", "code", "link", "email", "path",
@@ -64,6 +64,7 @@ _TABLE: Final[tuple[tuple[Kind, tuple[str, ...]], ...]] = (
     ("date", DATES),
     ("number", NUMBERS),
     ("name", NAMES),
+    ("vague", INDEFINITE),
     ("count", COUNTS),
     ("vague", VAGUE),
 )

@@ -1,6 +1,7 @@
 import pytest
+from langchain_core.messages import HumanMessage
 
-from graph.core.fact import Fact, facts_in, missing_from
+from graph.core.fact import Fact, facts_in, facts_of, missing_from
 
 
 def _found(text: str) -> set[tuple[str, str]]:
@@ -109,6 +110,25 @@ def test_what_the_user_forbids_or_asks_for_is_found_as_a_whole_sentence(text: st
 )
 def test_plain_words_hold_no_fact(text: str) -> None:
     assert facts_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "사과가 몇 개예요?",
+        "몇 명이 몇 시에 오나요?",
+        "몇 시간 걸려요, 몇 분 정도요?",
+        "몇 월 며칠이죠? 몇 번째 주예요?",
+        "몇십 명이요? 몇백 원, 몇 천 원, 몇 만 원이요?",
+        "십몇 명이 오고 문장을 몇 개 더 붙여요",
+        "얼마예요? 얼마나 걸려요?",
+        "무슨 요일, 어느 달에 가죠?",
+        "How many people come, and how much is it?",
+        "what time is it, and how many hours are left?",
+    ],
+)
+def test_how_many_is_asked_and_no_fact(text: str) -> None:
+    assert facts_of([HumanMessage(text)]) == ()
 
 
 def test_of_a_very_long_sentence_the_stretch_around_the_prohibition_is_taken() -> None:
