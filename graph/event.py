@@ -48,13 +48,19 @@ class ToolStarted:
 
 @dataclass(frozen=True)
 class ToolFinished:
-    """A tool call ended; `result` is the text for the model, cut to the limit for tool results."""
+    """A tool call ended.
+
+    Attributes:
+        result: The text for the model, cut to the limit for tool results.
+        turns: The earlier turns that the result of `recall` shows, in order; None for any other tool.
+    """
 
     call_id: str
     name: str
     result: str
     is_error: bool
     seconds: float
+    turns: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

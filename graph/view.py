@@ -57,7 +57,14 @@ class SessionView:
 
 @dataclass(frozen=True)
 class ToolStep:
-    """One tool call. `arguments` is JSON text; `seconds` is None while the call runs."""
+    """One tool call.
+
+    Attributes:
+        arguments: JSON text.
+        seconds: None while the call runs.
+        turns: The earlier turns that the result of `recall` shows, in order; None for any other tool, and before it
+            has a result.
+    """
 
     call_id: str
     name: str
@@ -65,6 +72,7 @@ class ToolStep:
     result: str
     status: StepStatus
     seconds: float | None
+    turns: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,12 @@ def strict_words(query: str) -> list[list[str]]:
 
 
 def _content_words(query: str) -> list[str]:
-    words = list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFC", query).lower())))
+    words = _words(query)
     return [word for word in words if not _is_stop_word(word)] or words
+
+
+def _words(query: str) -> list[str]:
+    return list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFC", query).lower())))
 
 
 def _is_stop_word(word: str) -> bool:
@@ -145,6 +149,13 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
     begin = max(0, min(places, default=0) - _LEAD_CHARS)
     begin = min(begin, len(best) - limit_chars) if begin + limit_chars > len(best) else begin
     return cut_at_word(("…" if begin else "") + best[begin:], limit_chars)
+
+
+def has_content_of(text: str, query: str) -> bool:
+    """Whether a text has each word of a query, or a part of it, in any form; stop words don't count."""
+    normal = unicodedata.normalize("NFC", text)
+    words = (word for word in _words(query) if not _is_stop_word(word))
+    return all(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words)
 
 
 def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:

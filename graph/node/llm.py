@@ -24,6 +24,7 @@ from graph.node.tool_choice import ToolChoice
 from graph.record import HistoryEntry
 from graph.state import ChatState
 from prompt.system.chat import rounds_note
+from prompt.system.framing import Language
 
 _SHORTER_SHARE: Final = 0.6
 
@@ -34,7 +35,7 @@ class LlmNode:
     def __init__(self, deps: NodeDeps) -> None:
         self._deps = deps
         self._tool_choice = ToolChoice()
-        self._schemas: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        self._schemas: dict[tuple[Language, tuple[str, ...]], list[dict[str, Any]]] = {}
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         """Returns the update of the state: the answer, and what the guard's folds change."""
@@ -78,12 +79,12 @@ class LlmNode:
         return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
 
     def _offered(self, turn: TurnContext) -> list[dict[str, Any]]:
-        """Returns the schemas of the tools, always the same, because they are part of the cached prefix."""
+        """Returns the schemas of the tools, the same all through a session, as they are part of the cached prefix."""
         tools = tools_of(self._deps, turn)
-        names = tuple(tool.name for tool in tools)
-        if names not in self._schemas:
-            self._schemas[names] = [convert_to_openai_tool(tool) for tool in tools]
-        return self._schemas[names]
+        key = turn.language, tuple(tool.name for tool in tools)
+        if key not in self._schemas:
+            self._schemas[key] = [convert_to_openai_tool(tool) for tool in tools]
+        return self._schemas[key]
 
 
 def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:

@@ -118,6 +118,7 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
         time_zone=turn.time_zone,
         clock=deps.clock,
         deadline_seconds=deps.settings.tool_deadline_seconds,
+        language=turn.language,
         keep=partial(_keep_side_call, deps, turn),
         past=_past_turns(deps, turn) if turn.strategy.sends_records else None,
     )

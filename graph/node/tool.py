@@ -22,7 +22,8 @@ from graph.event import ToolFinished, ToolStarted
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.model_call import tools_of
 from graph.state import ChatState
-from prompt.system.framing import note_cut
+from graph.tool.recall import opened_turns
+from prompt.system.framing import Language, note_cut
 from prompt.tool import result as words
 
 _LOG = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ def _run_all(
         TurnStoppedSignal: Stop was pressed.
     """
     unreadable = set(answer.additional_kwargs.get(MARK, {}).get("unreadable_calls", ()))
+    language = runtime.context.language
     began = time.monotonic()
     pool = ThreadPoolExecutor(max_workers=_MAX_THREADS, thread_name_prefix="tool")
     try:
@@ -66,19 +68,20 @@ def _run_all(
             arguments = json.dumps(call["args"], ensure_ascii=False)
             runtime.stream_writer(ToolStarted(str(call["id"]), call["name"], arguments))
             run = contextvars.copy_context().run
-            futures[pool.submit(run, _run_one, call, tools, call["id"] in unreadable)] = call
+            futures[pool.submit(run, _run_one, call, tools, language, call["id"] in unreadable)] = call
         done = _await(futures, runtime, deps.settings.tool_deadline_seconds)
     finally:
         # A call past its deadline can't be cancelled: its thread runs on, and its result is ignored.
         pool.shutdown(wait=False, cancel_futures=True)
     results = []
     for future, call in futures.items():
-        text, is_error = future.result() if future in done else (words.TOO_LONG, True)
+        text, is_error = future.result() if future in done else (words.TOO_LONG[language], True)
         text, most_chars = plain_text(text), deps.settings.tool_result_chars
         if len(text) > most_chars:
-            text = note_cut(text, most_chars, why="are shown", language=runtime.context.language)
+            text = note_cut(text, most_chars, why="are shown", language=language)
         seconds = done.get(future, time.monotonic()) - began
-        runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds))
+        turns = opened_turns(call["name"], text)
+        runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds, turns))
         results.append(
             ToolMessage(
                 text,
@@ -111,20 +114,25 @@ def _await(
     return done
 
 
-def _run_one(call: ToolCall, tools: Mapping[str, BaseTool], is_unreadable: bool) -> tuple[str, bool]:  # noqa: FBT001 - passed by pool.submit
+def _run_one(
+    call: ToolCall,
+    tools: Mapping[str, BaseTool],
+    language: Language,
+    is_unreadable: bool,  # noqa: FBT001 - passed by pool.submit
+) -> tuple[str, bool]:
     """Runs one call and returns (text for the model, whether it's an error)."""
     if is_unreadable:
-        return words.UNREADABLE, True
+        return words.UNREADABLE[language], True
     tool = tools.get(call["name"])
     if tool is None:
-        return words.no_tool(call["name"], tools), True
+        return words.no_tool(call["name"], tools, language), True
     try:
         result = tool.invoke(call)
     except TurnStoppedSignal:
-        return words.STOPPED, True
+        return words.STOPPED[language], True
     except BaseException as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result, even an exit or a cancellation
         _LOG.warning("tool %s failed: %s", call["name"], type(error).__name__)
-        return words.failed(error), True
+        return words.failed(error, language), True
     if isinstance(result, ToolMessage):
         return result.text, result.status == "error"
     return str(result), False

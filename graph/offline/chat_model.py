@@ -19,7 +19,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graph.offline.reply import CLOCK_TOOL, compose
+from graph.offline.reply import compose
 
 OFFLINE_NAME: Final = "offline-mini"
 
@@ -46,7 +46,7 @@ class OfflineChat(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Returns the model with these tools; it calls `get_current_time` alone, and nothing if told `none`."""
+        """Returns the model with these tools; it calls `get_current_time` and `recall`, and nothing if told `none`."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs)
 
     def _generate(
@@ -71,9 +71,9 @@ class OfflineChat(BaseChatModel):
         for piece in _PIECE.findall(reply.text):
             time.sleep(self.pause_seconds)
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
-        if reply.clock_arguments is not None:
-            arguments = json.dumps(dict(reply.clock_arguments), ensure_ascii=False)
-            call = tool_call_chunk(name=CLOCK_TOOL, args=arguments, id=_call_id(messages), index=0)
+        if reply.tool:
+            arguments = json.dumps(dict(reply.arguments), ensure_ascii=False)
+            call = tool_call_chunk(name=reply.tool, args=arguments, id=_call_id(messages), index=0)
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
             finish_reason = "tool_calls"
         metadata = {"model_name": OFFLINE_NAME, "finish_reason": finish_reason}

@@ -29,6 +29,7 @@ _TIME: Final = re.compile(
     r"|what\sday\sis|today'?s\sdate",
     re.IGNORECASE,
 )
+_TELL: Final = re.compile(r"알려|찾아|말해|보여|기억|\b(?:tell|show|find|give|list|remind)\b", re.IGNORECASE)
 _NOW: Final = re.compile(r"지금|현재|오늘|\b(?:now|current|currently|today)\b", re.IGNORECASE)
 _TIME_FILLER: Final = re.compile(
     r"지금|현재|오늘|시각|시간|날짜|요일|이야|인가요?|이에요|예요|인지|알려\S*|말해\S*|줘\S*|주세요"
@@ -101,6 +102,12 @@ def find_intent(text: str) -> Intent:
 
 def _first_match(patterns: Mapping[Intent, str], text: str, default: Intent) -> Intent:
     return next((intent for intent, pattern in patterns.items() if re.search(pattern, text, re.IGNORECASE)), default)
+
+
+def asks_to_look_up(sentence: str) -> bool:
+    """Whether it asks for something that may have been said: a question, or a request to tell, find or show."""
+    intent = find_intent(sentence)
+    return intent == "question" or (intent == "request" and bool(_TELL.search(sentence)))
 
 
 def without_note(statement: str) -> str:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from math import log
 from typing import Final
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.casual import is_casual
+from graph.core.search_term import RECALL_TOOL
 from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
 from graph.offline.intent import without_note
 from graph.offline.phrase import is_own_phrase
 from prompt.system.framing import SPEAKER, SUMMARY_HEADING, VERBATIM_NOTE
+from prompt.tool.recalled import recalled_texts
 
 _HEADING: Final = re.compile("^(?:" + "|".join(map(re.escape, SUMMARY_HEADING.values())) + ")$", re.MULTILINE)
 _RECORD: Final = re.compile(r"^\[(?:Turns )?(\d+(?:-\d+)?)턴?\] ?", re.MULTILINE)
@@ -37,10 +39,17 @@ _ASKED_KINDS: Final = (
 
 @dataclass(frozen=True)
 class Passage:
-    """A sentence said earlier; `turns` is the range of its summary ("1-3"), "" if it comes from a raw message."""
+    """A sentence said earlier.
+
+    Attributes:
+        turns: The turns of its summary ("1-3"), or the turn that `recall` found it in ("2"); "" if it comes from a raw
+            message.
+        is_recalled: Whether `recall` found it.
+    """
 
     text: str
     turns: str
+    is_recalled: bool = False
 
 
 def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
@@ -52,17 +61,26 @@ def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
     passages: dict[str, Passage] = {}
     for text, turns in _sources(messages[:last]):
-        for sentence in split_sentences(text):
-            clean = without_note(_QUOTED_SPEAKER.sub("", sentence))
-            if (
-                clean in ("", *VERBATIM_NOTE.values())
-                or ASKING.search(clean)
-                or is_own_phrase(clean)
-                or is_casual(clean)
-            ):
-                continue
-            passages.setdefault(clean, Passage(clean, turns))
+        for statement in _statements(text):
+            passages.setdefault(statement, Passage(statement, turns))
     return list(passages.values())
+
+
+def read_recalled(result: str) -> list[Passage]:
+    """Returns the sentences that a result of `recall` shows, the oldest turn first and without duplicates."""
+    passages: dict[str, Passage] = {}
+    for said in sorted(recalled_texts(result), key=lambda said: said.turn):
+        for statement in _statements(said.text):
+            passages.setdefault(statement, Passage(statement, str(said.turn), is_recalled=True))
+    return list(passages.values())
+
+
+def _statements(text: str) -> Iterator[str]:
+    for sentence in split_sentences(text):
+        clean = without_note(_QUOTED_SPEAKER.sub("", sentence))
+        is_empty = clean in ("", *VERBATIM_NOTE.values())
+        if not (is_empty or ASKING.search(clean) or is_own_phrase(clean) or is_casual(clean)):
+            yield clean
 
 
 def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
@@ -71,14 +89,14 @@ def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
         if isinstance(message, SystemMessage):
             heading = _HEADING.search(message.text)
             parts = _RECORD.split(message.text[heading.end() :]) if heading else []
-            yield from zip(parts[2::2], parts[1::2], strict=True)
-        elif not isinstance(message, AIMessage):
+            yield from zip(parts[0::2], ("", *parts[1::2]), strict=False)
+        elif not (isinstance(message, AIMessage) or (isinstance(message, ToolMessage) and message.name == RECALL_TOOL)):
             yield message.text, ""
 
 
-def has_summaries(message: BaseMessage) -> bool:
-    """Whether this system prompt has summaries."""
-    return _HEADING.search(message.text) is not None
+def has_summaries(messages: Sequence[BaseMessage]) -> bool:
+    """Whether the system prompt has summaries."""
+    return any(isinstance(message, SystemMessage) and _HEADING.search(message.text) for message in messages)
 
 
 def find_relevant(passages: Sequence[Passage], question: str, limit: int) -> list[Passage]:

@@ -27,6 +27,8 @@ KOREAN: Final = {
     "noted": "기억해 두겠습니다: {}",
     "related": "앞서 하신 말씀과 이어집니다.",
     "found": "앞에서 나눈 이야기에서 찾았습니다.",
+    "nowhere": "접힌 턴의 원문까지 찾아보았지만 꼭 그 이야기는 나오지 않습니다.",
+    "closest": "가장 가까운 이야기는 이렇습니다.",
     "not_found": "앞에서 나눈 이야기에서는 그 답을 찾지 못했습니다. 저는 이 대화에 나온 것만으로 답합니다.",
     "known": "지금 기억하고 있는 것은 이렇습니다.",
     "nothing_known": "아직 기억할 만한 이야기를 나누지 않았습니다. 이름, 일정, 예산처럼 기억할 것을 알려 주세요.",
@@ -68,6 +70,8 @@ ENGLISH: Final = {
     "noted": "Noted: {}",
     "related": "This goes with what you said before.",
     "found": "This is what I found in our conversation.",
+    "nowhere": "I looked through the earlier turns word for word, too: that isn't there.",
+    "closest": "This comes closest.",
     "not_found": "I couldn't find that in our conversation. I answer only from what has been said here.",
     "known": "This is what I have kept so far.",
     "nothing_known": "There is nothing to look back on yet. Tell me a name, a date or a budget to keep.",
@@ -96,12 +100,22 @@ _SENTENCES: Final = _FORMER | {
 }
 _NOTED: Final = tuple(phrases["noted"].partition("{")[0] for phrases in PHRASES.values())
 _SOURCE_LABEL: Final = re.compile(
-    r"\((?:[\d-]+턴 요약에서|이전 대화에서|from the summary of turns [\d-]+|from earlier)\)$"
+    r"\((?:[\d-]+턴 요약에서|\d+턴의 원문에서|이전 대화에서"
+    r"|from the summary of turns [\d-]+|from turn \d+|from earlier)\)$"
 )
 
 
-def label_source(language: Language, turns: str) -> str:
-    """Names the source of a quotation: the summary of these turns ("1-3"), or with "" the raw conversation."""
+def label_source(language: Language, turns: str, *, is_recalled: bool = False) -> str:
+    """Names the source of a quotation.
+
+    Args:
+        language: The language of the answer.
+        turns: The turns of the summary that it is from ("1-3"), or the turn that was looked up ("2"); "" if it is from
+            a raw turn.
+        is_recalled: Whether the turn was looked up.
+    """
+    if is_recalled:
+        return f"({turns}턴의 원문에서)" if language == "ko" else f"(from turn {turns})"
     if language == "ko":
         return f"({turns}턴 요약에서)" if turns else "(이전 대화에서)"
     return f"(from the summary of turns {turns})" if turns else "(from earlier)"

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph.core.extract import cut_at_word
+from graph.core.search_term import RECALL_TOOL
 from graph.core.sentence import split_sentences
-from graph.core.zone import find_zone, name_of
-from graph.offline.intent import Intent, find_intent, without_note
-from graph.offline.passage import Passage, find_relevant, has_summaries, read_passages
+from graph.core.zone import find_zone
+from graph.offline.clock import tell_clock
+from graph.offline.intent import Intent, asks_to_look_up, find_intent, without_note
+from graph.offline.look_up import query_for
+from graph.offline.passage import Passage, find_relevant, has_summaries, read_passages, read_recalled
 from graph.offline.phrase import PHRASES, Language, label_source
+from graph.offline.unpack import unpacked
 
 CLOCK_TOOL: Final = "get_current_time"
 
 _HANGUL: Final = re.compile(r"[ㄱ-ㆎ가-힣]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_CLOCK: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):\d\d (\w+), (\S+) \((UTC\S*)\)")
-_WEEKDAYS: Final = {"Mon": "월", "Tue": "화", "Wed": "수", "Thu": "목", "Fri": "금", "Sat": "토", "Sun": "일"}
+_CONVERSING: Final = ("question", "request", "statement")
 _QUOTATIONS: Final = 3
 _TABLE_ROWS: Final = 12
 _LEAST_ROWS: Final = 3
@@ -32,10 +35,11 @@ _TOOL_CHARS: Final = 600
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer: a text, or a call of the clock with these arguments."""
+    """An answer: a text, or with a `tool` the call of that tool with these arguments."""
 
     text: str = ""
-    clock_arguments: Mapping[str, str] | None = None
+    tool: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Reply:
@@ -44,18 +48,30 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
     Args:
         messages: The model input as it was sent.
         tool_names: The tools that may be called.
+
+    Returns:
+        A text, or a call: of the clock, or of `recall` for what is asked for and was folded away. It calls one tool in
+        a turn, once.
     """
+    messages = unpacked(messages)
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     question = messages[last].text.strip() if last >= 0 else ""
     language, intent = _language(messages), find_intent(question)
     results = [message for message in messages[last + 1 :] if isinstance(message, ToolMessage)]
-    if results:
-        body = _tell_result(results[-1].text, language)
+    passages = read_passages(messages)
+    if results and results[-1].name == RECALL_TOOL and results[-1].status == "success":
+        said = {passage.text for passage in passages}
+        found = [passage for passage in read_recalled(results[-1].text) if passage.text not in said]
+        body = _converse(question, [*found, *passages], language, has_looked=True)
+    elif results:
+        body = tell_clock(results[-1].text, language) or _quote(results[-1].text, language)
     elif intent == "time" and CLOCK_TOOL in tool_names:
         zone = find_zone(question)
-        return Reply(clock_arguments={"timezone": zone} if zone else {})
+        return Reply(tool=CLOCK_TOOL, arguments={"timezone": zone} if zone else {})
+    elif query := _query(intent, question, passages) if RECALL_TOOL in tool_names and has_summaries(messages) else "":
+        return Reply(tool=RECALL_TOOL, arguments={"query": query})
     else:
-        body = _answer(intent, question, read_passages(messages), language)
+        body = _answer(intent, question, passages, language)
     # It says what it is in the first answer and when asked; the page names it beside every other.
     is_introduced = intent not in ("identity", "ability") and not _is_first(messages)
     return Reply(body if is_introduced else f"{body}\n\n{PHRASES[language]['introduction']}")
@@ -70,15 +86,21 @@ def _language(messages: Sequence[BaseMessage]) -> Language:
 
 def _is_first(messages: Sequence[BaseMessage]) -> bool:
     """Whether the session has neither an answer nor a summary yet."""
-    if any(has_summaries(message) for message in messages[:1]):
-        return False
-    return not any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
+    has_answers = any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
+    return not has_answers and not has_summaries(messages)
+
+
+def _query(intent: Intent, question: str, passages: Sequence[Passage]) -> str:
+    """Returns what to look up before this is answered, "" for nothing."""
+    if intent not in _CONVERSING:
+        return ""
+    return query_for([sentence for sentence in _sentences(question) if asks_to_look_up(sentence)], passages)
 
 
 def _answer(intent: Intent, question: str, passages: Sequence[Passage], language: Language) -> str:
     say = PHRASES[language]
-    if intent in ("question", "request", "statement"):
-        return _converse(intent, question, passages, language)
+    if intent in _CONVERSING:
+        return _converse(question, passages, language)
     if intent == "table":
         return _table(question, passages, language)
     if intent == "recap":
@@ -88,26 +110,41 @@ def _answer(intent: Intent, question: str, passages: Sequence[Passage], language
     return say["ability" if intent == "identity" else intent]
 
 
-def _converse(intent: Intent, question: str, passages: Sequence[Passage], language: Language) -> str:
-    """Notes what the message states, and answers what it asks from what was said earlier."""
-    say = PHRASES[language]
-    sentences = split_sentences(_CODE.sub(" ", question))
+def _converse(question: str, passages: Sequence[Passage], language: Language, *, has_looked: bool = False) -> str:
+    """Notes what the message states, and answers what it asks from what was said earlier.
+
+    Args:
+        question: The user's message.
+        passages: What was said earlier.
+        language: The language of the answer.
+        has_looked: Whether the passages have what `recall` found.
+    """
+    say, intent = PHRASES[language], find_intent(question)
+    sentences = _sentences(question)
     stated = [fact for s in sentences if find_intent(s) == "statement" and (fact := without_note(s))]
     asked = [sentence for sentence in sentences if find_intent(sentence) in ("question", "request")]
     parts = [say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS))] if stated else []
     found = (passage for part in asked or [question] for passage in find_relevant(passages, part, _QUOTATIONS))
     relevant = list(dict.fromkeys(found))
-    if relevant:
+    is_missing = has_looked and bool(query_for(asked, passages))
+    if relevant and is_missing:
+        parts += [say["nowhere"], _list(say["closest"], relevant, language)]
+    elif relevant:
         parts.append(_list(say["related" if intent == "statement" else "found"], relevant, language))
     elif intent != "statement":
-        parts.append(say["not_found" if intent == "question" else "cannot_write"])
+        missing = "not_found" if intent == "question" else "cannot_write"
+        parts.append(say["nowhere" if has_looked else missing])
         if passages:
             parts.append(_list(say["known"], passages[-_QUOTATIONS:], language))
     return "\n\n".join(parts) or say["acknowledged"]
 
 
+def _sentences(question: str) -> list[str]:
+    return split_sentences(_CODE.sub(" ", question))
+
+
 def _list(heading: str, passages: Sequence[Passage], language: Language) -> str:
-    lines = [f"- {passage.text} {label_source(language, passage.turns)}" for passage in passages]
+    lines = [f"- {passage.text} {_source(language, passage)}" for passage in passages]
     return "\n".join([heading, "", *lines])
 
 
@@ -118,38 +155,15 @@ def _table(question: str, passages: Sequence[Passage], language: Language) -> st
     chosen = [p for p in passages if p in relevant] if len(relevant) >= _LEAST_ROWS else passages[-_TABLE_ROWS:]
     if not chosen:
         return say["nothing_known"]
-    cells = [(passage.text.replace("|", "\\|"), label_source(language, passage.turns)) for passage in chosen]
+    cells = [(passage.text.replace("|", "\\|"), _source(language, passage)) for passage in chosen]
     rows = [f"| {text} | {source} |" for text, source in cells]
     return "\n".join([say["table"], "", say["table_head"], "| --- | --- |", *rows])
 
 
-def _tell_result(result: str, language: Language) -> str:
-    """Renders the clock's result as a sentence and quotes any other result."""
-    found = _CLOCK.search(result)
-    if found is None:
-        quoted = "\n".join(f"> {line}" for line in cut_at_word(result.strip(), _TOOL_CHARS).splitlines())
-        return f"{PHRASES[language]['tool_said']}\n\n{quoted}"
-    year, month, day, hour, minute, weekday, zone, offset = found.groups()
-    is_korean = language == "ko"
-    place = name_of(zone, is_korean=is_korean)
-    return PHRASES[language]["time"].format(
-        place=place,
-        topic=_topic(place),
-        year=int(year),
-        month=int(month),
-        day=int(day),
-        weekday=f"{_WEEKDAYS[weekday[:3]]}요일" if is_korean else weekday,
-        half="오전" if int(hour) < 12 else "오후",  # noqa: PLR2004  # noon
-        hour=(int(hour) - 1) % 12 + 1,
-        minute=int(minute),
-        clock=f"{hour}:{minute}",
-        date=f"{year}-{month}-{day}",
-        zone=zone,
-        offset=offset,
-    )
+def _source(language: Language, passage: Passage) -> str:
+    return label_source(language, passage.turns, is_recalled=passage.is_recalled)
 
 
-def _topic(word: str) -> str:
-    """Returns the Korean topic particle for a word: 은 after a final consonant, else 는."""
-    last = ord(word[-1]) - ord("가")
-    return "은" if 0 <= last < 11172 and last % 28 else "는"  # noqa: PLR2004  # how many Hangul syllables and finals there are
+def _quote(result: str, language: Language) -> str:
+    quoted = "\n".join(f"> {line}" for line in cut_at_word(result.strip(), _TOOL_CHARS).splitlines())
+    return f"{PHRASES[language]['tool_said']}\n\n{quoted}"

@@ -13,6 +13,7 @@ from graph.core.language import session_language
 from graph.core.turn import is_complete, is_cut, text_of
 from graph.service.access import SessionAccess
 from graph.store.turn import TurnRow
+from graph.tool.recall import opened_turns
 from graph.view import StepStatus, ToolStep, Transcript, TurnView
 from prompt.system.framing import Language
 
@@ -91,7 +92,8 @@ def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
                 continue
             seconds = result.additional_kwargs.get(MARK, {}).get("seconds")
             status: StepStatus = "error" if result.status == "error" else "done"
-            yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds)
+            turns = opened_turns(call["name"], text_of(result))
+            yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds, turns)
 
 
 def _as_closed(row: TurnRow, said: list[AnyMessage], language: Language) -> tuple[TurnRow, list[AnyMessage]]:

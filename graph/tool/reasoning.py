@@ -7,23 +7,17 @@ from typing import Annotated, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool
-from pydantic import BaseModel, Field
+from pydantic import Field, create_model
 
 from graph.core.turn import text_of
 from graph.error import TurnfoldError
 from graph.tool.tool_context import SideCall, ToolContext
-from prompt.tool import description
 from prompt.tool import reasoning as prompt
+from prompt.tool.description import DESCRIPTIONS
 
 _ATTEMPTS: Final = 2
 # The call ends before the tool's own deadline, so that its row is stored while the turn is in progress.
 _DEADLINE_SHARE: Final = 0.9
-
-
-class _Arguments(BaseModel):
-    material: str = Field(description=description.REASONING_MATERIAL)
-    question: str = Field(description=description.REASONING_QUESTION)
-    tool_call_id: Annotated[str, InjectedToolCallId]  # injected: not in the schema that the model is sent
 
 
 def build_reasoning(context: ToolContext) -> BaseTool:
@@ -46,9 +40,16 @@ def build_reasoning(context: ToolContext) -> BaseTool:
         context.keep(SideCall(tool_call_id, messages, answer.usage, time.monotonic() - began))
         return text_of(answer.message)
 
+    words = DESCRIPTIONS[context.language]
     return StructuredTool(
         name="reasoning",
-        description=description.REASONING,
-        args_schema=_Arguments,
+        description=words.reasoning,
+        args_schema=create_model(
+            "Arguments",
+            material=(str, Field(description=words.reasoning_material)),
+            question=(str, Field(description=words.reasoning_question)),
+            # Injected: not in the schema that the model is sent.
+            tool_call_id=(Annotated[str, InjectedToolCallId], ...),
+        ),
         func=reasoning,
     )

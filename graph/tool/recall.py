@@ -8,13 +8,15 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, Field
+from pydantic import Field, create_model
 
 from graph.core.search_term import RECALL_TOOL, broad_words, cut_around, searchable_text
 from graph.record import ArchivedMessage
 from graph.tool.tool_context import PastTurns
-from prompt.tool import description
+from prompt.system.framing import Language
 from prompt.tool import result as words
+from prompt.tool.description import DESCRIPTIONS
+from prompt.tool.recalled import Speaker, recalled, recalled_numbers, recalled_turn
 
 _FOUND_TURNS: Final = 5
 _READ_TURNS: Final = 20
@@ -26,35 +28,40 @@ _FRAME_CHARS: Final = 160
 _RANGE: Final = re.compile(r"(\d{1,9})(?:\s*(?:턴|번)?\s*(?:-|–|~|to|부터)\s*(?:turn)?\s*(\d{1,9}))?", re.IGNORECASE)
 
 
-class _Arguments(BaseModel):
-    query: str = Field("", description=description.RECALL_QUERY)
-    turns: str = Field("", description=description.RECALL_TURNS)
+def opened_turns(tool: str, result: str) -> tuple[int, ...] | None:
+    """Returns the earlier turns that a result of `recall` shows, in order; None for any other tool."""
+    return recalled_numbers(result) if tool == RECALL_TOOL else None
 
 
-def build_recall(past: PastTurns) -> BaseTool:
+def build_recall(past: PastTurns, language: Language) -> BaseTool:
     """Returns `recall`; what it finds is text for the model, cut to the size of a tool's result."""
+    described = DESCRIPTIONS[language]
 
     def recall(query: str = "", turns: str = "") -> str:
         last = past.open_turn - 1
         if not query.strip() and not turns.strip():
-            raise ToolException(words.RECALL_NEEDS)
+            raise ToolException(words.RECALL_NEEDS[language])
         if last < 1:
-            return words.RECALL_NO_TURNS
+            return words.RECALL_NO_TURNS[language]
         named = _numbers(turns, last)
         if turns.strip() and not named:
-            raise ToolException(words.no_such_turns(turns[:60], last))
+            raise ToolException(words.no_such_turns(turns[:60], last, language))
         found = past.find(query, _RANKED_TURNS) if query.strip() else []
         if named:
             found = [number for number in found if number in set(named)] or named
         if not found:
-            return words.recall_nothing(query[:200], last)
+            return words.recall_nothing(query[:200], last, language)
         most = _READ_TURNS if named else _FOUND_TURNS
-        return _Result(past, broad_words(query)).render(found[:most], found[most:])
+        return _Result(past, broad_words(query), language).render(found[:most], found[most:])
 
     return StructuredTool(
         name=RECALL_TOOL,
-        description=description.RECALL,
-        args_schema=_Arguments,
+        description=described.recall,
+        args_schema=create_model(
+            "Arguments",
+            query=(str, Field("", description=described.recall_query)),
+            turns=(str, Field("", description=described.recall_turns)),
+        ),
         func=recall,
         handle_tool_error=True,
     )
@@ -73,13 +80,14 @@ def _numbers(turns: str, last: int) -> list[int]:
 class _Result:
     """Renders turns within the size of a result."""
 
-    def __init__(self, past: PastTurns, query_words: Sequence[Sequence[str]]) -> None:
+    def __init__(self, past: PastTurns, query_words: Sequence[Sequence[str]], language: Language) -> None:
         self._past = past
         self._words = query_words
+        self._language = language
 
     def render(self, shown: Sequence[int], others: Sequence[int]) -> str:
         """Renders the turns in this order, as far as they fit; names those that don't, and the neighbours."""
-        most_chars = self._past.result_chars - len(words.RECALL_WARNING) - len(words.recall_more(shown, shown))
+        most_chars = self._past.result_chars - len(recalled([], self._more(shown, shown), self._language))
         parts: list[str] = []
         for place, number in enumerate(shown):
             # The best turn may take half of the room, or all of it if it's the only one.
@@ -91,7 +99,7 @@ class _Result:
             most_chars -= len(part) + 1
         opened = list(shown[: len(parts)])
         rest = [*shown[len(parts) :], *others]
-        return words.recalled(parts, words.recall_more(self._neighbours(opened), rest[:_FOUND_TURNS]))
+        return recalled(parts, self._more(self._neighbours(opened), rest[:_FOUND_TURNS]), self._language)
 
     def _turn(self, number: int, most_chars: int) -> str:
         said = [*self._said(self._past.read(number, number))]
@@ -101,9 +109,9 @@ class _Result:
             (role, name, cut_around(text, self._words, limit))
             for (role, name, text), limit in zip(said, limits, strict=True)
         ]
-        return words.recalled_turn(number, cut)
+        return recalled_turn(number, cut)
 
-    def _said(self, entries: Iterable[ArchivedMessage]) -> Iterator[tuple[words.Speaker, str, str]]:
+    def _said(self, entries: Iterable[ArchivedMessage]) -> Iterator[tuple[Speaker, str, str]]:
         for entry in entries:
             message, text = entry.message, searchable_text(entry.message).strip()
             if not text:
@@ -112,6 +120,9 @@ class _Result:
                 yield "tool", message.name or "", text
             elif isinstance(message, (HumanMessage, AIMessage)):
                 yield "user" if isinstance(message, HumanMessage) else "assistant", "", text
+
+    def _more(self, neighbours: Sequence[int], others: Sequence[int]) -> str:
+        return words.recall_more(neighbours, others, self._language)
 
     def _neighbours(self, opened: Sequence[int]) -> list[int]:
         beside = {near for number in opened for near in (number - 1, number + 1)} - set(opened)

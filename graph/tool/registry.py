@@ -14,10 +14,10 @@ __all__ = ["ToolContext", "build_tools"]
 
 
 def build_tools(context: ToolContext) -> list[BaseTool]:
-    """Returns the tools of one run; order and schemas never change, because they are part of the cached prefix."""
+    """Returns the tools of one run; order and schemas never change in a session: a provider caches them."""
     return [
         build_current_time(context),
         build_web_search(context),
         build_reasoning(context),
-        *([build_recall(context.past)] if context.past is not None else []),
+        *([build_recall(context.past, context.language)] if context.past is not None else []),
     ]

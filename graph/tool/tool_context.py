@@ -12,6 +12,7 @@ from langchain_core.messages import AnyMessage
 from graph.model.caller import ChatRunnable, ModelCaller, drop
 from graph.model.chunk import Usage
 from graph.record import ArchivedMessage
+from prompt.system.framing import Language
 
 Search = Callable[[str, int, float], list[Mapping[str, str]]]
 
@@ -62,6 +63,7 @@ class ToolContext:
         time_zone: IANA name of the user's zone, "" for UTC.
         clock: Returns the current time, with a zone.
         deadline_seconds: How long one tool call may take.
+        language: The session's language, that of the descriptions and results.
         search: Searches the web: (query, number of results, seconds) to entries with `title`, `href` and `body`;
             raises ModelError. None for DuckDuckGo.
         keep: Stores the row of a model call that a tool made.
@@ -74,6 +76,7 @@ class ToolContext:
     time_zone: str
     clock: Callable[[], datetime]
     deadline_seconds: float
+    language: Language
     search: Search | None = None
     keep: Callable[[SideCall], None] = drop
     past: PastTurns | None = None

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, Field
+from pydantic import Field, create_model
 
 from graph.core.extract import cut_at_word
 from graph.error import ModelError, UnreachableError
 from graph.tool.tool_context import ToolContext
-from prompt.tool import description
+from prompt.system.framing import Language
 from prompt.tool import result as words
+from prompt.tool.description import DESCRIPTIONS
 
 _MAX_RESULTS: Final = 10
 _USUAL_RESULTS: Final = 5
@@ -21,33 +22,32 @@ _TITLE_CHARS: Final = 200
 _BODY_CHARS: Final = 500
 
 
-class _Arguments(BaseModel):
-    query: str = Field(description=description.SEARCH_QUERY)
-    max_results: int = Field(_USUAL_RESULTS, description=description.SEARCH_COUNT.format(most=_MAX_RESULTS))
-
-
 def build_web_search(context: ToolContext) -> BaseTool:
     """Returns `web_search`; the result of a failed search is a text for the model, with the status of an error."""
-    search = context.search or search_duckduckgo
+    search, language, described = context.search or search_duckduckgo, context.language, DESCRIPTIONS[context.language]
 
     def web_search(query: str, max_results: int = _USUAL_RESULTS) -> str:
         count = min(max(1, max_results), _MAX_RESULTS)
         try:
             results = search(query, count, min(_SEARCH_SECONDS, context.deadline_seconds))
         except ModelError as error:
-            raise ToolException(words.search_failed(error.code)) from None
-        return render_results(results[:count]) if results else words.SEARCH_NOTHING
+            raise ToolException(words.search_failed(error.code, language)) from None
+        return render_results(results[:count], language) if results else words.SEARCH_NOTHING[language]
 
     return StructuredTool(
         name="web_search",
-        description=description.SEARCH,
-        args_schema=_Arguments,
+        description=described.search,
+        args_schema=create_model(
+            "Arguments",
+            query=(str, Field(description=described.search_query)),
+            max_results=(int, Field(_USUAL_RESULTS, description=described.search_count.format(most=_MAX_RESULTS))),
+        ),
         func=web_search,
         handle_tool_error=True,
     )
 
 
-def render_results(results: Sequence[Mapping[str, str]]) -> str:
+def render_results(results: Sequence[Mapping[str, str]], language: Language) -> str:
     """Renders results inside a fence that no result can close."""
     entries = [
         f"{number}. {_clean(result.get('title', ''), _TITLE_CHARS)}\n"
@@ -55,7 +55,7 @@ def render_results(results: Sequence[Mapping[str, str]]) -> str:
         f"   {_clean(result.get('body', ''), _BODY_CHARS)}"
         for number, result in enumerate(results, start=1)
     ]
-    return "\n".join([words.SEARCH_WARNING, "<untrusted>", *entries, "</untrusted>"])
+    return "\n".join([words.SEARCH_WARNING[language], "<untrusted>", *entries, "</untrusted>"])
 
 
 def _clean(text: str, limit_chars: int) -> str:

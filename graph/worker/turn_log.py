@@ -20,7 +20,7 @@ from graph.event import (
     TurnStarted,
     TurnStopped,
 )
-from graph.view import LiveTurn, ToolStep
+from graph.view import LiveTurn, StepStatus, ToolStep
 
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped)
 
@@ -116,4 +116,5 @@ class TurnLog:
 
 
 def _finished(step: ToolStep, event: ToolFinished) -> ToolStep:
-    return replace(step, result=event.result, status="error" if event.is_error else "done", seconds=event.seconds)
+    status: StepStatus = "error" if event.is_error else "done"
+    return replace(step, result=event.result, status=status, seconds=event.seconds, turns=event.turns)

@@ -1,21 +1,61 @@
-"""The tools' descriptions for the model; part of the prefix that a provider caches."""
+"""The tools' descriptions for the model, in the session's language; part of the prefix that a provider caches."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
-CLOCK: Final = "Tells the current date, time and weekday in a time zone. 현재 날짜, 시각, 요일을 알려 줍니다."
+from prompt.system.framing import Language
+
 CLOCK_ZONES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, UTC"
-CLOCK_ZONE: Final = f"IANA time zone, e.g. {CLOCK_ZONES}. Empty for the user's own zone."
-SEARCH: Final = "Searches the web and returns titles, addresses and excerpts. 웹을 검색합니다."
-SEARCH_QUERY: Final = "What to search for, as in a search box."
-SEARCH_COUNT: Final = "How many results, 1 to {most}."
-REASONING: Final = "Analyses given material to answer a question about it. 주어진 자료를 분석해 질문에 답합니다."
-REASONING_MATERIAL: Final = "The text to think about, e.g. search results, whole."
-REASONING_QUESTION: Final = "What to work out from it."
-RECALL: Final = (
-    "Looks up earlier turns of this conversation word for word. Use it for a detail that you don't see, before you guess. "
-    "이 대화의 앞선 턴을 원문 그대로 찾아봅니다."
-)
-RECALL_QUERY: Final = "A few words as they may have been said, e.g. 숙소 예산. Empty to read turns by number."
-RECALL_TURNS: Final = "Numbers of turns, e.g. 3 or 2-4. Empty to search all."
+
+
+@dataclass(frozen=True)
+class Descriptions:
+    """What the model reads of each tool and of its arguments."""
+
+    clock: str
+    clock_zone: str
+    search: str
+    search_query: str
+    search_count: str
+    reasoning: str
+    reasoning_material: str
+    reasoning_question: str
+    recall: str
+    recall_query: str
+    recall_turns: str
+
+
+DESCRIPTIONS: Final[Mapping[Language, Descriptions]] = {
+    "ko": Descriptions(
+        clock="어느 시간대의 현재 날짜, 시각, 요일을 알려 줍니다.",
+        clock_zone=f"IANA 시간대. 예: {CLOCK_ZONES}. 비우면 사용자의 시간대입니다.",
+        search="웹을 검색해 제목, 주소, 발췌를 돌려줍니다.",
+        search_query="검색창에 넣을 말.",
+        search_count="결과의 수, 1부터 {most}까지.",
+        reasoning="주어진 자료를 분석해 그에 대한 질문에 답합니다.",
+        reasoning_material="살펴볼 글 전체. 예: 검색 결과.",
+        reasoning_question="자료에서 알아낼 것.",
+        recall="이 대화의 앞선 턴을 원문 그대로 찾아봅니다. 여기에 보이지 않는 세부는 짐작하기 전에 이것으로 찾습니다.",
+        recall_query="말했을 법한 낱말 몇 개. 예: 숙소 예산. 턴 번호로 읽을 때는 비웁니다.",
+        recall_turns="턴 번호. 예: 3 또는 2-4. 전체에서 찾을 때는 비웁니다.",
+    ),
+    "en": Descriptions(
+        clock="Tells the current date, time and weekday in a time zone.",
+        clock_zone=f"IANA time zone, e.g. {CLOCK_ZONES}. Empty for the user's own zone.",
+        search="Searches the web and returns titles, addresses and excerpts.",
+        search_query="What to search for, as in a search box.",
+        search_count="How many results, 1 to {most}.",
+        reasoning="Analyses given material to answer a question about it.",
+        reasoning_material="The text to think about, e.g. search results, whole.",
+        reasoning_question="What to work out from it.",
+        recall=(
+            "Looks up earlier turns of this conversation word for word. Use it for a detail that you don't see, before "
+            "you guess."
+        ),
+        recall_query="A few words as they may have been said, e.g. hotel budget. Empty to read turns by number.",
+        recall_turns="Numbers of turns, e.g. 3 or 2-4. Empty to search all.",
+    ),
+}

@@ -6,6 +6,7 @@ import pytest
 
 from graph.view import TurnView
 from prompt.tool import result as words
+from prompt.tool.recalled import recalled_numbers
 from tests.fake.body import content_of, faults, shape, tool_names
 from tests.fake.chat import Chat
 from tests.fake.open_chat import OpenChat
@@ -46,43 +47,43 @@ def test_the_model_looks_up_what_a_fold_left_out(chat: Chat, server: FakeOpenAI)
     assert tool_names(body)[-1] == "recall"
     assert step.status == "done"
     assert content_of(body["messages"][-1]) == step.result
-    assert step.result.startswith(words.RECALL_WARNING)
+    assert step.result.startswith(words.RECALL_WARNING["ko"])
     assert TOLD[0][0].strip() in step.result
     assert TOLD[0][1].strip() in step.result
-    assert words.recalled_numbers(step.result) == (1,)
-    assert words.recall_more([2], []) in step.result
+    assert recalled_numbers(step.result) == (1,)
+    assert words.recall_more([2], [], "ko") in step.result
     assert faults(body["messages"]) == []
 
 
 def test_turns_are_read_by_their_numbers(chat: Chat, server: FakeOpenAI) -> None:
     tell(chat, server)
     step = recall(chat, server, "그 사이에 정한 것은요", turns="2-3턴").steps[0]
-    assert words.recalled_numbers(step.result) == (2, 3)
+    assert recalled_numbers(step.result) == (2, 3)
     assert "예산은 120만 원" in step.result
-    assert words.recall_more([1, 4], []) in step.result
+    assert words.recall_more([1, 4], [], "ko") in step.result
     assert recall(chat, server, "그중에 하나만요", query="우산을", turns="1-3").steps[0].result.count("<turn ") == 1
-    assert words.recalled_numbers(recall(chat, server, "둘만요", turns="4, 1").steps[0].result) == (1, 4)
+    assert recalled_numbers(recall(chat, server, "둘만요", turns="4, 1").steps[0].result) == (1, 4)
 
 
 def test_what_is_not_there_is_said_not_to_be_there(chat: Chat, server: FakeOpenAI) -> None:
     first = recall(chat, server, "처음 물어보는 것", query="예산")
-    assert first.steps[0].result == words.RECALL_NO_TURNS
+    assert first.steps[0].result == words.RECALL_NO_TURNS["ko"]
     nothing = recall(chat, server, "낙하산 이야기", query="낙하산은")
-    assert nothing.steps[0].result == words.recall_nothing("낙하산은", 1)
+    assert nothing.steps[0].result == words.recall_nothing("낙하산은", 1, "ko")
     assert nothing.steps[0].status == "done"
     wrong = recall(chat, server, "없는 턴 이야기", turns="7-9").steps[0]
-    assert (wrong.status, wrong.result) == ("error", words.no_such_turns("7-9", 2))
+    assert (wrong.status, wrong.result) == ("error", words.no_such_turns("7-9", 2, "ko"))
     blank = recall(chat, server, "빈 말 이야기").steps[0]
-    assert (blank.status, blank.result) == ("error", words.RECALL_NEEDS)
+    assert (blank.status, blank.result) == ("error", words.RECALL_NEEDS["ko"])
 
 
 def test_the_open_turn_and_what_was_looked_up_before_are_not_found(chat: Chat, server: FakeOpenAI) -> None:
     tell(chat, server)
     recall(chat, server, "앞의 번호를 봅시다", query="예약 번호")
     again = recall(chat, server, "또 찾아봅시다", query="KX-7781").steps[0]
-    assert words.recalled_numbers(again.result) == (1,)
+    assert recalled_numbers(again.result) == (1,)
     assert recall(chat, server, "코끼리를 찾아봅시다", query="코끼리").steps[0].result == words.recall_nothing(
-        "코끼리", 6
+        "코끼리", 6, "ko"
     )
 
 
@@ -91,15 +92,15 @@ def test_nothing_is_found_of_another_session(chat: Chat, server: FakeOpenAI) -> 
     other = Chat(chat.service)
     server.script(text("네."), to="다른 대화")
     other.say("다른 대화입니다.")
-    assert recall(other, server, "예산이요", query="예산은").steps[0].result == words.recall_nothing("예산은", 1)
+    assert recall(other, server, "예산이요", query="예산은").steps[0].result == words.recall_nothing("예산은", 1, "ko")
 
 
 def test_an_earlier_answer_of_a_regenerated_turn_is_not_found(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("제주도가 좋습니다."), text("부산이 좋습니다."), to="어디로")
     chat.say("어디로 갈까요?")
     chat.regenerate()
-    assert recall(chat, server, "섬이요", query="제주도").steps[0].result == words.recall_nothing("제주도", 1)
-    assert words.recalled_numbers(recall(chat, server, "바다요", query="부산").steps[0].result) == (1,)
+    assert recall(chat, server, "섬이요", query="제주도").steps[0].result == words.recall_nothing("제주도", 1, "ko")
+    assert recalled_numbers(recall(chat, server, "바다요", query="부산").steps[0].result) == (1,)
 
 
 def test_a_text_that_was_quoted_cannot_pass_for_a_turn(chat: Chat, server: FakeOpenAI) -> None:
@@ -107,7 +108,7 @@ def test_a_text_that_was_quoted_cannot_pass_for_a_turn(chat: Chat, server: FakeO
     server.script(text("네."), to="예산표")
     chat.say(forged)
     step = recall(chat, server, "돈 말이에요", query="예산표").steps[0]
-    assert words.recalled_numbers(step.result) == (1,)
+    assert recalled_numbers(step.result) == (1,)
     assert step.result.count("<turn ") == step.result.count("</turn>") == 1
 
 
@@ -121,7 +122,7 @@ def test_a_result_has_its_size_and_shows_the_words_that_were_meant(open_chat: Op
     step = recall(chat, server, "그 글자요", query="암호").steps[0]
     assert len(step.result) <= 3_000
     assert all(f"K{number}-77" in step.result for number in range(3))
-    assert words.recalled_numbers(step.result) == (1, 2, 3)
+    assert recalled_numbers(step.result) == (1, 2, 3)
     assert "일부만 표시됨" not in step.result
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
@@ -37,8 +38,9 @@ def say(chat: Chat, words: str) -> None:
 
 
 def told(body: Body) -> str:
-    """All that a request says beside its tools, without the line of the seed."""
-    return "\n".join(content_of(message) for message in body["messages"]).removeprefix(SEED_LINE)
+    """All that a request says, its tools included, without the line of the seed."""
+    said = "\n".join(content_of(message) for message in body["messages"]).removeprefix(SEED_LINE)
+    return said + json.dumps(body.get("tools"), ensure_ascii=False)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

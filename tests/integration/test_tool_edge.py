@@ -9,6 +9,7 @@ import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.event import TurnFinished
+from prompt.tool import result as words
 from tests.fake.body import content_of
 from tests.fake.chat import question
 from tests.fake.open_chat import OpenChat
@@ -87,5 +88,5 @@ def test_calls_that_never_got_a_thread_are_told_that_it_took_too_long(open_chat:
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
     assert [step.status for step in chat.last_turn.steps] == ["error"] * 20
     release.set()
-    assert all("took too long" in result for result in results(server.bodies("chat")[-1]))
+    assert all(result == words.TOO_LONG["ko"] for result in results(server.bodies("chat")[-1]))
     assert len(ran) == 16

@@ -9,7 +9,7 @@ from graph.event import ToolFinished, TurnFailed, TurnFinished
 from graph.service import ChatService
 from graph.view import TurnOptions
 from prompt.tool.description import CLOCK_ZONES
-from prompt.tool.result import no_zone
+from prompt.tool.result import UNREADABLE, no_zone
 from tests.fake.body import content_of, faults, roles, shape, tokens_of, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat
@@ -66,14 +66,14 @@ def test_a_call_that_found_no_zone_is_shown_as_failed_and_the_model_reads_why(ch
     assert finished == [True, False]
     assert [step.status for step in chat.last_turn.steps] == ["error", "done"]
     told = results(server.bodies("chat")[-1])[0]
-    assert told == no_zone("Mars/Base", CLOCK_ZONES) == chat.last_turn.steps[0].result
+    assert told == no_zone("Mars/Base", CLOCK_ZONES, "ko") == chat.last_turn.steps[0].result
 
 
 def test_half_arguments_never_run(chat: Chat, server: FakeOpenAI) -> None:
     server.script(tools(ScriptedCall("get_current_time", '{"timezone": "Asia/Se', "call-1")), text("다시 하겠습니다."))
     assert isinstance(chat.say("서울은 지금 몇 시야?")[-1], TurnFinished)
     body = server.bodies("chat")[-1]
-    assert "nothing was run" in results(body)[0]
+    assert results(body)[0] == UNREADABLE["ko"]
     assert faults(body["messages"]) == []
     json.loads(body["messages"][2]["tool_calls"][0]["function"]["arguments"])
 

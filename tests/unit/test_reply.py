@@ -146,7 +146,7 @@ def test_it_says_what_it_is_at_first_and_when_asked_and_not_under_every_answer()
     ],
 )
 def test_a_question_for_the_time_calls_the_clock(question: str, arguments: dict[str, str]) -> None:
-    assert compose(sent(question), TOOLS) == Reply(clock_arguments=arguments)
+    assert compose(sent(question), TOOLS) == Reply(tool=CLOCK_TOOL, arguments=arguments)
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_a_question_for_the_time_calls_the_clock(question: str, arguments: dict[
     ["회의 몇 시야?", "몇 시간 걸려?", "몇 시에 출발하지?", "What time is the meeting?", "시간 관리 방법을 알려줘"],
 )
 def test_a_question_for_another_time_does_not(question: str) -> None:
-    assert compose(sent(question), TOOLS).clock_arguments is None
+    assert compose(sent(question), TOOLS).tool == ""
 
 
 def test_without_the_tool_no_call_is_made() -> None:
     reply = compose(sent("지금 몇 시야?"), ())
-    assert reply.clock_arguments is None
+    assert reply.tool == ""
     assert KOREAN["no_clock"] in reply.text
 
 
@@ -188,7 +188,7 @@ def test_the_result_of_the_clock_is_told_in_the_language_of_the_user(question: s
     call = AIMessage("", tool_calls=[{"name": CLOCK_TOOL, "args": {}, "id": "c"}])
     reply = compose([*sent(question), call, ToolMessage(result, tool_call_id="c")], TOOLS)
     assert told in reply.text
-    assert reply.clock_arguments is None
+    assert reply.tool == ""
 
 
 def test_it_explains_how_folding_works() -> None:

@@ -1,71 +1,22 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
-from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graph.error import ModelError, RateLimitError, TurnStoppedSignal, UnreachableError
-from graph.model.caller import ModelCaller
-from graph.offline.chat_model import OfflineChat
 from graph.tool.registry import ToolContext, build_tools
 from graph.tool.web_search import search_duckduckgo
-
-NOW = datetime(2026, 11, 20, 23, 50, 12, 345678, tzinfo=UTC)
-
-
-@dataclass
-class ScriptedSearch:
-    """A search engine that returns what the test says, or fails as it says."""
-
-    results: list[Mapping[str, str]] = field(default_factory=list)
-    error: ModelError | None = None
-    asked: list[tuple[str, int]] = field(default_factory=list)
-
-    def __call__(self, query: str, count: int, deadline_seconds: float) -> list[Mapping[str, str]]:
-        assert deadline_seconds > 0
-        self.asked.append((query, count))
-        if self.error is not None:
-            raise self.error
-        return self.results
+from tests.fake.tool_call import ScriptedSearch, fail, run, tool_context
 
 
 @pytest.fixture
 def context() -> Iterator[ToolContext]:
-    with ModelCaller() as caller:
-        yield ToolContext(
-            caller=caller,
-            model=OfflineChat(pause_seconds=0),
-            stop=threading.Event(),
-            time_zone="Asia/Seoul",
-            clock=lambda: NOW,
-            deadline_seconds=5,
-        )
-
-
-def call(context: ToolContext, name: str, **arguments: object) -> ToolMessage:
-    (tool,) = [tool for tool in build_tools(context) if tool.name == name]
-    result = tool.invoke(dict(ToolCall(type="tool_call", name=name, args=arguments, id="call-1")))
-    assert isinstance(result, ToolMessage)
-    return result
-
-
-def run(context: ToolContext, name: str, **arguments: object) -> str:
-    result = call(context, name, **arguments)
-    assert result.status == "success"
-    return result.text
-
-
-def fail(context: ToolContext, name: str, **arguments: object) -> str:
-    """Runs a call that must fail, and returns what the model reads of it."""
-    result = call(context, name, **arguments)
-    assert result.status == "error"
-    return result.text
+    with tool_context() as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
@@ -85,6 +36,11 @@ def test_the_time_in_a_zone(context: ToolContext, zone: str, told: str) -> None:
 
 def test_without_any_zone_it_is_utc(context: ToolContext) -> None:
     assert "UTC (UTC+00:00)" in run(replace(context, time_zone=""), "get_current_time")
+
+
+def test_the_weekday_is_told_in_the_language_of_the_session(context: ToolContext) -> None:
+    told = run(replace(context, language="ko"), "get_current_time")
+    assert told == "2026-11-21 08:50:12 토요일, Asia/Seoul (UTC+09:00)"
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "../../etc/passwd", "America", "\x00", "x" * 5_000, "/etc/localtime"])
