@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     guard_share: Annotated[float, Field(ge=0.1, le=0.95)] = 0.75
     fold_wait_seconds: Annotated[float, Field(ge=0, le=10)] = 10
     fold_deadline_seconds: Seconds = 60
+    fold_in_place: Literal["auto", "always", "never"] = "auto"
     tool_rounds: Annotated[int, Field(ge=1, le=50)] = 8
     tool_result_chars: Annotated[int, Field(ge=200, le=1_000_000)] = 10_000
     tool_deadline_seconds: Seconds = 30

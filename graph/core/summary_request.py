@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -13,12 +13,20 @@ from graph.core.language import user_language
 from graph.core.review import Flaw, SummaryDraft
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of
-from prompt.summary import compaction_generator, merge_generator, repair_generator, rolling_generator, summary_generator
+from prompt.summary import (
+    compaction_generator,
+    in_place_generator,
+    merge_generator,
+    repair_generator,
+    rolling_generator,
+    summary_generator,
+)
 from prompt.summary.quote import count_turns
 
 # Changes whenever the words of any style's prompt change.
 PROMPT_VERSION: Final = "/".join(
-    style.PROMPT_VERSION for style in (summary_generator, merge_generator, rolling_generator, compaction_generator)
+    style.PROMPT_VERSION
+    for style in (summary_generator, merge_generator, rolling_generator, compaction_generator, in_place_generator)
 )
 
 
@@ -53,12 +61,14 @@ class SummaryRequest:
         aim_chars: Length that it asks for.
         most_chars: Length that it allows.
         language: Of the summary: "ko", "en" or the script of the user's own words.
+        tools: Schemas that are sent beside the messages, though none may be called; () for none.
     """
 
     messages: list[BaseMessage]
     aim_chars: int
     most_chars: int
     language: str
+    tools: Sequence[Mapping[str, Any]] = ()
 
 
 def requests_for(
@@ -73,7 +83,7 @@ def requests_for(
         source_tokens: How many tokens of the source fit into one request.
     """
     get_rules, get_prompt = _PROMPTS[asked.style]
-    language = _language_of(messages, asked)
+    language = language_of(messages, asked)
     rules = get_rules(language)
     numbered = zip(messages, asked.turns or count_turns(messages), strict=True)
     parts = list(_split(numbered, source_tokens))
@@ -89,15 +99,23 @@ def requests_for(
             turns=[turn for _, turn in part],
         )
         material = HumanMessage(prompt.removeprefix(rules).lstrip("\n"))
-        aim_chars, most_chars = summary_generator.sizes(chars) if asked.style == "plain" else (chars, chars)
+        aim_chars, most_chars = lengths_of(chars, asked.style)
         sent: list[BaseMessage] = [SystemMessage(rules), material] if rules else [material]
         yield SummaryRequest(sent, aim_chars, most_chars, language)
 
 
-def _language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:
+def language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:
     """Returns the session's language; where that isn't Korean, the script that the user writes in."""
     script = user_language(messages)
     return "ko" if asked.language == "ko" else "en" if script in (None, "ko") else script
+
+
+def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
+    """Returns the characters that a prompt of this style asks for, and the most that it allows."""
+    if style == "plain":
+        return summary_generator.sizes(target_chars)
+    chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
+    return chars, chars
 
 
 def messages_behind(request: SummaryRequest, place: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:

@@ -16,6 +16,7 @@ from graph.error import ModelError, ModelMissingError
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
+from graph.model.tool_choice import ToolChoice
 from graph.offline.chat_model import OFFLINE_NAME, OfflineChat
 from graph.settings import Settings
 from graph.view import ModelOption
@@ -35,10 +36,12 @@ class ChatModels:
 
     Attributes:
         caller: Makes the calls of these models only, because their connections belong to its loop.
+        tool_choice: Makes the calls that must not use tools.
     """
 
     def __init__(self, settings: Settings, caller: ModelCaller) -> None:
         self.caller = caller
+        self.tool_choice = ToolChoice()
         self._settings = settings
         self._catalog = Catalog(self._list_models)
         self._lock = threading.Lock()
@@ -98,6 +101,7 @@ class ChatModels:
             self.chat(name),
             self.caller,
             name,
+            tool_choice=self.tool_choice,
             attempts=self._settings.model_attempts,
             window_tokens=self.window_tokens(name),
         )

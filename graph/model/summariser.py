@@ -6,21 +6,25 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
 
 from graph.core.casual import is_casual
 from graph.core.clean import clean_draft
 from graph.core.extract import extract_summary
-from graph.core.fold_spec import Asked
+from graph.core.fold_spec import Asked, FoldSpec
 from graph.core.review import Flaw, SummaryDraft
-from graph.core.summary_request import PROMPT_VERSION, messages_behind, requests_for
+from graph.core.summary_request import PROMPT_VERSION, SummaryRequest, messages_behind, requests_for
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.core.weight import TermCounts
 from graph.error import EmptyAnswerError
 from graph.model.caller import ChatRunnable, ModelCaller
+from graph.model.chunk import Answer
+from graph.model.tool_choice import ToolChoice, calls_tools
 from graph.offline.phrase import is_own_phrase
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
@@ -89,17 +93,28 @@ class ModelSummariser:
     Args:
         attempts: Maximum number of attempts of a call that may be retried.
         window_tokens: The model's context window; a larger source is condensed in parts, which are joined.
+        tool_choice: Makes the calls that have tools beside them.
 
     Attributes:
+        window_tokens: As given.
         prompt_version: Changes whenever the words of any style's prompt change.
     """
 
     prompt_version = PROMPT_VERSION
 
     def __init__(
-        self, model: ChatRunnable, caller: ModelCaller, name: str, *, attempts: int, window_tokens: int
+        self,
+        model: BaseChatModel,
+        caller: ModelCaller,
+        name: str,
+        *,
+        attempts: int,
+        window_tokens: int,
+        tool_choice: ToolChoice | None = None,
     ) -> None:
         self.name = name
+        self.window_tokens = window_tokens
+        self._tool_choice = tool_choice or ToolChoice()
         self._model = model
         self._caller = caller
         self._attempts = attempts
@@ -111,6 +126,7 @@ class ModelSummariser:
         target_chars: int,
         *,
         asked: Asked | None = None,
+        in_place: SummaryRequest | None = None,
         flawed: tuple[SummaryDraft, Flaw] | None = None,
         may_retry: bool = False,
         stop: threading.Event,
@@ -122,6 +138,7 @@ class ModelSummariser:
             messages: What to condense, tool results included.
             target_chars: Length to aim at.
             asked: What it is asked for with; None for the plain prompt in Korean.
+            in_place: The request behind the chat itself; None to quote the messages.
             flawed: The first draft and what is wrong with it. The same request goes out again with both behind it.
             may_retry: Whether transient failures are retried.
             stop: When set, the call ends at once.
@@ -135,11 +152,11 @@ class ModelSummariser:
         asked = asked or Asked()
         attempts = self._attempts if may_retry else 1
         drafts: list[SummaryDraft] = []
-        for place, request in enumerate(requests_for(messages, target_chars, asked, self._source_tokens)):
-            sent = (
-                request.messages if flawed is None else [*request.messages, *messages_behind(request, place, *flawed)]
-            )
-            drafts.append(self._ask(sent, asked.answer_tokens, attempts, stop, max(0.0, ends_at - time.monotonic())))
+        requests = requests_for(messages, target_chars, asked, self._source_tokens) if in_place is None else [in_place]
+        for place, request in enumerate(requests):
+            behind = [] if flawed is None else messages_behind(request, place, *flawed)
+            sent = replace(request, messages=[*request.messages, *behind])
+            drafts.append(self._ask(sent, self.answer_limit_tokens(asked), attempts, stop, ends_at))
         return SummaryDraft(
             "\n".join(draft.text for draft in drafts),
             sum(draft.input_tokens for draft in drafts),
@@ -149,28 +166,41 @@ class ModelSummariser:
             parts=tuple(draft.text for draft in drafts),
         )
 
+    def quoted_tokens(self, spec: FoldSpec) -> int:
+        """Estimates what a first draft of a fold reads if its source is quoted."""
+        requests = requests_for(spec.messages, spec.target_chars, spec.asked, self._source_tokens)
+        return sum(estimate_tokens(message.text) for request in requests for message in request.messages)
+
+    def answer_limit_tokens(self, asked: Asked) -> int | None:
+        """Returns the limit that the endpoint is told for an answer; None for the endpoint's own."""
+        return None if asked.answer_tokens is None else asked.answer_tokens * _REASONING_FACTOR
+
     def _ask(
         self,
-        request: Sequence[BaseMessage],
-        answer_tokens: int | None,
+        request: SummaryRequest,
+        limit_tokens: int | None,
         attempts: int,
         stop: threading.Event,
-        deadline_seconds: float,
+        ends_at: float,
     ) -> SummaryDraft:
-        asked_tokens = sum(estimate_tokens(message.text) for message in request)
-        try:
-            answer = self._caller.call(
-                self._model
-                if answer_tokens is None
-                else self._model.bind(max_tokens=answer_tokens * _REASONING_FACTOR),
-                request,
+        asked_tokens = sum(estimate_tokens(message.text) for message in request.messages)
+
+        def call(model: ChatRunnable) -> Answer:
+            return self._caller.call(
+                model if limit_tokens is None else model.bind(max_tokens=limit_tokens),
+                request.messages,
                 stop=stop,
-                deadline_seconds=deadline_seconds,
+                deadline_seconds=max(0.0, ends_at - time.monotonic()),
                 attempts=attempts,
             )
+
+        try:
+            answer = self._tool_choice.ask(self.name, self._model, request.tools, call)
         except EmptyAnswerError:
             return SummaryDraft("", asked_tokens, 0, is_usage=False)  # looked at and mended as any other draft
-        said = text_of(answer.message)
+        said = (
+            "" if request.tools and calls_tools(answer.message) else text_of(answer.message)
+        )  # what stands beside a call is no summary
         is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
         text = clean_draft(inside_tags(clean_draft(said)))  # thoughts may hold tags, too
         if (usage := answer.usage) is not None:

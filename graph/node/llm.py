@@ -14,13 +14,13 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
 from graph.core.close_turn import MARK
+from graph.core.in_place import LastInput
 from graph.core.model_input import ModelInput
 from graph.error import ContextLengthError
 from graph.model.chunk import Answer
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.guard import Guard
 from graph.node.model_call import AnswerCall, tools_of
-from graph.node.tool_choice import ToolChoice
 from graph.record import HistoryEntry
 from graph.state import ChatState
 from prompt.system.chat import rounds_note
@@ -34,7 +34,6 @@ class LlmNode:
 
     def __init__(self, deps: NodeDeps) -> None:
         self._deps = deps
-        self._tool_choice = ToolChoice()
         self._schemas: dict[tuple[Language, tuple[str, ...]], list[dict[str, Any]]] = {}
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
@@ -52,12 +51,13 @@ class LlmNode:
         def build(history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
             return turn.strategy.assemble(system, history, messages)
 
+        name = deps.models.resolve(turn.row.model)
+
         def ask(model_input: ModelInput) -> Answer:
-            model = deps.models.chat(turn.row.model)
+            model = deps.models.chat(name)
             if tools and not (state["is_casual"] or is_last_round):
                 return call(model.bind_tools(tools), model_input)
-            name = deps.models.resolve(turn.row.model)
-            return self._tool_choice.answer_without_calls(name, model, tools, model_input, call)
+            return deps.models.tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
         guard = Guard(deps, runtime, state, build)
         limit_tokens = deps.models.input_tokens(turn.row.model)
@@ -76,7 +76,18 @@ class LlmNode:
         deps.stores.archive.append(
             turn.lease, owner=turn.owner, turn=turn.row.number, attempt=turn.row.attempt, messages=[message]
         )
+        if call.answered is not None and not message.tool_calls:
+            self._remember(turn, name, call.answered, tools, message)
         return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
+
+    def _remember(
+        self, turn: TurnContext, name: str, sent: ModelInput, tools: Sequence[dict[str, Any]], answer: AIMessage
+    ) -> None:
+        """Remembers what was sent and answered, as folds may be asked for behind it."""
+        if turn.strategy.sends_records:
+            had_tools = any(item.kind == "tools" for item in sent.items)
+            last = LastInput(name, sent, tuple(tools) if had_tools else (), answer)
+            self._deps.fold_worker.remember(turn.lease.session_id, last)
 
     def _offered(self, turn: TurnContext) -> list[dict[str, Any]]:
         """Returns the schemas of the tools, the same all through a session, as they are part of the cached prefix."""

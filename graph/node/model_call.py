@@ -29,9 +29,14 @@ _LOG = logging.getLogger(__name__)
 
 
 class AnswerCall:
-    """Calls the chat model in one run of the graph; every call is stored as a row, a failed one too."""
+    """Calls the chat model in one run of the graph; every call is stored as a row, a failed one too.
+
+    Attributes:
+        answered: What the last call that was answered has sent, None before.
+    """
 
     def __init__(self, deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> None:
+        self.answered: ModelInput | None = None
         self._deps = deps
         self._runtime = runtime
         self._state = state
@@ -63,6 +68,7 @@ class AnswerCall:
                 keep(None, seconds=time.monotonic() - began, error_code=error.code)
             raise
         keep(answer.usage, seconds=time.monotonic() - began)
+        self.answered = model_input
         return answer
 
     def _full_tokens(self, model_input: ModelInput) -> int:

@@ -81,7 +81,11 @@ def open_service(
     now = clock or (lambda: datetime.now(UTC))
     with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
         fold_worker = FoldWorker(
-            stores=chat_stores, models=chat_models, clock=now, deadline_seconds=settings.fold_deadline_seconds
+            stores=chat_stores,
+            models=chat_models,
+            clock=now,
+            deadline_seconds=settings.fold_deadline_seconds,
+            in_place="never" if settings.is_offline else settings.fold_in_place,
         )
         stack.callback(fold_worker.close)
         graph = build_graph(

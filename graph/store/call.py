@@ -145,6 +145,14 @@ class CallStore:
             worked = (*_answers(session_id), _call.error_code == "", _call.turn >= begin)
             return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
+    def reads_cache(self, session_id: str) -> bool:
+        """Whether the endpoint reported input read from its cache for one of the last 20 answer calls."""
+        recent = select(_call.usage_cached_tokens).where(*_answers(session_id))
+        calls = _newest_first(recent).limit(_CORRECTION_CALLS).subquery()
+        query = select(func.max(calls.c.usage_cached_tokens))
+        with self._database.read() as connection:
+            return bool(connection.execute(query).scalar_one())
+
     def correction(self, session_id: str) -> float:
         """Returns the ratio of reported to estimated input tokens, clamped to 0.5-2.
 

@@ -14,12 +14,14 @@ from typing import Final, Literal
 from graph.core.fold_record import begin_record, end_record, end_verbatim, source_of
 from graph.core.fold_spec import FoldSpec
 from graph.core.review import Flaw, Source, SummaryDraft, flaw_of
-from graph.error import InternalError, StoreError, TurnfoldError
+from graph.core.summary_request import SummaryRequest
+from graph.error import ContextLengthError, InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser, generate_summary
 from graph.record import Record
 from graph.store.active import DISCARDED_CODE
 from graph.store.record import RecordStore
 from graph.worker.fold_queue import Lane
+from graph.worker.last_inputs import LastInputs
 from graph.worker.session_terms import SessionTerms
 
 _LOG = logging.getLogger(__name__)
@@ -59,15 +61,23 @@ class FoldMaker:
     Args:
         records: Where the folds are kept.
         terms: What picking sentences weighs them by.
+        last_inputs: What the chat models were last sent, for folds that are asked for behind it.
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take.
     """
 
     def __init__(
-        self, records: RecordStore, terms: SessionTerms, *, clock: Callable[[], datetime], deadline_seconds: float
+        self,
+        records: RecordStore,
+        terms: SessionTerms,
+        last_inputs: LastInputs,
+        *,
+        clock: Callable[[], datetime],
+        deadline_seconds: float,
     ) -> None:
         self._records = records
         self._terms = terms
+        self._last_inputs = last_inputs
         self._clock = clock
         self._deadline_seconds = deadline_seconds
 
@@ -115,24 +125,40 @@ class FoldMaker:
     ) -> str:
         """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error."""
         flaw: Flaw | None = None
-        for _ in range(_TRIES):
-            try:
+        try:
+            summarise = self._summarise(plan, stop)
+            for _ in range(_TRIES):
                 if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return DISCARDED_CODE  # no longer needed: don't pay for another call
-                summarise = partial(
-                    plan.summariser.summarise,
-                    asked=plan.spec.asked,
-                    flawed=None if flaw is None else (drafts[-1], flaw),
-                    may_retry=plan.may_retry,
-                    stop=stop,
-                    deadline_seconds=self._deadline_seconds,
-                )
-                if isinstance(plan.summariser, ExtractiveSummariser):
-                    summarise = partial(plan.summariser.summarise, counts=self._terms.counts(plan.session_id))
-                generate_summary(source.messages, source.target_chars, summarise, drafts=drafts)
-            except TurnfoldError as error:
-                return error.code
-            flaw = flaw_of(drafts[-1], source)
-            if flaw is None:
-                break
+                write = partial(summarise, flawed=None if flaw is None else (drafts[-1], flaw))
+                generate_summary(source.messages, source.target_chars, write, drafts=drafts)
+                flaw = flaw_of(drafts[-1], source)
+                if flaw is None:
+                    break
+        except TurnfoldError as error:
+            return error.code
         return ""
+
+    def _summarise(self, plan: FoldPlan, stop: threading.Event) -> Callable[..., SummaryDraft]:
+        """Returns what writes each draft of a fold: in one place, so that a repair follows the draft that it mends."""
+        if isinstance(plan.summariser, ExtractiveSummariser):
+            return partial(plan.summariser.summarise, counts=self._terms.counts(plan.session_id))
+        ask = partial(
+            plan.summariser.summarise,
+            asked=plan.spec.asked,
+            may_retry=plan.may_retry,
+            stop=stop,
+            deadline_seconds=self._deadline_seconds,
+        )
+        in_place = self._last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
+        return ask if in_place is None else partial(_in_place_or_quoted, ask, in_place)
+
+
+def _in_place_or_quoted(
+    ask: Callable[..., SummaryDraft], in_place: SummaryRequest, *given: object, **named: object
+) -> SummaryDraft:
+    """Asks in place, and quotes the source if the provider finds that longer than we do."""
+    try:
+        return ask(*given, in_place=in_place, **named)
+    except ContextLengthError:
+        return ask(*given, **named)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from graph.core.fold_spec import FoldSpec, source_key
+from graph.core.in_place import LastInput
 from graph.core.language import session_language
 from graph.core.snapshot import SessionSnapshot
 from graph.error import ModelError, NotFoundError
@@ -24,6 +25,7 @@ from graph.store.stores import Stores
 from graph.strategy.base import Strategy, first_turn
 from graph.worker.fold_maker import FoldMaker, FoldPlan
 from graph.worker.fold_queue import FoldQueue
+from graph.worker.last_inputs import InPlaceMode, LastInputs
 from graph.worker.session_terms import SessionTerms
 
 _LOG = logging.getLogger(__name__)
@@ -38,17 +40,27 @@ class FoldWorker:
     Args:
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take.
+        in_place: Which folds are asked for behind the chat itself; see `LastInputs`.
     """
 
     def __init__(
-        self, *, stores: Stores, models: ChatModels, clock: Callable[[], datetime], deadline_seconds: float
+        self,
+        *,
+        stores: Stores,
+        models: ChatModels,
+        clock: Callable[[], datetime],
+        deadline_seconds: float,
+        in_place: InPlaceMode,
     ) -> None:
         self._stores = stores
         self._models = models
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._terms = SessionTerms(stores.archive)
-        self._maker = FoldMaker(stores.records, self._terms, clock=clock, deadline_seconds=deadline_seconds)
+        self._last_inputs = LastInputs(stores.calls, in_place)
+        self._maker = FoldMaker(
+            stores.records, self._terms, self._last_inputs, clock=clock, deadline_seconds=deadline_seconds
+        )
         self._queue = FoldQueue()
         # Sessions in which a turn waited in vain and no fold was made since.
         self._overdue = _NewestOnly(_KEPT_SESSIONS)
@@ -67,6 +79,10 @@ class FoldWorker:
             restored_tokens,
             language=session_language(self._stores.archive.opening(session_id)),
         )
+
+    def remember(self, session_id: str, last: LastInput) -> None:
+        """Remembers what a session's chat model was last sent and answered, for folds that are asked for behind it."""
+        self._last_inputs.keep(session_id, last)
 
     def plan(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> FoldPlan:
         """Returns the plan of a fold, with the summariser for the session's chat model.
@@ -190,6 +206,7 @@ class FoldWorker:
         """Stops the running folds of a deleted session and drops the queued ones."""
         self._queue.forget(session_id)
         self._terms.forget(session_id)
+        self._last_inputs.forget(session_id)
         self._overdue.remove(session_id)
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ EMPTY_DRAFT: Final = "…"
 _KOREAN: Final[Mapping[str, str]] = {
     "empty": "답이 비어 있습니다. 규칙대로 요약을 쓰세요. 공백 포함 ${aim}자쯤, 많아도 ${most}자입니다.",
     "language": "같은 내용을 한국어로 옮기세요. 이름, 숫자, 코드는 그대로 둡니다. 요약만 출력합니다.",
-    "copy": "그것은 요약이 아니라 <source>를 옮겨 적은 것입니다. 규칙대로 많아도 ${most}자의 요약만 쓰세요.",
+    "copy": "그것은 요약이 아니라 대화를 옮겨 적은 것입니다. 규칙대로 많아도 ${most}자의 요약만 쓰세요.",
     "answer": "그것은 요약이 아니라 대화에 대한 답입니다. 답하지 말고 규칙대로 많아도 ${most}자의 요약만 쓰세요.",
     "cut": "글이 길이 한도에서 끊겼습니다. 더 짧게, 많아도 ${most}자로, 끝까지 다시 쓰세요. 규칙, 금지, 결정, 남은 질문은 그대로 둡니다. 요약만 출력합니다.",
     "long": "방금 요약은 ${chars}자로 ${over}자 깁니다. 새로 쓰지 말고 위 글에서 제안과 추정, 끝난 일, 덜 중요한 세부부터 덜어 ${most}자 이하로 줄이세요. 규칙, 금지, 결정, 남은 질문은 그대로 둡니다. 요약만 출력합니다.",
@@ -24,7 +24,7 @@ _KOREAN: Final[Mapping[str, str]] = {
 _ENGLISH: Final[Mapping[str, str]] = {
     "empty": "The answer is empty. Write the summary by the rules: about $aim characters, $most at most.",
     "language": "Say the same in $language. Names, numbers and code stay as they are. Write the summary alone.",
-    "copy": "That is no summary but a copy of <source>. Write the summary alone, by the rules, in $most characters at most.",
+    "copy": "That is no summary but a copy of the conversation. Write the summary alone, by the rules, in $most characters at most.",
     "answer": "That is no summary but an answer to the conversation. Don't answer it: write the summary alone, by the rules, in $most characters at most.",
     "cut": "The text broke off at its length limit. Write it again to its end, shorter, in $most characters at most. Rules, prohibitions, decisions and the open question stay as they are. Write the summary alone.",
     "long": "That summary has $chars characters, $over too many. Don't write a new one: take out of the text above what was suggested or guessed, what is settled and minor details, until it has $most characters at most. Rules, prohibitions, decisions and the open question stay as they are. Write the summary alone.",

@@ -15,8 +15,8 @@ DEFAULT_USAGE: Final = {
     "prompt_tokens": 100,
     "completion_tokens": 20,
     "total_tokens": 120,
-    "prompt_tokens_details": {"cached_tokens": 64},
 }
+CACHED_USAGE: Final = {**DEFAULT_USAGE, "prompt_tokens_details": {"cached_tokens": 64}}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal
 
+from prompt.summary.in_place_generator import BEGINNING
 from tests.fake.openai_reply import Body, Reply, text
 
 Kind = Literal["chat", "summary"]
@@ -12,15 +13,29 @@ Kind = Literal["chat", "summary"]
 _SOURCE: Final = re.compile(r"<source>\n(.*)\n</source>", re.DOTALL)
 _TARGET: Final = re.compile(r"(\d+)(?:자| characters)")
 _MESSAGE: Final = re.compile(r"<m (?:turn=\"(\d+)\" )?from=\"[^\"]+\">(.*?)</m>", re.DOTALL)
+_BEGINNINGS: Final = tuple(BEGINNING.values())
+_TURNS: Final = re.compile(r"(?:turns? )?(\d+)(?:-\d+)?턴?")
+_OPENING: Final = re.compile(r"[«“](.*?)…?[»”]")
 _HANGUL: Final = re.compile(r"[가-힣]")
 
 
 def kind_of(body: Body) -> Kind:
-    """A summary is asked for by a user message with a source, after one system line at most, or behind a draft."""
+    """A summary is asked for by a user message with a source, after one system line at most, or behind a draft.
+
+    Or behind the chat itself.
+    """
+    if instruction_at(body) is not None:
+        return "summary"
     roles = [message["role"] for message in body["messages"]]
     asked = roles[1:] if roles[0] == "system" else roles
     is_request = asked in (["user"], ["user", "assistant", "user"])
     return "summary" if is_request and _SOURCE.search(_words(_request_in(body))) else "chat"
+
+
+def instruction_at(body: Body) -> int | None:
+    """Where the messages hold the instruction of a request in place, as the last one or before a draft; else None."""
+    places = range(len(body["messages"]))[-1:-4:-2]
+    return next((place for place in places if _words(body["messages"][place]).startswith(_BEGINNINGS)), None)
 
 
 def _request_in(body: Body) -> Body:
@@ -34,10 +49,30 @@ def asked_in(body: Body) -> str:
 
 def answer_body(body: Body, *, pause_seconds: float = 0.0) -> Reply:
     """Answers a summary request with a text of the asked length, and a chat with a few sentences about the question."""
-    answer = _summarise(_words(_request_in(body))) if kind_of(body) == "summary" else _chat(body)
+    answer = _chat(body) if kind_of(body) == "chat" else _summarise(_asked_summary(body))
     sent = sum(len(_words(message)) for message in body["messages"]) // 3
     usage = {"prompt_tokens": sent, "completion_tokens": len(answer) // 3, "total_tokens": sent + len(answer) // 3}
     return text(answer, usage=usage, pause_seconds=pause_seconds)
+
+
+def _asked_summary(body: Body) -> str:
+    """The request for a summary with its source; of one in place, the part of the chat that it names, so quoted."""
+    place = instruction_at(body)
+    if place is None:
+        return _words(_request_in(body))
+    asked = _words(body["messages"][place])
+    turns, opening = _TURNS.search(asked), _OPENING.search(asked)
+    turn = int(turns.group(1)) - 1 if turns else 0
+    begin = opening.group(1) if opening else ""
+    quoted: list[str] = []
+    for message in body["messages"][1:place]:
+        words = _words(message)
+        if quoted or begin in " ".join(words.split()):
+            turn += message["role"] == "user"
+            quoted.append(f'<m turn="{turn}" from="{message["role"]}">{words}</m>')
+    return "<source>\n{}\n</source>\n{}".format(
+        "\n".join(quoted), asked.rsplit("공백 포함", 1)[-1].rsplit("about ", 1)[-1]
+    )
 
 
 def _words(message: Body) -> str:

@@ -26,6 +26,7 @@ from graph.model.chunk import Usage
 from graph.model.factory import open_models
 from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.openai_reply import (
+    CACHED_USAGE,
     Reply,
     ScriptedCall,
     chunk,
@@ -43,7 +44,7 @@ from tests.fake.openai_server import FakeOpenAI
 
 
 def test_text_arrives_piece_by_piece_and_the_usage_with_it(call: Caller) -> None:
-    call.server.script(text("Hello there, ", "world"))
+    call.server.script(text("Hello there, ", "world", usage=CACHED_USAGE))
     answer = call()
     assert call.heard == ["Hello there, ", "world"]
     assert answer.message.content == "Hello there, world"

@@ -89,6 +89,15 @@ def english(chat: Chat, _: FakeOpenAI) -> None:
         chat.wait_for_folds()
 
 
+def in_place(chat: Chat, server: FakeOpenAI) -> None:
+    """Folds behind the chat: with a tool's result and a draft that is mended, then behind the summary of that."""
+    chat.ask(1, 1)
+    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text("서울은 낮입니다."), to="몇 시")
+    chat.say("서울은 지금 몇 시야?", options=SEOUL)
+    server.script(text("서버 이전."), kind="summary")
+    chat.ask(3, 7)
+
+
 STORIES: dict[str, tuple[Story, dict[str, object]]] = {
     "interval": (interval, {}),
     "merge": (
@@ -100,6 +109,7 @@ STORIES: dict[str, tuple[Story, dict[str, object]]] = {
     "window": (window, {"context_strategy": "window", "window_turns": 2}),
     "guard": (guard, {"context_strategy": "rolling", "model_window_tokens": 3_000}),
     "english": (english, {}),
+    "in place": (in_place, {"fold_in_place": "always"}),
 }
 
 

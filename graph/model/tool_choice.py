@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer
 
 Call = Callable[[ChatRunnable, ModelInput], Answer]
+Tools = Sequence[Mapping[str, Any]]
 
 _NONE: Final = "none"
 
@@ -30,7 +31,7 @@ class ToolChoice:
         self._refused_by: set[str] = set()
 
     def answer_without_calls(
-        self, name: str, model: BaseChatModel, tools: Sequence[dict[str, Any]], model_input: ModelInput, call: Call
+        self, name: str, model: BaseChatModel, tools: Tools, model_input: ModelInput, call: Call
     ) -> Answer:
         """Returns an answer that calls no tool.
 
@@ -42,23 +43,33 @@ class ToolChoice:
             ToolRoundsError: The model only calls tools.
             ModelError: The call failed.
         """
-        if not tools:
-            return _without_calls(call(model, model_input))
-        if name in self._refused_by:
-            answer = call(model.bind_tools(tools), model_input)
-        else:
-            try:
-                answer = call(model.bind_tools(tools, tool_choice=_NONE), model_input)
-            except ToolChoiceError:
-                answer = call(model.bind_tools(tools), model_input)
-                self._refused_by.add(name)
-        if _calls_tools(answer.message) and not answer.message.text.strip():
+        answer = self.ask(name, model, tools, lambda asked: call(asked, model_input))
+        if tools and calls_tools(answer.message) and not answer.message.text.strip():
             items = tuple(item for item in model_input.items if item.kind != "tools")
             answer = call(model, replace(model_input, items=items))
         return _without_calls(answer)
 
+    def ask(self, name: str, model: BaseChatModel, tools: Tools, call: Callable[[ChatRunnable], Answer]) -> Answer:
+        """Returns the model's answer as it comes: tool calls of an endpoint that ignores `tool_choice` are in it.
 
-def _calls_tools(message: AIMessage) -> bool:
+        Raises:
+            ModelError: The call failed.
+        """
+        if not tools:
+            return call(model)
+        offered = [dict(tool) for tool in tools]
+        if name in self._refused_by:
+            return call(model.bind_tools(offered))
+        try:
+            return call(model.bind_tools(offered, tool_choice=_NONE))
+        except ToolChoiceError:
+            answer = call(model.bind_tools(offered))
+            self._refused_by.add(name)
+            return answer
+
+
+def calls_tools(message: AIMessage) -> bool:
+    """Whether an answer calls tools, with arguments that can be read or not."""
     return bool(message.tool_calls or message.invalid_tool_calls)
 
 
@@ -68,7 +79,7 @@ def _without_calls(answer: Answer) -> Answer:
     Raises:
         ToolRoundsError: The answer has nothing else.
     """
-    if not _calls_tools(answer.message):
+    if not calls_tools(answer.message):
         return answer
     if not answer.message.text.strip():
         raise ToolRoundsError
