@@ -17,6 +17,7 @@ from graph.store.sqlite.search_index import POSITIONS_PER_SESSION, row_id
 
 _message = message_table.c
 _numbered = search_session_table.c
+_NUMBER: Final = select(_numbered.number).where(_numbered.session_id == bindparam("session_id"))
 _NEWEST: Final = select(func.max(_message.position)).where(_message.session_id == bindparam("session_id"))
 # How much a message loses by being longer than the others: b of BM25, small because it is once per phrase here.
 _LENGTH_SHARE: Final = 0.3
@@ -153,8 +154,7 @@ def unindex_session(connection: Connection, session_id: str) -> None:
 
 
 def _number_of(connection: Connection, session_id: str) -> int | None:
-    query = select(_numbered.number).where(_numbered.session_id == session_id)
-    number: int | None = connection.execute(query).scalar()
+    number: int | None = connection.execute(_NUMBER, {"session_id": session_id}).scalar()
     return number
 
 
