@@ -59,6 +59,8 @@ def searchable_text(message: AnyMessage) -> str:
 def index_terms(text: str) -> str:
     """Returns the terms of a text with spaces between them: Hangul, Han and kana in pairs of signs, other words whole.
 
+    Words are in lower case and without accents.
+
     A change of what it returns needs a migration that fills the index again: rows are taken out by the same terms.
     """
     runs = _RUN.findall(unicodedata.normalize("NFC", text))
@@ -67,8 +69,13 @@ def index_terms(text: str) -> str:
 
 def _terms_of(run: str) -> list[str]:
     if not _UNSPACED.match(run):
-        return [run[:_TERM_CHARS]]
+        return [_folded(run[:_TERM_CHARS])]
     return [run[start : start + 2] for start in range(len(run) - 1)] or [run]
+
+
+def _folded(word: str) -> str:
+    word = word.casefold()
+    return word if word.isascii() else "".join(sign for sign in unicodedata.normalize("NFD", word) if sign.isalnum())
 
 
 def broad_words(query: str) -> list[list[str]]:
@@ -84,6 +91,18 @@ def broad_words(query: str) -> list[list[str]]:
 def strict_words(query: str) -> list[list[str]]:
     """Returns the same without the parts of words, for a search in which every word must be found."""
     return _within_bound([_forms(word) for word in _content_words(query)])
+
+
+def has_words(text: str, words: Iterable[Iterable[str]]) -> bool:
+    """Whether a text that has the terms of one phrase of each word has those in Hangul, Han and kana also as written.
+
+    Pairs of signs may stand apart; the terms of other words are words themselves, and may have other endings.
+    """
+    folded = unicodedata.normalize("NFC", text)
+    return all(
+        any(not _UNSPACED.match(phrase) or phrase.removesuffix(OPEN_END) in folded for phrase in phrases)
+        for phrases in words
+    )
 
 
 def _content_words(query: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AnyMessage
-from sqlalchemy import Connection, Row, Select, func, insert, or_, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, func, insert, or_, select
 
 from graph.core.token import measure
 from graph.error import InternalError, NotFoundError
@@ -28,9 +28,23 @@ _COLUMNS = (
     _message.tokens,
     _message.created_at,
 )
+_ADD = insert(message_table)
+_IN_SESSION = _message.session_id == bindparam("of_session")
+_IS_IT = and_(_IN_SESSION, _message.message_id == bindparam("of_message"))
+_NEWEST = select(func.max(_message.position)).where(_IN_SESSION)
+_TURN = select(_message.turn).where(_IS_IT)
+_ROW = select(*_COLUMNS).where(_IS_IT)
 _LIVE_ROWS = select(*_COLUMNS).select_from(WITH_TURN).where(IS_LIVE)
 _LIVE_IDS = select(_message.message_id).select_from(WITH_TURN).where(IS_LIVE)
-_LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE)
+_LIVE_TOKENS = (
+    select(func.coalesce(func.sum(_message.tokens), 0))
+    .select_from(WITH_TURN)
+    .where(IS_LIVE, _IN_SESSION, _message.turn == bindparam("of_turn"))
+)
+_OF_TURNS = _LIVE_ROWS.where(_IN_SESSION, _message.turn.between(bindparam("first"), bindparam("last"))).order_by(
+    _message.position
+)
+_OPENING = _LIVE_ROWS.where(_IN_SESSION, _message.turn == 1).order_by(_message.position).limit(1)
 
 
 class Archive:
@@ -112,12 +126,15 @@ class Archive:
 
     def live_turns(self, session_id: str, first_turn: int, last_turn: int) -> list[ArchivedMessage]:
         """Returns the live messages of these turns (both ends included), in order."""
-        return self._fetch(_live(session_id).where(_message.turn.between(first_turn, last_turn)))
+        with self._database.read() as connection:
+            place = {"of_session": session_id, "first": first_turn, "last": last_turn}
+            return [_to_archived(row) for row in connection.execute(_OF_TURNS, place)]
 
     def opening(self, session_id: str) -> AnyMessage | None:
         """Returns the first message of a session, None if there is none."""
-        found = self._fetch(_live(session_id).where(_message.turn == 1), limit=1)
-        return found[0].message if found else None
+        with self._database.read() as connection:
+            row = connection.execute(_OPENING, {"of_session": session_id}).one_or_none()
+        return _to_archived(row).message if row is not None else None
 
     def get(self, session_id: str, message_id: str) -> ArchivedMessage:
         """Returns one message, live or not.
@@ -142,8 +159,7 @@ def find_turn(connection: Connection, session_id: str, message_id: str | None) -
     """
     if message_id is None:
         raise InternalError
-    query = select(_message.turn).where(_message.session_id == session_id, _message.message_id == message_id)
-    turn: int | None = connection.execute(query).scalar()
+    turn: int | None = connection.execute(_TURN, {"of_session": session_id, "of_message": message_id}).scalar()
     return turn
 
 
@@ -170,8 +186,7 @@ def has_live_between(connection: Connection, session_id: str, first: int, last: 
 
 def insert_message(connection: Connection, message: AnyMessage, values: Mapping[str, object]) -> None:
     """Writes the message at the session's next position; `values` has the other columns, `session_id` among them."""
-    newest = select(func.max(_message.position)).where(_message.session_id == values["session_id"])
-    position = (connection.execute(newest).scalar() or 0) + 1
+    position = (connection.execute(_NEWEST, {"of_session": values["session_id"]}).scalar() or 0) + 1
     identity = {
         "position": position,
         "message_id": message.id,
@@ -180,14 +195,13 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
     }
     chars, tokens = measure(message)
     row = {**values, **identity, "chars": chars, "tokens": tokens}
-    connection.execute(insert(message_table).values(row))
+    connection.execute(_ADD, row)
     index_message(connection, row)
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
     """Returns our estimate for the tokens of a turn's live messages."""
-    query = _LIVE_TOKENS.where(_message.session_id == session_id, _message.turn == turn)
-    return int(connection.execute(query).scalar_one())
+    return int(connection.execute(_LIVE_TOKENS, {"of_session": session_id, "of_turn": turn}).scalar_one())
 
 
 def _live(session_id: str) -> Select[Any]:
@@ -195,8 +209,7 @@ def _live(session_id: str) -> Select[Any]:
 
 
 def _read(connection: Connection, session_id: str, message_id: str | None) -> ArchivedMessage:
-    query = select(*_COLUMNS).where(_message.session_id == session_id, _message.message_id == message_id)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_ROW, {"of_session": session_id, "of_message": message_id}).one_or_none()
     if row is None:
         raise NotFoundError(message_id or "")
     return _to_archived(row)

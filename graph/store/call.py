@@ -57,11 +57,25 @@ class ModelCall:
     ordinal: int = 0
 
 
+_ADD = insert(call_table)
 _NEWEST = (
     select(*_PLACE, _call.kind, _call.manifest)
     .where(_call.session_id == bindparam("session_id"))
     .order_by(*(column.desc() for column in _PLACE))
     .limit(LONGEST_CHAIN)
+)
+
+
+# Limited before filtering by usage: else a provider that reports none would cost a scan of the whole session.
+_RECENT = (
+    select(_call.usage_input_tokens, _call.sent_tokens)
+    .where(_call.session_id == bindparam("session_id"), _call.kind == "answer")
+    .order_by(*(column.desc() for column in _PLACE))
+    .limit(_CORRECTION_CALLS)
+    .subquery()
+)
+_REPORTED = select(func.sum(_RECENT.c.usage_input_tokens), func.sum(_RECENT.c.sent_tokens)).where(
+    _RECENT.c.usage_input_tokens.is_not(None)
 )
 
 
@@ -99,7 +113,7 @@ class CallStore:
             numbered = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
             before = [row.manifest for row in reversed(newest) if row.kind == call.kind == "answer"]
             values = {**vars(numbered), "owner": owner, "manifest": encode_manifest(call.manifest, before)}
-            connection.execute(insert(call_table).values(values))
+            connection.execute(_ADD, values)
         return numbered
 
     def last_answered(self, session_id: str) -> AnsweredCall | None:
@@ -158,13 +172,8 @@ class CallStore:
 
         It is taken over those of the last 20 answer calls whose usage was reported; 1.0 without any.
         """
-        recent = select(_call.usage_input_tokens, _call.sent_tokens).where(*_answers(session_id))
-        # Limited before filtering by usage: else a provider that reports none would cost a scan of the whole session.
-        calls = _newest_first(recent).limit(_CORRECTION_CALLS).subquery()
-        has_usage = calls.c.usage_input_tokens.is_not(None)
-        query = select(func.sum(calls.c.usage_input_tokens), func.sum(calls.c.sent_tokens)).where(has_usage)
         with self._database.read() as connection:
-            reported, sent = connection.execute(query).one()
+            reported, sent = connection.execute(_REPORTED, {"session_id": session_id}).one()
         if not reported or not sent:
             return 1.0
         return min(max(float(reported) / float(sent), _LOWEST_CORRECTION), _HIGHEST_CORRECTION)

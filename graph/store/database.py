@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -69,12 +70,37 @@ class Database:
         self._writer = self._reader.execution_options(begin="BEGIN IMMEDIATE")
         # SQLite lets a waiting writer sleep and poll; threads of one process queue here without that delay.
         self._write_lock = threading.Lock()
+        self._shared = threading.local()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Yields a connection that sees one snapshot of the database until the end of the block."""
-        with self._errors_as_ours(), self._reader.begin() as connection:
-            yield connection
+        """Yields a connection that sees one snapshot of the database until the end of the block.
+
+        Within a block of `reading` it is that block's snapshot.
+        """
+        shared: Connection | None = getattr(self._shared, "connection", None)
+        with self._errors_as_ours():
+            if shared is not None:
+                yield shared
+                return
+            with self._reader.begin() as connection:
+                yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Has all reads of this thread within the block see one snapshot, in one transaction.
+
+        What is written within the block isn't seen in it.
+        """
+        if getattr(self._shared, "connection", None) is not None:
+            yield
+            return
+        with self.read() as connection:
+            self._shared.connection = connection
+            try:
+                yield
+            finally:
+                self._shared.connection = None
 
     @contextmanager
     def write(self, lease: Lease | None = None) -> Iterator[Connection]:
@@ -116,6 +142,8 @@ class Database:
             yield
         except DBAPIError as error:
             raise to_database_error(error.orig, self._path) from error
+        except sqlite3.Error as error:
+            raise to_database_error(error, self._path) from error
 
 
 def open_database(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc_now) -> Database:
@@ -184,6 +212,8 @@ def _make_engine(path: Path, busy_timeout_seconds: float) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+        # Sent to the driver itself: there is one for each of dozens of transactions a turn.
+        statement = connection.get_execution_options().get("begin", "BEGIN")
+        connection.connection.cursor().execute(statement)
 
     return engine

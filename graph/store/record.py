@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, insert, not_, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, insert, not_, or_, select, update
 
 from graph.error import NotFoundError, TurnStoppedSignal
 from graph.record import Record
@@ -38,6 +38,17 @@ _KNOWN_LIMIT = 4_096
 _CLOCK_SLACK = timedelta(seconds=60)
 _SAME_NAMED = [_record[field.name] for field in fields(Record) if field.name != "thread_id"]
 _ROWS = select(_record.session_id.label("thread_id"), *_SAME_NAMED)
+_ADD = insert(record_table)
+_ACTIVE_IDS = (
+    select(_record.id).where(_record.session_id == bindparam("session_id"), IS_ACTIVE).order_by(_record.to_position)
+)
+_PREPARED = (
+    _ROWS.where(
+        _record.session_id == bindparam("of_session"), _record.source_key == bindparam("of_source"), IS_PREPARED
+    )
+    .order_by(_record.sequence.desc())
+    .limit(1)
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +107,7 @@ class RecordStore:
             is_there = or_(IS_IN_PROGRESS, IS_PREPARED, IS_ACTIVE)
             if connection.execute(select(_record.id).where(same, is_there)).first() is not None:
                 return False
-            connection.execute(insert(record_table).values(**_to_values(record), owner=owner, expires_at=expires_at))
+            connection.execute(_ADD, {**_to_values(record), "owner": owner, "expires_at": expires_at})
             return True
 
     def end(self, record: Record) -> bool:
@@ -129,8 +140,9 @@ class RecordStore:
 
     def prepared(self, session_id: str, source_key: str) -> Record | None:
         """Returns the newest completed record of these sources that isn't adopted yet."""
-        query = _ROWS.where(_of_source(session_id, source_key), IS_PREPARED)
-        return self._first(query.order_by(_record.sequence.desc()))
+        with self._database.read() as connection:
+            row = connection.execute(_PREPARED, {"of_session": session_id, "of_source": source_key}).mappings().first()
+        return Record(**row) if row is not None else None
 
     def in_progress(self, session_id: str, source_key: str, now: datetime) -> bool:
         """Whether a record of these sources is being made at `now` (UTC)."""
@@ -141,12 +153,12 @@ class RecordStore:
 
     def active(self, session_id: str) -> list[Record]:
         """Returns the active records, in the order of what they cover."""
-        active = and_(_record.session_id == session_id, IS_ACTIVE)
-        ids = select(_record.id).where(active).order_by(_record.to_position)
         with self._database.read() as connection:
-            found = {record_id: self._known.get(record_id) for record_id in connection.execute(ids).scalars().all()}
+            ids = connection.execute(_ACTIVE_IDS, {"session_id": session_id}).scalars().all()
+            found = {record_id: self._known.get(record_id) for record_id in ids}
             missing = [record_id for record_id, record in found.items() if record is None]
             if missing:
+                active = and_(_record.session_id == session_id, IS_ACTIVE)
                 rows = connection.execute(_ROWS.where(active, _record.id.in_(missing))).mappings()
                 found.update({row["id"]: Record(**row) for row in rows})
         records = [record for record in found.values() if record is not None]

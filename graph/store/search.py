@@ -6,17 +6,21 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, insert, select
+from sqlalchemy import Connection, Select, and_, bindparam, func, insert, select
 
-from graph.core.search_term import broad_words, index_terms, searchable_text, strict_words
+from graph.core.search_term import broad_words, has_words, index_terms, searchable_text, strict_words
 from graph.store.database import Database
 from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message
 from graph.store.schema import message_table, search_session_table
 from graph.store.sqlite import search_index
-from graph.store.sqlite.search_index import INDEX, POSITIONS_PER_SESSION, row_id
+from graph.store.sqlite.search_index import POSITIONS_PER_SESSION, row_id
 
 _message = message_table.c
 _numbered = search_session_table.c
+_NUMBER: Final = select(_numbered.number).where(_numbered.session_id == bindparam("session_id"))
+_NEWEST: Final = select(func.max(_message.position)).where(_message.session_id == bindparam("session_id"))
+# How much a message loses by being longer than the others: b of BM25, small because it is once per phrase here.
+_LENGTH_SHARE: Final = 0.3
 # Of a word that nearly every message has: joining them all would take longer than the search itself.
 _RANKED_MESSAGES: Final = 500
 
@@ -50,28 +54,32 @@ class SearchStore:
             number = _number_of(connection, session_id)
             if number is None:
                 return []
-            first = row_id(number, 0)
-            in_session = INDEX.c.rowid.between(first, first + POSITIONS_PER_SESSION - 1)
-            hits = search_index.hits(in_session, limit=_RANKED_MESSAGES)
+            newest = connection.execute(_NEWEST, {"session_id": session_id}).scalar() or 0
+            before = row_id(number, 0)
+            rows = range(before + 1, before + newest + 1)
+            weights = search_index.rank_rows(connection, words, rows, limit=_RANKED_MESSAGES)
             query_rows = (
-                select(_message.turn, hits.c.rank)
-                .select_from(hits.join(WITH_TURN, _message.position == hits.c.rowid - first))
-                .where(_message.session_id == session_id, _message.turn < before_turn, IS_LIVE)
+                select(_message.position, _message.turn, _message.chars)
+                .select_from(WITH_TURN)
+                .where(_message.session_id == session_id, _message.position.in_([row - before for row in weights]))
+                .where(_message.turn < before_turn, IS_LIVE)
             )
-            found = connection.execute(query_rows, {"match": search_index.match_any(words)}).all()
-        # A smaller rank is a better one; what is asked for may be spread over question, tool results and answer.
+            found = connection.execute(query_rows).all()
+        mean_chars = sum(row.chars for row in found) / max(1, len(found))
+        # What is asked for may be spread over question, tool results and answer.
         ranks: dict[int, float] = defaultdict(float)
-        for turn, rank in found:
-            ranks[turn] += rank
-        return sorted(ranks, key=lambda turn: (ranks[turn], -turn))[:limit]
+        for row in found:
+            length = row.chars / mean_chars
+            ranks[row.turn] += weights[before + row.position] / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length)
+        return sorted(ranks, key=lambda turn: (-ranks[turn], -turn))[:limit]
 
     def sessions(self, owner: str, query: str, *, limit: int) -> dict[str, Hit]:
-        """Returns the owner's sessions with a live message that has every word of the query, and each one's best.
+        """Returns the owner's sessions with a live message that has every word of the query, and each one's newest.
 
         Args:
             owner: Whose sessions.
             query: Any text.
-            limit: How many sessions at most, those with the best messages.
+            limit: How many sessions at most, those with the newest messages.
         """
         words = strict_words(query)
         if not words:
@@ -83,18 +91,26 @@ class SearchStore:
             _message.position == hits.c.rowid % POSITIONS_PER_SESSION,
         )
         found = (
-            select(_message.session_id, _message.turn, _message.position)
+            select(
+                _message.session_id,
+                _message.turn,
+                _message.position,
+                _message.role,
+                _message.message_id,
+                _message.content,
+            )
             .select_from(numbered.join(WITH_TURN, is_there))
             .where(_message.owner == owner, IS_LIVE)
-            .order_by(hits.c.rank, _message.created_at.desc(), _message.position.desc())
+            .order_by(_message.created_at.desc(), _message.position.desc())
         )
-        best: dict[str, Hit] = {}
+        newest: dict[str, Hit] = {}
         with self._database.read() as connection:
             for row in connection.execute(found, {"match": search_index.match_all(words)}):
-                best.setdefault(row.session_id, Hit(row.turn, row.position))
-                if len(best) == limit:
+                if row.session_id not in newest and has_words(_text_of(row.role, row.message_id, row.content), words):
+                    newest[row.session_id] = Hit(row.turn, row.position)
+                if len(newest) == limit:
                     break
-        return best
+        return newest
 
     def forget_deleted(self) -> None:
         """Overwrites in the file what the index still has of deleted sessions; other writers get their turn between."""
@@ -117,8 +133,10 @@ def index_message(connection: Connection, row: Mapping[str, Any]) -> None:
     search_index.add_terms(connection, number, row["position"], terms)
 
 
-def index_all(connection: Connection) -> None:
-    """Adds every message of the archive to an empty index."""
+def index_anew(connection: Connection) -> None:
+    """Puts an index in place of the one that is there, and adds every message of the archive to it."""
+    search_index.drop_index(connection)
+    search_index.create_index(connection)
     query = select(_message.session_id, _message.position, _message.role, _message.message_id, _message.content)
     for row in connection.execute(query.order_by(_message.session_id, _message.position)).mappings():
         index_message(connection, dict(row))
@@ -136,15 +154,18 @@ def unindex_session(connection: Connection, session_id: str) -> None:
 
 
 def _number_of(connection: Connection, session_id: str) -> int | None:
-    query = select(_numbered.number).where(_numbered.session_id == session_id)
-    number: int | None = connection.execute(query).scalar()
+    number: int | None = connection.execute(_NUMBER, {"session_id": session_id}).scalar()
     return number
 
 
 def _terms_of(role: str, message_id: str, content: str) -> str:
-    """Returns the terms of a row; none of one that can't be read, so that it keeps no other from being indexed."""
+    return index_terms(_text_of(role, message_id, content))
+
+
+def _text_of(role: str, message_id: str, content: str) -> str:
+    """Returns what is indexed of a row; "" of one that can't be read, so that it keeps no other from being indexed."""
     try:
         message = decode_message(role, message_id, content)
     except (ValueError, TypeError, LookupError, AttributeError):
         return ""
-    return index_terms(searchable_text(message))
+    return searchable_text(message)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Select,
@@ -59,6 +60,10 @@ _ROWS: Select[Any] = select(
     *(_session[field.name] for field in fields(SessionRow) if field.name != "is_running"),
     case((turn_table.c.status == "running", True), else_=False),
 ).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
+_NUMBERS = {
+    column.name: select(column).where(_session.session_id == bindparam("session_id"))
+    for column in (_session.context_from_position, _session.restored_tokens)
+}
 _ONE = _ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 
 
@@ -180,9 +185,9 @@ class SessionStore:
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
 
-    def _number(self, session_id: str, column: ColumnElement[int]) -> int:
+    def _number(self, session_id: str, column: Column[int]) -> int:
         with self._database.read() as connection:
-            return connection.execute(select(column).where(_session.session_id == session_id)).scalar() or 0
+            return connection.execute(_NUMBERS[column.name], {"session_id": session_id}).scalar() or 0
 
 
 def change_session(connection: Connection, session_id: str, **values: object) -> None:

@@ -63,15 +63,16 @@ class Stores:
             session_id: The session.
             from_turn: The first turn whose raw messages are read.
         """
-        records = self.records.active(session_id)
-        begin = self.sessions.context_begin(session_id)
-        raw = self.archive.live_within(session_id, uncovered_ranges(records, begin), from_turn=from_turn)
-        if not raw or not records or raw[0].position > records[-1].to_position:
-            return Context(records, raw, [])
-        hole = raw[0].position
-        _LOG.warning("the records of session=%s leave position %d out; what follows is read raw", session_id, hole)
-        kept = [record for record in records if record.to_position < hole]
-        raw = self.archive.live(session_id, from_position=hole, from_turn=from_turn)
+        with self.database.reading():
+            records = self.records.active(session_id)
+            begin = self.sessions.context_begin(session_id)
+            raw = self.archive.live_within(session_id, uncovered_ranges(records, begin), from_turn=from_turn)
+            if not raw or not records or raw[0].position > records[-1].to_position:
+                return Context(records, raw, [])
+            hole = raw[0].position
+            _LOG.warning("the records of session=%s leave position %d out; what follows is read raw", session_id, hole)
+            kept = [record for record in records if record.to_position < hole]
+            raw = self.archive.live(session_id, from_position=hole, from_turn=from_turn)
         return Context(kept, raw, records[len(kept) :])
 
     def oldest_raw_position(self, session_id: str) -> int | None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from langchain_core.messages import HumanMessage
-from sqlalchemy import Connection, Select, Update, insert, select, update
+from sqlalchemy import Connection, Update, bindparam, insert, select, update
 
 from graph.error import NotFoundError
 from graph.store.active import invalidate_from
@@ -51,6 +51,17 @@ class TurnRow:
 
 
 _ROWS = select(*(_turn[field.name] for field in fields(TurnRow)))
+_ADD = insert(turn_table)
+_OF_SESSION = _ROWS.where(_turn.session_id == bindparam("session_id"))
+_ONE = _OF_SESSION.where(_turn.number == bindparam("number"))
+_NEWEST = _OF_SESSION.order_by(_turn.number.desc())
+_LAST = _NEWEST.limit(1)
+_COUNT = select(session_table.c.turn_count).where(
+    session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
+)
+_STOP = select(_turn.stop_requested).where(
+    _turn.session_id == bindparam("session_id"), _turn.number == bindparam("number")
+)
 
 
 class TurnStore:
@@ -104,7 +115,7 @@ class TurnStore:
                 "history_tokens": _sum_history_tokens(connection, lease.session_id, turn_count),
                 **_new_attempt(1, model, now),
             }
-            connection.execute(insert(turn_table).values(values))
+            connection.execute(_ADD, values)
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, place)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
@@ -187,9 +198,8 @@ class TurnStore:
 
     def is_stop_requested(self, session_id: str, number: int) -> bool:
         """Whether the turn's current attempt was asked to stop; False if there is no such turn."""
-        query = select(_turn.stop_requested).where(_turn.session_id == session_id, _turn.number == number)
         with self._database.read() as connection:
-            return bool(connection.execute(query).scalar())
+            return bool(connection.execute(_STOP, {"session_id": session_id, "number": number}).scalar())
 
     def get(self, session_id: str, number: int) -> TurnRow:
         """Returns the turn.
@@ -207,32 +217,25 @@ class TurnStore:
 
     def list(self, session_id: str, *, last: int) -> tuple[TurnRow, ...]:
         """Returns the newest `last` turns, oldest first."""
-        query = _rows(session_id).order_by(_turn.number.desc()).limit(last)
         with self._database.read() as connection:
-            rows = connection.execute(query).all()
+            rows = connection.execute(_NEWEST.limit(last), {"session_id": session_id}).all()
         return tuple(TurnRow(*row) for row in reversed(rows))
 
 
-def _rows(session_id: str) -> Select[Any]:
-    return _ROWS.where(_turn.session_id == session_id)
-
-
 def _read(connection: Connection, session_id: str, number: int) -> TurnRow:
-    row = connection.execute(_rows(session_id).where(_turn.number == number)).one_or_none()
+    row = connection.execute(_ONE, {"session_id": session_id, "number": number}).one_or_none()
     if row is None:
         raise NotFoundError(str(number))
     return TurnRow(*row)
 
 
 def _last(connection: Connection, session_id: str) -> TurnRow | None:
-    row = connection.execute(_rows(session_id).order_by(_turn.number.desc()).limit(1)).one_or_none()
+    row = connection.execute(_LAST, {"session_id": session_id}).one_or_none()
     return None if row is None else TurnRow(*row)
 
 
 def _count_turns(connection: Connection, session_id: str, owner: str) -> int:
-    session = session_table.c
-    query = select(session.turn_count).where(session.session_id == session_id, session.owner == owner)
-    count = connection.execute(query).scalar()
+    count = connection.execute(_COUNT, {"session_id": session_id, "owner": owner}).scalar()
     if count is None:
         raise NotFoundError(session_id)
     return int(count)

@@ -67,18 +67,17 @@ class FoldWorker:
 
     def snapshot(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> SessionSnapshot:
         """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
-        active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
-        restored_tokens = self._stores.sessions.restored_tokens(session_id)
-        correction = self._stores.calls.correction(session_id)
-        return SessionSnapshot(
-            complete_turns,
-            active,
-            raw,
-            rate,
-            correction,
-            restored_tokens,
-            language=session_language(self._stores.archive.opening(session_id)),
-        )
+        with self._stores.database.reading():
+            active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
+            return SessionSnapshot(
+                complete_turns,
+                active,
+                raw,
+                rate,
+                self._stores.calls.correction(session_id),
+                self._stores.sessions.restored_tokens(session_id),
+                language=session_language(self._stores.archive.opening(session_id)),
+            )
 
     def remember(self, session_id: str, last: LastInput) -> None:
         """Remembers what a session's chat model was last sent and answered, for folds that are asked for behind it."""

@@ -1,46 +1,54 @@
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from sqlalchemy import Connection, NullPool, create_engine, select
 
 from graph.core.close_turn import closing_messages
 from graph.core.search_term import (
     MAX_PHRASES,
     broad_words,
     excerpt,
+    has_words,
     index_terms,
     searchable_text,
     strict_words,
 )
-from graph.store.sqlite.search_index import match_all, match_any
+from graph.store.sqlite.search_index import add_terms, create_index, hits, match_all, rank_rows
+
+MEMORY = create_engine("sqlite://", poolclass=NullPool)
 
 NOUNS = ["예산", "숙소", "회의", "서울", "부산", "여행", "서버", "사과", "나이", "고양이", "제주도", "데이터베이스"]
 PARTICLES = ["은", "는", "이", "가", "을", "를", "에", "에서", "으로", "와", "과", "도", "만", "의", "부터", "까지"]
 
 
+@contextmanager
+def indexed(*texts: str) -> Iterator[Connection]:
+    with MEMORY.connect() as connection:
+        create_index(connection)
+        for position, text in enumerate(texts, 1):
+            add_terms(connection, 0, position, index_terms(text))
+        yield connection
+
+
 def found(query: str, *texts: str) -> list[str]:
     """Which of the texts SQLite finds by any word of the query, the best first."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE VIRTUAL TABLE said USING fts5(terms, tokenize='porter unicode61')")
-        connection.executemany("INSERT INTO said VALUES (?)", [(index_terms(text),) for text in texts])
-        match = match_any(broad_words(query))
-        if not match:
-            return []
-        rows = connection.execute("SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank", (match,))
-        return [texts[row[0] - 1] for row in rows]
+    with indexed(*texts) as connection:
+        rows = rank_rows(connection, broad_words(query), range(1, len(texts) + 1), limit=len(texts))
+        return [texts[row - 1] for row in rows]
 
 
 def has_all(query: str, text: str) -> bool:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE VIRTUAL TABLE said USING fts5(terms, tokenize='porter unicode61')")
-        connection.execute("INSERT INTO said VALUES (?)", (index_terms(text),))
-        match = match_all(strict_words(query))
-        return bool(match) and connection.execute("SELECT 1 FROM said WHERE said MATCH ?", (match,)).fetchone() == (1,)
+    words = strict_words(query)
+    with indexed(text) as connection:
+        rows = connection.execute(select(hits()), {"match": match_all(words)}).all() if words else []
+        return bool(rows) and has_words(text, words)
 
 
 @given(st.sampled_from(NOUNS), st.sampled_from(["", *PARTICLES]), st.sampled_from(["", *PARTICLES]))
@@ -90,6 +98,20 @@ def test_stop_words_count_only_where_there_is_nothing_else() -> None:
 def test_a_strict_search_needs_every_word() -> None:
     assert has_all("서버 예산은", "서버의 예산을 정했다.")
     assert not has_all("서버 예산은", "서버를 정했다.")
+
+
+def test_a_strict_search_needs_a_korean_word_whole() -> None:
+    apart = "야간 근무, 시간버섯, 버스"
+    assert found("야간버스", apart) == [apart]
+    assert not has_all("야간버스", apart)
+    assert has_all("야간버스는", "야간버스에 탔다.")
+    assert has_all("예산은", unicodedata.normalize("NFD", "예산을 정했다."))
+
+
+@pytest.mark.parametrize("word", ["x\u1c90y", "\U0001e900z", "a\u0301b", "ǅ", "ﬃ", "x\u09f4"])
+def test_a_word_of_signs_that_sqlite_does_not_know_is_one_term(word: str) -> None:
+    assert found(word, f"the {word} here", "x y z a b") == [f"the {word} here"]
+    assert has_all(word, f"the {word} here")
 
 
 @pytest.mark.parametrize(

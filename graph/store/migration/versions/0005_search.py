@@ -1,11 +1,10 @@
-"""Adds the full-text index, and fills it with every archived message."""
+"""Adds the full-text index; a later migration fills it."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
-from graph.store.search import index_all
 from graph.store.sqlite.search_index import create_index
 
 revision = "0005"
@@ -21,4 +20,3 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     create_index(op.get_bind())
-    index_all(op.get_bind())
