@@ -106,6 +106,7 @@ def test_a_version_that_the_last_input_holds_whole_is_asked_for_in_place(
     asked = server.bodies("summary")
     assert len(asked) >= 2
     assert all(map(is_in_place, asked))
+    assert {body.get("max_tokens", body.get("max_completion_tokens")) for body in asked} == {4_096}
     first, second = (content_of(body["messages"][-1]) for body in asked[:2])
     assert "from “질문 1번입니다. 서버 이전은 10월…” to the answer to “" in first
     assert "Update the previous summary" not in first
