@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.context.plot import draw
+from bench.context.prefix import all_views, check_views, section
 from bench.context.report import write_report
 from bench.context.run import CHECKPOINTS, Run, run_all
 from bench.context.script import build_script
@@ -27,10 +28,12 @@ def main() -> int:
     for chars in ANSWER_CHARS:
         print(f"answers of {chars} characters", flush=True)
         runs += run_all(build_script(max(CHECKPOINTS), chars), chars, _tell)
-    lines = check(runs)
+    print("folds in place", flush=True)
+    views = all_views()
+    lines = [*check(runs), *check_views(*views)]
     for is_met, words in lines:
         print("ok  " if is_met else "FAIL", words)
-    write_report(_DOCS / "bench-context.md", runs, lines)
+    write_report(_DOCS / "bench-context.md", runs, lines, beside=list(section(*views)))
     draw(_DOCS / "bench-context.png", runs)
     failed = sum(not is_met for is_met, _ in lines)
     print(f"wrote docs/bench-context.md and docs/bench-context.png in {time.monotonic() - began:.0f} s")

@@ -46,13 +46,16 @@ Each gets the exact token counter and a budget of 8,000 or 16,000 tokens, the mi
 """
 
 
-def write_report(path: Path, runs: Sequence[Run], lines: Sequence[tuple[bool, str]]) -> None:
-    """Writes the page."""
+def write_report(
+    path: Path, runs: Sequence[Run], lines: Sequence[tuple[bool, str]], *, beside: Sequence[str] = ()
+) -> None:
+    """Writes the page; `beside` are the lines of further sections."""
     peers = ", ".join(f"{name} {version(name)}" for name in ("langchain", "langmem", "langchain-core"))
     parts = [_INTRODUCTION.format(peers=peers), *_paying(runs)]
     for chars in dict.fromkeys(run.answer_chars for run in runs):
         for turns in CHECKPOINTS:
             parts += ["", f"## {turns:,} turns, answers of {chars:,} characters", "", *_table(runs, chars, turns)]
+    parts += ["", *beside] if beside else []
     parts += ["", "## Verdict", ""]
     parts += [f"- {'met' if is_met else '**not met**'}: {words}" for is_met, words in lines]
     path.parent.mkdir(exist_ok=True)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
 from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput
-from graph.core.summary_request import SummaryRequest, language_of, lengths_of
+from graph.core.summary_request import SummaryRequest, language_of, lengths_of, requests_for
 from graph.core.token import estimate_tokens, message_tokens
 from graph.core.turn import text_of
 from prompt.summary import in_place_generator
@@ -41,9 +41,15 @@ class LastInput:
         sent = {item.id for item in items if item.kind == "message"} | {str(self.answer.id)}
         if not {item.id for item in items if item.kind == "record"}.issuperset(spec.sources):
             return False
-        said = _squeeze("".join(text_of(message) for message in [*self.model_input.messages, self.answer]))
+        texts = {str(m.id): _squeeze(text_of(m)) for m in [*self.model_input.messages, self.answer]}
+
+        def is_held(source_id: str, message: AnyMessage) -> bool:
+            # A message without a place of its own stands in one that joins several.
+            places = [texts[source_id]] if source_id in texts else texts.values()
+            return source_id in sent and any(_squeeze(text_of(message)) in place for place in places)
+
         return all(
-            isinstance(message, SystemMessage) or (source_id in sent and _squeeze(text_of(message)) in said)
+            isinstance(message, SystemMessage) or is_held(source_id, message)
             for source_id, message in zip(spec.source_ids, spec.messages, strict=True)
         )
 
@@ -81,6 +87,17 @@ def price_in_place(last: LastInput, request: SummaryRequest) -> float:
     """Estimates what a first draft in place reads, in tokens at full price; the last input is cached."""
     cached_tokens = last.model_input.sent_tokens
     return CACHED_PRICE * cached_tokens + _new_tokens(last, request)
+
+
+def price_quoted(spec: FoldSpec, source_tokens: int) -> int:
+    """Estimates what a first draft reads if its source is quoted.
+
+    Args:
+        spec: The fold.
+        source_tokens: How many tokens of the source fit into one request.
+    """
+    requests = requests_for(spec.messages, spec.target_chars, spec.asked, source_tokens)
+    return sum(estimate_tokens(message.text) for request in requests for message in request.messages)
 
 
 def input_tokens_in_place(last: LastInput, request: SummaryRequest) -> int:

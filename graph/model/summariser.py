@@ -15,7 +15,7 @@ from langchain_core.messages import AnyMessage
 from graph.core.casual import is_casual
 from graph.core.clean import clean_draft
 from graph.core.extract import extract_summary
-from graph.core.fold_spec import Asked, FoldSpec
+from graph.core.fold_spec import Asked
 from graph.core.review import Flaw, SummaryDraft
 from graph.core.summary_request import PROMPT_VERSION, SummaryRequest, messages_behind, requests_for
 from graph.core.token import estimate_tokens
@@ -97,6 +97,7 @@ class ModelSummariser:
 
     Attributes:
         window_tokens: As given.
+        source_tokens: How many tokens of a quoted source fit into one request.
         prompt_version: Changes whenever the words of any style's prompt change.
     """
 
@@ -118,7 +119,7 @@ class ModelSummariser:
         self._model = model
         self._caller = caller
         self._attempts = attempts
-        self._source_tokens = max(_PROMPT_TOKENS, int(window_tokens * _SOURCE_SHARE) - _PROMPT_TOKENS)
+        self.source_tokens = max(_PROMPT_TOKENS, int(window_tokens * _SOURCE_SHARE) - _PROMPT_TOKENS)
 
     def summarise(
         self,
@@ -152,7 +153,7 @@ class ModelSummariser:
         asked = asked or Asked()
         attempts = self._attempts if may_retry else 1
         drafts: list[SummaryDraft] = []
-        requests = requests_for(messages, target_chars, asked, self._source_tokens) if in_place is None else [in_place]
+        requests = requests_for(messages, target_chars, asked, self.source_tokens) if in_place is None else [in_place]
         for place, request in enumerate(requests):
             behind = [] if flawed is None else messages_behind(request, place, *flawed)
             sent = replace(request, messages=[*request.messages, *behind])
@@ -165,11 +166,6 @@ class ModelSummariser:
             is_cut=any(draft.is_cut for draft in drafts),
             parts=tuple(draft.text for draft in drafts),
         )
-
-    def quoted_tokens(self, spec: FoldSpec) -> int:
-        """Estimates what a first draft of a fold reads if its source is quoted."""
-        requests = requests_for(spec.messages, spec.target_chars, spec.asked, self._source_tokens)
-        return sum(estimate_tokens(message.text) for request in requests for message in request.messages)
 
     def answer_limit_tokens(self, asked: Asked) -> int | None:
         """Returns the limit that the endpoint is told for an answer; None for the endpoint's own."""

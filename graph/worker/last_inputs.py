@@ -6,7 +6,7 @@ import threading
 from typing import Final, Literal
 
 from graph.core.fold_spec import FoldSpec
-from graph.core.in_place import LastInput, input_tokens_in_place, price_in_place, request_in_place
+from graph.core.in_place import LastInput, input_tokens_in_place, price_in_place, price_quoted, request_in_place
 from graph.core.summary_request import SummaryRequest
 from graph.model.summariser import ModelSummariser
 from graph.store.call import CallStore
@@ -28,6 +28,14 @@ class LastInputs:
         self._mode = mode
         self._lock = threading.Lock()
         self._inputs: dict[str, LastInput] = {}
+
+    def __len__(self) -> int:
+        """How many sessions are remembered."""
+        return len(self._inputs)
+
+    def __contains__(self, session_id: str) -> bool:
+        """Whether this session is remembered."""
+        return session_id in self._inputs
 
     def keep(self, session_id: str, last: LastInput) -> None:
         """Remembers a session's last input, in place of the one before."""
@@ -58,7 +66,7 @@ class LastInputs:
             return None
         if self._mode == "auto":
             is_cached = self._calls.reads_cache(session_id)
-            if not is_cached or price_in_place(last, request) >= summariser.quoted_tokens(spec):
+            if not is_cached or price_in_place(last, request) >= price_quoted(spec, summariser.source_tokens):
                 return None
         return request
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from bpe_openai import get_encoding
 from langchain_core.tools import BaseTool, StructuredTool
 
 from tests.fake.openai_reply import Body, Reply, text
-from tests.fake.openai_responder import answer_body, kind_of
+from tests.fake.openai_responder import answer_body, instruction_at, kind_of
+from tests.fake.openai_server import FakeOpenAI
+
+ALWAYS: Final = {"fold_in_place": "always"}
 
 
 @cache
@@ -90,3 +93,17 @@ def lookup(chars: int) -> BaseTool:
         return "\n".join(rows)[:chars]
 
     return StructuredTool.from_function(look, name="look_up", description="Looks up the records of a case.")
+
+
+def is_in_place(body: Body) -> bool:
+    return instruction_at(body) is not None
+
+
+def before_summaries(server: FakeOpenAI) -> Iterator[tuple[Body, Body]]:
+    """Each request for a summary with the chat request before it."""
+    last: Body = {}
+    for exchange in list(server.exchanges):
+        if exchange.kind == "summary":
+            yield last, exchange.body
+        else:
+            last = exchange.body

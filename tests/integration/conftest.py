@@ -8,6 +8,7 @@ import pytest
 
 from graph.model.factory import ChatModels, open_models
 from graph.service import ChatService
+from tests.fake.caching import CachingResponder
 from tests.fake.chat import Chat
 from tests.fake.compacting import with_true_usage
 from tests.fake.model_caller import Caller
@@ -46,6 +47,12 @@ def service(chat: Chat) -> ChatService:
 @pytest.fixture
 def true_usage(server: FakeOpenAI) -> None:
     server.respond_with(with_true_usage)
+
+
+@pytest.fixture
+def cached(server: FakeOpenAI) -> FakeOpenAI:
+    server.respond_with(CachingResponder())
+    return server
 
 
 @pytest.fixture(scope="module")

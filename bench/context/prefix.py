@@ -1,0 +1,260 @@
+"""Folds asked for behind the chat itself, on its cached prefix, beside the same folds with their sources quoted.
+
+`python -m bench.context.prefix` prints this view alone; it needs none of the peers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
+
+from bench.context.measure import CACHED_PRICE, Costs, Meter, count_messages, count_tokens
+from bench.context.ours import OurRun
+from bench.context.script import ScriptedTurn, build_script
+from graph.core.fold_spec import FoldSpec
+from graph.core.in_place import LastInput, price_in_place, price_quoted, request_in_place
+from graph.core.model_input import History, Messages, ModelInput, SystemPart, system_part
+from graph.core.summary_request import SummaryRequest
+from graph.strategy.base import Limits
+from graph.strategy.interval import IntervalStrategy
+
+TURNS: Final = (50, 200, 1_000)
+ANSWER_CHARS: Final = (300, 1_200, 2_000)
+_PAYS_UNTIL: Final = {1_200: 38, 2_000: 38}
+_BLOCK_TURNS: Final = 3
+_RESULT_CHARS: Final = 10_000
+_RESULT_TURNS: Final = 50
+_SOURCE_TOKENS: Final = 1_000_000
+
+
+@dataclass
+class PrefixMeter(Meter):
+    """Totals of a run whose folds are asked for in place where the product does so.
+
+    Attributes:
+        request: The request in place of the fold that is being made, None if it's quoted.
+        cached_tokens: The part of `summary_in_tokens` that the chat's call before had sent.
+        new_tokens: What the requests in place have behind that.
+        marks: At the end of each turn: what the summaries' input costs so far, and the cached share of the requests in
+            place so far.
+    """
+
+    request: SummaryRequest | None = None
+    cached_tokens: int = 0
+    new_tokens: int = 0
+    marks: list[tuple[float, float]] = field(default_factory=list)
+
+    def summary(self, prompt: str, draft: str) -> None:
+        """Counts one call of the summary model; `prompt` is what it would read if its source were quoted."""
+        if self.request is None:
+            super().summary(prompt, draft)
+            return
+        *prefix, answer, instruction = self.request.messages
+        cached_tokens, new_tokens = count_messages(prefix), count_messages([answer, instruction])
+        self.cached_tokens += cached_tokens
+        self.new_tokens += new_tokens
+        self.summary_in_tokens += cached_tokens + new_tokens
+        self.summary_out_tokens += count_tokens(draft)
+
+    def end_turn(self) -> None:
+        """Marks the end of a turn."""
+        super().end_turn()
+        share = self.cached_tokens / max(1, self.cached_tokens + self.new_tokens)
+        self.marks.append((self.summary_in_cost, share))
+
+    @property
+    def summary_in_cost(self) -> float:
+        """What the summaries' input costs, in tokens at full price."""
+        return self.summary_in_tokens - (1 - CACHED_PRICE) * self.cached_tokens
+
+    @property
+    def costs(self) -> Costs:
+        """As `Meter.costs`; the prefix of a request in place is cached in the first of the three alone."""
+        cached, small, plain = super().costs
+        return cached - self.summary_in_tokens + self.summary_in_cost, small, plain
+
+
+class _Remembered(IntervalStrategy):
+    """The product's own strategy; remembers the last input that it built."""
+
+    built: ModelInput
+
+    def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
+        self.built = super().assemble(system, history, messages)
+        return self.built
+
+
+class PrefixRun(OurRun):
+    """One session with the default strategy.
+
+    Args:
+        is_in_place: Whether folds may be asked for in place; else all are quoted.
+    """
+
+    def __init__(self, *, is_in_place: bool) -> None:
+        self._remembered = _Remembered(Limits())
+        super().__init__(self._remembered)
+        self.meter: PrefixMeter = PrefixMeter()
+        self._is_in_place = is_in_place
+
+    def _fold(self, spec: FoldSpec) -> None:
+        self.meter.request = self._request_for(spec) if self._is_in_place else None
+        super()._fold(spec)
+
+    def _request_for(self, spec: FoldSpec) -> SummaryRequest | None:
+        """Returns the request in place as `worker.last_inputs` chooses it with a cache."""
+        answer = self._archive[-1].message
+        if not isinstance(answer, AIMessage):
+            return None
+        last = LastInput("bench", self._remembered.built, (), answer)
+        request = request_in_place(last, spec)
+        if request is None or price_in_place(last, request) >= price_quoted(spec, _SOURCE_TOKENS):
+            return None
+        return request
+
+
+@dataclass(frozen=True)
+class PrefixView:
+    """The same chat with quoted folds, with folds in place, and with the full history.
+
+    Attributes:
+        full_costs: Cost of the full history at the end of each turn, with a cache.
+    """
+
+    answer_chars: int
+    quoted: PrefixMeter
+    in_place: PrefixMeter
+    full_costs: Sequence[float]
+
+    def costs_after(self, turns: int) -> tuple[float, float]:
+        """Returns the costs with a cache and one model after so many turns: quoted, and in place."""
+        quoted, in_place = (meter.costs_by_turn[turns - 1][0] for meter in (self.quoted, self.in_place))
+        return quoted, in_place
+
+    def pays_from(self, meter: PrefixMeter) -> int:
+        """Returns the turn from which on the whole chat has cost less than with the full history, for good."""
+        pairs = zip(meter.costs_by_turn, self.full_costs, strict=True)
+        return max((turn for turn, (costs, full) in enumerate(pairs, start=1) if costs[0] > full), default=0) + 1
+
+
+def view(script: Sequence[ScriptedTurn], answer_chars: int) -> PrefixView:
+    """Plays a script with quoted folds and with folds in place."""
+    runs = [PrefixRun(is_in_place=is_in_place) for is_in_place in (False, True)]
+    for run in runs:
+        run.play(script, lambda *_: None)
+    quoted, in_place = (run.meter for run in runs)
+    return PrefixView(answer_chars, quoted, in_place, _full_costs(script))
+
+
+def _full_costs(script: Sequence[ScriptedTurn]) -> list[float]:
+    meter = Meter()
+    history: list[BaseMessage] = [SystemMessage(system_part("ko", can_recall=False).text)]
+    for turn in script:
+        for message in turn.messages:
+            if isinstance(message, AIMessage):
+                meter.call(turn.number, history, message)
+            history.append(message)
+        meter.end_turn()
+    return [costs[0] for costs in meter.costs_by_turn]
+
+
+def with_results(script: Sequence[ScriptedTurn], chars: int = _RESULT_CHARS) -> list[ScriptedTurn]:
+    """Returns the script with a tool result of so many characters in the second turn of each block."""
+    return [_with_result(turn, chars) if turn.number % _BLOCK_TURNS == _BLOCK_TURNS - 1 else turn for turn in script]
+
+
+def _with_result(turn: ScriptedTurn, chars: int) -> ScriptedTurn:
+    number, (question, *_, answer) = turn.number, turn.messages
+    call = tool_call(name="read_report", args={"number": number}, id=f"r{number}")
+    rows = (
+        f"Row {row} of report {number}: {row * number % 997} units, checked in week {row % 52}." for row in range(999)
+    )
+    said: list[AnyMessage] = [
+        question,
+        AIMessage("", tool_calls=[call], id=f"k{number}r"),
+        ToolMessage("\n".join(rows)[:chars], tool_call_id=f"r{number}", id=f"t{number}r"),
+        answer,
+    ]
+    return replace(turn, messages=tuple(said))
+
+
+def all_views() -> tuple[list[PrefixView], PrefixView]:
+    """Plays the script in all lengths of answers, then with long tool results."""
+    views = [view(build_script(max(TURNS), chars), chars) for chars in ANSWER_CHARS]
+    return views, view(with_results(build_script(_RESULT_TURNS, ANSWER_CHARS[1])), ANSWER_CHARS[1])
+
+
+def check_views(views: Sequence[PrefixView], long_results: PrefixView) -> Iterator[tuple[bool, str]]:
+    """Yields each requirement's sentence and whether it is met."""
+    for one in views:
+        size = f"{one.answer_chars:,} characters"
+        for turns in TURNS:
+            quoted, in_place = one.costs_after(turns)
+            yield in_place < quoted, f"{size}, {turns:,} turns: in place {in_place:,.0f}, quoted {quoted:,.0f}"
+        if (until := _PAYS_UNTIL.get(one.answer_chars)) is not None:
+            turn = one.pays_from(one.in_place)
+            yield (
+                turn <= until,
+                f"{size}: folding in place pays from turn {turn} on (quoted: {one.pays_from(one.quoted)})",
+            )
+    share = long_results.in_place.summary_in_cost / long_results.quoted.summary_in_cost
+    yield (
+        share <= 1 / 2,
+        f"tool results of {_RESULT_CHARS:,} characters: the summaries' input costs {share:.0%} of quoted",
+    )
+
+
+def section(views: Sequence[PrefixView], long_results: PrefixView) -> Iterator[str]:
+    """Yields the lines of the page about folds in place."""
+    yield "## Folds in place"
+    yield ""
+    yield (
+        "With one model for chat and summaries and a provider's cache, the product asks for a fold behind the chat "
+        "itself (`FOLD_IN_PLACE=auto`): the last input is then an unchanged prefix, at a tenth of the price; its "
+        "answer and the instruction are new. Where a quote of the block is cheaper, and for merges, it quotes. The "
+        "same script, costs with a cache and one model, in thousands of input tokens. The tools' schemas are counted "
+        "nowhere."
+    )
+    yield ""
+    yield (
+        "| answers | turns | quoted | in place | summaries' input, quoted / in place | cached share of the requests "
+        "| pays from turn, quoted / in place |"
+    )
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for one in views:
+        for turns in TURNS:
+            yield _row(one, f"{one.answer_chars:,} characters", turns)
+    yield _row(
+        long_results,
+        f"{long_results.answer_chars:,} characters, a tool result of {_RESULT_CHARS:,} in each block",
+        _RESULT_TURNS,
+    )
+
+
+def _row(one: PrefixView, answers: str, turns: int) -> str:
+    quoted, in_place = one.costs_after(turns)
+    (quoted_cost, _), (in_place_cost, share) = one.quoted.marks[turns - 1], one.in_place.marks[turns - 1]
+    pays = f"{one.pays_from(one.quoted)} / {one.pays_from(one.in_place)}"
+    return (
+        f"| {answers} | {turns:,} | {quoted / 1_000:,.1f} | {in_place / 1_000:,.1f} "
+        f"| {quoted_cost / 1_000:,.1f} / {in_place_cost / 1_000:,.1f} | {share:.0%} | {pays} |"
+    )
+
+
+def main() -> int:
+    """Prints the view and its verdict; returns 0 if every requirement is met."""
+    views, long_results = all_views()
+    print("\n".join(section(views, long_results)))
+    lines = list(check_views(views, long_results))
+    for is_met, words in lines:
+        print("ok  " if is_met else "FAIL", words)
+    return 0 if all(is_met for is_met, _ in lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
