@@ -36,7 +36,7 @@ class SessionView:
     """A session's settings and state.
 
     Attributes:
-        fold_failures: How many times in a row the oldest due block failed to fold.
+        fold_failures: How many calls for the oldest due block failed in a row.
         fold_error_code: The error code of the newest of these failures, or "".
         unsent_messages: Messages that are neither summarised nor sent (strategy "rolling" only).
         context_notice: Set with automatic compaction off: "nearly_full" above 80 % of the limit, "full" above it.

@@ -13,7 +13,7 @@ from graph.core.turn import text_of
 from prompt.system.framing import Language
 
 _NOT_OWN_WORDS: Final = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^\s*>.*$|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」", re.DOTALL | re.MULTILINE
+    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^\s*>[^\n]*|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」", re.DOTALL | re.MULTILINE
 )
 _SCRIPTS: Final = (
     ("ko", re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")),
@@ -22,6 +22,11 @@ _SCRIPTS: Final = (
     ("cyrillic", re.compile(r"[\u0400-\u04ff]")),
     ("arabic", re.compile(r"[\u0600-\u06ff]")),
     ("latin", re.compile(r"[A-Za-z\u00c0-\u024f]")),
+)
+# A protocol's speakers look like those of a conversation, so they are left out with what they say.
+_PASTED: Final = re.compile(
+    r"```.*?(?:```|\Z)|^\s*>[^\n]*|^\s*(?:\[(?:user|assistant|system|tool|previous summary)\]|</?[a-z])[^\n]*",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 _WORD: Final = re.compile(r"\S+")
 _OWN_SHARE: Final = 0.2
@@ -59,6 +64,14 @@ def is_written_in(text: str, scripts: Collection[str]) -> bool:
         return True
     shares = _shares(_count_words(_NOT_OWN_WORDS.sub(" ", text)))
     return not shares or any(shares.get(script, 0) >= _least_share(script) for script in scripts)
+
+
+def own_lines(text: str, script: str) -> str:
+    """Returns a user's text without what was pasted into it.
+
+    That is blocks of code, and lines that are quoted, in another script, markup, or a protocol's with their speaker.
+    """
+    return "\n".join(line for line in _PASTED.sub(" ", text).split("\n") if is_written_in(line, {script}))
 
 
 def _least_share(script: str) -> float:

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
+from graph.core.fact_asked import Lack, lack_of
 from graph.core.language import is_written_in
 from graph.core.look import is_answer, is_copy
 from graph.core.shorten import shorten
@@ -37,7 +38,7 @@ _BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") |
 _SENTENCE_END: Final = re.compile(r"[.!?。…](?=\s|$)|\n")
 
 
-FlawKind = Literal["empty", "language", "copy", "answer", "cut", "long", "short"]
+FlawKind = Literal["empty", "language", "copy", "answer", "cut", "long", "short", "lacking"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Flaw:
     """What is wrong with a draft, for the one request to mend it.
 
     Attributes:
-        missing: What the draft lacks, by name, weightiest first.
+        missing: What the draft lacks, by name, weightiest first; only of one that is short or lacks facts.
     """
 
     kind: FlawKind
@@ -153,8 +154,19 @@ def flaw_of(draft: SummaryDraft, source: Source) -> Flaw | None:
     if kind is None and draft.is_cut:
         kind = "cut"
     kind = kind or _wrong_length(text, source)
-    # A draft of the right length may lack facts of its source: they are named in `missing`.
-    return None if kind is None else Flaw(kind)
+    if kind not in (None, "short"):
+        return Flaw(kind)
+    lack = _lack(text, source)
+    if lack.is_large or kind:
+        return Flaw(kind or "lacking", lack.missing)
+    return None
+
+
+def _lack(text: str, source: Source) -> Lack:
+    """Returns which facts of its source a draft lacks; none where they weren't named to whoever wrote it."""
+    if source.is_quoted or source.is_summary:
+        return Lack((), is_large=False)
+    return lack_of(text, source.messages, source.asked_chars, source.session_language)
 
 
 def _unfit(text: str, source: Source) -> FlawKind | None:
@@ -177,8 +189,9 @@ def _wrong_length(text: str, source: Source) -> FlawKind | None:
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
-    """Chooses among all drafts of one fold: complete ones first, of these the one nearest to the requested length.
+    """Chooses among all drafts of one fold: complete ones first, then those with the user's facts, then by length.
 
+    The nearest to the requested length is the best; a draft is compared with the facts as it would be adopted.
     A draft is adopted only if it isn't hollow, is a summary (no copy, no answer) in a script of the user's own words,
     and is smaller than its source in characters and in tokens, label included. Beyond 130 % of the requested length its
     sentences of least weight go (`shorten`); one that broke off loses its unfinished last sentence. A small source
@@ -189,12 +202,10 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
     fitting = [draft for draft, kind in zip(written, unfit, strict=True) if kind is None]
     telling = [draft for draft in fitting if visible_chars(draft.text) >= source.least_chars]
     if telling:
-        best = min(telling, key=lambda d: (d.is_cut, abs(math.log(len(d.text.strip()) / source.asked_chars))))
-        text = best.text.strip()
-        whole = until_last_sentence(text) if best.is_cut else text
-        kept = whole if source.is_small else _within_bounds(whole, source)
+        best, kept = _best([(draft, _adoptable(draft, source)) for draft in telling], source)
         if _is_smaller(kept, source):
-            return Review(kept, "compressed" if kept == text and not best.is_cut else "shortened")
+            is_whole = kept == best.text.strip() and not best.is_cut
+            return Review(kept, "compressed" if is_whole else "shortened")
     if source.is_small:
         return Review(
             quote(source.messages, source.session_language), "inflated" if written else "empty", is_verbatim=True
@@ -204,6 +215,22 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
     if fitting:
         return Review("", "failed", error_code="summary_short")
     return next((_UNFIT[kind] for kind in unfit[::-1] if kind), Review("", "empty", error_code="summary_empty"))
+
+
+def _adoptable(draft: SummaryDraft, source: Source) -> str:
+    """Returns the text of a draft as it would be adopted: without an unfinished sentence, within its bounds."""
+    text = draft.text.strip()
+    whole = until_last_sentence(text) if draft.is_cut else text
+    return whole if source.is_small else _within_bounds(whole, source)
+
+
+def _best(drafts: Sequence[tuple[SummaryDraft, str]], source: Source) -> tuple[SummaryDraft, str]:
+    def order(each: tuple[SummaryDraft, str]) -> tuple[bool, bool, float]:
+        draft, kept = each
+        lacks = len(drafts) > 1 and _lack(kept, source).is_large
+        return draft.is_cut, lacks, abs(math.log(len(draft.text.strip()) / source.asked_chars))
+
+    return min(drafts, key=order)
 
 
 def visible_chars(text: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
+from graph.core.fact_asked import facts_to_name
 from graph.core.fold_spec import Asked, PromptStyle
 from graph.core.language import user_language
 from graph.core.review import Flaw, SummaryDraft
@@ -15,18 +16,26 @@ from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of
 from prompt.summary import (
     compaction_generator,
+    fact_list,
     in_place_generator,
     merge_generator,
     repair_generator,
     rolling_generator,
     summary_generator,
 )
-from prompt.summary.quote import count_turns
+from prompt.summary.quote import count_turns, escape
 
 # Changes whenever the words of any style's prompt change.
 PROMPT_VERSION: Final = "/".join(
-    style.PROMPT_VERSION
-    for style in (summary_generator, merge_generator, rolling_generator, compaction_generator, in_place_generator)
+    text.PROMPT_VERSION
+    for text in (
+        summary_generator,
+        merge_generator,
+        rolling_generator,
+        compaction_generator,
+        in_place_generator,
+        fact_list,
+    )
 )
 
 
@@ -98,10 +107,23 @@ def requests_for(
             before=asked.before if place == 0 else text_of(parts[place - 1][-1][0]),
             turns=[turn for _, turn in part],
         )
-        material = HumanMessage(prompt.removeprefix(rules).lstrip("\n"))
+        material = HumanMessage(_with_facts(prompt.removeprefix(rules).lstrip("\n"), part, chars, asked, language))
         aim_chars, most_chars = lengths_of(chars, asked.style)
         sent: list[BaseMessage] = [SystemMessage(rules), material] if rules else [material]
         yield SummaryRequest(sent, aim_chars, most_chars, language)
+
+
+def _with_facts(material: str, part: Sequence[tuple[AnyMessage, int]], chars: int, asked: Asked, language: str) -> str:
+    """Returns the material with the facts to keep before its last line, the size; a merge names none.
+
+    Only the plain prompt is in the session's language.
+    """
+    if asked.style == "merge":
+        return material
+    named = facts_to_name([message for message, _ in part], chars, asked.language)
+    source, _, size = material.rpartition("\n")
+    listed = fact_list.list_facts([fact.text for fact in named], language if asked.style == "plain" else "en")
+    return f"{source}\n{listed}{size}"
 
 
 def language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:
@@ -119,15 +141,20 @@ def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
 
 
 def messages_behind(request: SummaryRequest, place: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:
-    """Returns the draft and what is wrong with it, the messages behind the request that it answered."""
+    """Returns the draft and what is wrong with it, the messages behind the request that it answered.
+
+    Of a source in parts each is told what it lacks itself.
+    """
     text = draft.parts[place] if place < len(draft.parts) else draft.text
+    is_part = len(draft.parts) > 1
+    told = request.messages[-1].text
     repair = repair_generator.get_prompt(
         flaw.kind,
         chars=len(text),
         aim=request.aim_chars,
         most=request.most_chars,
         language=request.language,
-        missing=flaw.missing,
+        missing=[fact for fact in flaw.missing if not is_part or escape(fact) in told],
     )
     return [AIMessage(text or repair_generator.EMPTY_DRAFT), HumanMessage(repair)]
 

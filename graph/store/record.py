@@ -32,6 +32,9 @@ EXPIRED_CODE = "expired"
 # Failures that no summariser is to blame for: the fold was discarded, or its server died or ended.
 _BLAMELESS_CODES = (DISCARDED_CODE, EXPIRED_CODE, TurnStoppedSignal.code)
 
+# How the codes begin of drafts that were written and not adopted.
+_DRAFT_CODES = "summary_"
+
 _record = record_table.c
 _FAILED = _record.status == "FAILED"
 _KNOWN_LIMIT = 4_096
@@ -209,15 +212,31 @@ class RecordStore:
             revert_records(connection, lease.session_id, chain, restored_tokens)
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
-        """Returns how many folds over this position failed in a row and the last code; ends of servers don't count."""
+        """Returns how many calls for folds over this position failed in a row, and the last code.
+
+        A fold that failed is one call, or two if it was the session's first and its draft was mended in vain. Ends of
+        servers don't count.
+        """
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
         worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, IS_COMPLETED).scalar_subquery()
         failed = and_(block, _FAILED, _record.error_code.not_in(_BLAMELESS_CODES))
-        query = select(_record.error_code).where(failed, _record.sequence > worked)
+        query = select(_record.id, _record.error_code).where(failed, _record.sequence > worked)
         with self._database.read() as connection:
-            codes = connection.execute(query.order_by(_record.sequence.desc())).scalars().all()
-        return len(codes), codes[0] if codes else ""
+            rows = connection.execute(query.order_by(_record.sequence.desc())).all()
+        if not rows:
+            return 0, ""
+        was_mended = rows[-1].error_code.startswith(_DRAFT_CODES) and self.first_failure(session_id) == rows[-1].id
+        return len(rows) + was_mended, rows[0].error_code
+
+    def first_failure(self, session_id: str) -> str:
+        """Returns the id of the first fold that failed since a model last made one for this session; "" for none."""
+        of_session = _record.session_id == session_id
+        made = and_(of_session, IS_COMPLETED, _record.outcome != "picked", _record.kind != "verbatim")
+        last_made = select(func.coalesce(func.max(_record.sequence), 0)).where(made).scalar_subquery()
+        failed = and_(of_session, _FAILED, _record.error_code.not_in(_BLAMELESS_CODES), _record.sequence > last_made)
+        with self._database.read() as connection:
+            return connection.execute(select(_record.id).where(failed).order_by(_record.sequence)).scalar() or ""
 
     def sums(self, session_id: str) -> RecordSums:
         """Returns the sums for the panel; a turn that two records share counts once."""

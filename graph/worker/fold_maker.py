@@ -39,6 +39,7 @@ class FoldPlan:
         is_fallback: Whether sentences are picked because the summary model failed.
         may_retry: Whether transient failures of a draft's call are retried at once, because somebody needs this fold
             now. Other folds are tried again after the next answer, so each of their drafts costs at most one call.
+        may_mend: Whether a flawed draft is mended by a second call.
     """
 
     session_id: str
@@ -48,6 +49,7 @@ class FoldPlan:
     key: str
     is_fallback: bool = False
     may_retry: bool = False
+    may_mend: bool = True
 
     @property
     def lane(self) -> Lane:
@@ -127,7 +129,7 @@ class FoldMaker:
         flaw: Flaw | None = None
         try:
             summarise = self._summarise(plan, stop)
-            for _ in range(_TRIES):
+            for _ in range(_TRIES if plan.may_mend else 1):
                 if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return DISCARDED_CODE  # no longer needed: don't pay for another call
                 write = partial(summarise, flawed=None if flaw is None else (drafts[-1], flaw))

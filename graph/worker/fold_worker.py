@@ -99,7 +99,7 @@ class FoldWorker:
         return self._stores.records.prepared(plan.session_id, plan.key)
 
     def ready(self, plan: FoldPlan) -> Record | None:
-        """Returns the finished record of this plan, if there is one; after three failures, picks sentences now."""
+        """Returns the finished record of this plan, if there is one; after three failed calls, picks sentences now."""
         record = self.prepared(plan)
         if record is None and self._failures(plan) >= _MAX_FAILURES:
             record = self._pick(plan)
@@ -171,8 +171,8 @@ class FoldWorker:
     def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
         """Queues all due folds of a session, oldest first.
 
-        The first failure drops the rest, so a failing summariser is asked for one block per turn. A block that failed
-        three times isn't tried again; the next turn picks sentences for it.
+        The first failure drops the rest, so a failing summariser is asked for one block per turn. A block for which
+        three calls failed isn't tried again; the next turn picks sentences for it.
         """
         session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
         if last is None:
@@ -219,7 +219,7 @@ class FoldWorker:
         return True
 
     def _failures(self, plan: FoldPlan) -> int:
-        """Returns how often the fold has failed in a row, with any server, rate or model."""
+        """Returns how many calls for this fold have failed in a row, with any server, rate or model."""
         return self._stores.records.failures_in_a_row(plan.session_id, plan.spec.from_position)[0]
 
     def _is_under_way(self, plan: FoldPlan) -> bool:
@@ -231,9 +231,11 @@ class FoldWorker:
     def _make(self, plan: FoldPlan, stop: threading.Event) -> bool:
         """Runs in a fold thread; returns False to drop the folds queued behind one that failed.
 
-        They would probably fail too, and cost money; they are tried again after the next answer.
+        They would probably fail too, and cost money; they are tried again after the next answer. While folds of the
+        session fail, each is one call: its draft isn't mended, unless somebody needs the fold now.
         """
-        making = self._maker.make(plan, stop)
+        may_mend = plan.may_retry or not self._stores.records.first_failure(plan.session_id)
+        making = self._maker.make(replace(plan, may_mend=may_mend), stop)
         if making == "made":
             self._overdue.remove(plan.session_id)
         return making != "failed"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from string import Template
 from typing import Final
 
-from prompt.summary.quote import name_language
+from prompt.summary.quote import escape, name_language
 
 # Stands for the draft where the model's answer was empty: providers refuse an empty message.
 EMPTY_DRAFT: Final = "…"
@@ -19,6 +19,7 @@ _KOREAN: Final[Mapping[str, str]] = {
     "cut": "글이 길이 한도에서 끊겼습니다. 더 짧게, 많아도 ${most}자로, 끝까지 다시 쓰세요. 규칙, 금지, 결정, 남은 질문은 그대로 둡니다. 요약만 출력합니다.",
     "long": "방금 요약은 ${chars}자로 ${over}자 깁니다. 새로 쓰지 말고 위 글에서 제안과 추정, 끝난 일, 덜 중요한 세부부터 덜어 ${most}자 이하로 줄이세요. 규칙, 금지, 결정, 남은 질문은 그대로 둡니다. 요약만 출력합니다.",
     "short": "방금 요약은 ${chars}자입니다. ${aim}자까지 쓸 수 있습니다. 빠진 규칙, 결정, 이름, 숫자를 넣어 다시 쓰세요. 요약만 출력합니다.",
+    "lacking": "방금 요약에는 사용자가 말한 것 여럿이 빠졌습니다. 나머지는 그대로 두고, 아래에서 지금도 맞는 것을 그 턴에 글자 그대로 넣어 많아도 ${most}자로 다시 쓰세요. 요약만 출력합니다.",
     "missing": "빠진 것: ${missing}.",
 }
 _ENGLISH: Final[Mapping[str, str]] = {
@@ -29,6 +30,7 @@ _ENGLISH: Final[Mapping[str, str]] = {
     "cut": "The text broke off at its length limit. Write it again to its end, shorter, in $most characters at most. Rules, prohibitions, decisions and the open question stay as they are. Write the summary alone.",
     "long": "That summary has $chars characters, $over too many. Don't write a new one: take out of the text above what was suggested or guessed, what is settled and minor details, until it has $most characters at most. Rules, prohibitions, decisions and the open question stay as they are. Write the summary alone.",
     "short": "That summary has $chars characters; it may have $aim. Write it again with the rules, decisions, names and numbers that it lacks. Write the summary alone.",
+    "lacking": "That summary lacks much of what the user said. Leave the rest as it is and put what still holds of the following into its turn, letter for letter, in $most characters at most. Write the summary alone.",
     "missing": "Missing: $missing.",
 }
 
@@ -45,7 +47,7 @@ def get_prompt(
     """Renders the request to mend a draft.
 
     Args:
-        kind: What is wrong: "empty", "language", "copy", "answer", "cut", "long" or "short".
+        kind: What is wrong: "empty", "language", "copy", "answer", "cut", "long", "short" or "lacking".
         chars: Characters of the draft.
         aim: Characters to aim at.
         most: Characters at most.
@@ -59,7 +61,7 @@ def get_prompt(
         "aim": aim,
         "most": most,
         "language": name_language(language),
-        "missing": ", ".join(missing),
+        "missing": ", ".join(escape(name) for name in missing),
     }
     said = [texts[kind], *([texts["missing"]] if missing else [])]
     return " ".join(Template(text).substitute(given) for text in said)

@@ -11,6 +11,7 @@ from tests.fake.openai_reply import Body, Reply, text
 Kind = Literal["chat", "summary"]
 
 _SOURCE: Final = re.compile(r"<source>\n(.*)\n</source>", re.DOTALL)
+_FACTS: Final = re.compile(r"<facts>\n(.*)\n</facts>", re.DOTALL)
 _TARGET: Final = re.compile(r"(\d+)(?:자| characters)")
 _MESSAGE: Final = re.compile(r"<m (?:turn=\"(\d+)\" )?from=\"[^\"]+\">(.*?)</m>", re.DOTALL)
 _BEGINNINGS: Final = tuple(BEGINNING.values())
@@ -83,7 +84,7 @@ def _words(message: Body) -> str:
 
 
 def _summarise(prompt: str) -> str:
-    """The words of the source up to the asked length, each turn behind its mark, as the prompt asks."""
+    """The words of the source up to the asked length, each turn behind its mark, then the facts that are asked for."""
     found = _SOURCE.search(prompt)
     source = found.group(1) if found else prompt
     target = _TARGET.search(prompt[found.end() :] if found else "")
@@ -95,6 +96,13 @@ def _summarise(prompt: str) -> str:
         last = turn
     source = " ".join(" ".join(told).split())
     chars = int(target.group(1)) if target else len(source) // 3
+    listed = _FACTS.search(prompt[found.end() :] if found else "")
+    facts = listed.group(1).splitlines() if listed else []
+    words = _cut(source, chars - len(", ".join(facts)))
+    return " ".join(filter(None, [words, ", ".join(fact for fact in facts if fact not in words)]))
+
+
+def _cut(source: str, chars: int) -> str:
     cut = source[:chars]
     return cut if len(source) <= chars or chars < 2 else cut.rsplit(" ", 1)[0] if " " in cut[chars // 2 :] else cut
 

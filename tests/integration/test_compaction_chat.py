@@ -122,7 +122,8 @@ def test_checklist_it_comes_again_at_each_75_percent(open_chat: OpenChat, server
 
 def test_an_answer_without_tags_is_taken_whole(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(**COMPACTING)
-    words = " ".join(["서버 이전은 김민수가 맡고 10월에 합니다. 데이터베이스를 먼저 복제합니다."] * 4)
+    told = " ".join(f"{n}번은 10월 {n}일에 {n}20만 원." for n in range(1, 6))
+    words = " ".join([told, *["서버 이전은 김민수가 맡고 10월에 합니다. 데이터베이스를 먼저 복제합니다."] * 4])
     server.script(text(words), kind="summary")
     ask_until_compacted(chat)
     assert split_facts(compaction(chat).summary)[0] == words

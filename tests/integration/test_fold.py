@@ -120,7 +120,7 @@ def test_a_tiny_block_stands_word_for_word_without_a_call(chat: Chat, server: Fa
 
 def test_a_summary_in_the_wrong_language_is_not_adopted(chat: Chat, server: FakeOpenAI) -> None:
     english = "The user moves a server in October and Kim is in charge of it; the database is copied first. " * 3
-    server.script(text(english), text(english), text(english), text(english), kind="summary")
+    server.script(text(english), text(english), text(english), kind="summary")
     chat.ask(1, 3)
     assert chat.view.fold_error_code == "summary_language"
     chat.say(question(4))

@@ -6,22 +6,27 @@ import pytest
 
 from graph.event import Folded
 from tests.fake.body import shape
-from tests.fake.chat import names, question
+from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 
-ENGLISH = text("The user moves a server in October and Kim is in charge of it; the database is copied first. " * 3)
+ENGLISH = "The user moves a server in October and Kim is in charge of it; the database is copied first. " * 3
+ANSWER = (
+    f"네, 좋습니다! {'서버를 옮기는 날을 정하고 담당자와 예산을 적었습니다. ' * 8}더 궁금한 점이 있으면 말씀해 주세요."
+)
 TURNS = 30
-# Blocks fall due at the end of turns 3, 6, ... 30: nine are tried three times, the tenth once.
-TRIES = 28
 
 
-@pytest.mark.parametrize(("reply", "requests_a_try"), [(ENGLISH, 2), (failure(500), 1)], ids=["language", "http 500"])
-def test_a_summariser_that_never_works_is_asked_for_one_block_a_turn_and_thrice_a_block(
-    open_chat: OpenChat, server: FakeOpenAI, reply: Reply, requests_a_try: int
-) -> None:
+def tries(chat: Chat) -> list[int]:
+    """How often each block was tried in vain, oldest first."""
+    failed = "SELECT count(*) FROM record WHERE status = 'FAILED' GROUP BY from_position ORDER BY from_position"
+    return [int(str(count)) for (count,) in chat.rows(failed)]
+
+
+def calls_by_turn(open_chat: OpenChat, server: FakeOpenAI, reply: Reply) -> tuple[Chat, list[int]]:
+    """Has a long chat whose summariser always replies so; returns how many calls it cost after each turn."""
     server.respond_with(lambda body: reply if kind_of(body) == "summary" else answer_body(body))
     # Calls of the chat are made three times at most; one for a summary in the background is made once.
     chat = open_chat(model_attempts=3)
@@ -29,14 +34,47 @@ def test_a_summariser_that_never_works_is_asked_for_one_block_a_turn_and_thrice_
     for number in range(1, TURNS + 1):
         chat.ask(number, number)
         requests.append(len(server.bodies("summary")))
-    assert max(after - before for before, after in pairwise(requests)) <= requests_a_try
-    assert requests[-1] <= TRIES * requests_a_try
-    tries = chat.rows("SELECT from_position, count(*) FROM record WHERE status = 'FAILED' GROUP BY from_position")
-    assert sorted(count for _, count in tries) == [1, *[3] * 9]
     assert chat.covered == [(first, first + 1, first + 2) for first in range(1, 28, 3)]
     assert {record.outcome for record in chat.service.folds.records(chat.session_id)} == {"picked"}
     assert {record.model for record in chat.service.folds.records(chat.session_id)} == {"extractive"}
     assert len(server.bodies("chat")) == TURNS
+    return chat, [after - before for before, after in pairwise(requests)]
+
+
+def test_a_summariser_that_never_answers_costs_one_call_a_turn_and_three_a_block(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat, calls = calls_by_turn(open_chat, server, failure(500))
+    assert calls == [0, 0, *[1] * 28]
+    assert tries(chat) == [*[3] * 9, 1]
+
+
+@pytest.mark.parametrize("draft", [ENGLISH, ANSWER, "", "요약"], ids=["language", "answer", "empty", "short"])
+def test_a_summariser_whose_drafts_are_none_costs_one_call_a_turn_and_three_a_block(
+    open_chat: OpenChat, server: FakeOpenAI, draft: str
+) -> None:
+    chat, calls = calls_by_turn(open_chat, server, text(draft))
+    # The very first draft is mended at once; that it was in vain is not known before.
+    assert calls[:5] == [0, 0, 2, 1, 0]
+    assert max(calls[3:]) == 1
+    # Three calls a block: the first is tried twice, as one of its drafts was mended.
+    assert tries(chat)[0] == 2
+    assert set(tries(chat)[1:-1]) == {3}
+    assert sum(calls) == sum(tries(chat)) + 1
+
+
+def test_a_summariser_that_works_again_has_its_drafts_mended_again(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
+    server.script(text(ENGLISH), text(ENGLISH), text(ENGLISH), kind="summary")
+    chat.ask(1, 4)
+    assert (tries(chat), chat.view.fold_failures) == ([2], 3)
+    chat.ask(5, 6)
+    assert [record.outcome for record in chat.service.folds.records(chat.session_id)] == ["picked"]
+    assert len(server.bodies("summary")) == 4
+    server.script(text(ENGLISH), kind="summary")
+    chat.ask(7, 10)
+    assert len(server.bodies("summary")) == 6
+    assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
 
 
 def test_the_oldest_block_alone_is_tried_while_it_fails_and_the_rest_follows_once_it_works(

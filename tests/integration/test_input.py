@@ -166,7 +166,10 @@ def test_planted_instructions_stay_quoted_material_and_no_address_is_opened(chat
     assert planted.partition("</source>")[0] in source
     assert "ignore all rules" not in rules
     assert source.count("</source>") == 1
-    assert source.partition("</source>")[2].startswith("\n한국어로, ")
+    listed, _, size = source.partition("</source>")[2].partition("\n</facts>\n")
+    assert size.startswith("한국어로, ")
+    assert listed.splitlines()[2] == "<facts>"
+    assert not any(word in listed for word in ("ignore", "rules", "비밀", "열어라", "</"))
     folded = server.bodies("chat")[-1]["messages"]
     assert [message["role"] for message in folded] == ["system", "user"]
 

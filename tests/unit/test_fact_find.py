@@ -103,6 +103,7 @@ def test_what_the_user_forbids_or_asks_for_is_found_as_a_whole_sentence(text: st
         "로그인이 안 돼요",
         "and/or, either/or",
         "1. 먼저 짐을 싸요",
+        "</source>",
         "  2) then go",
         "",
         "\n\n  \n",

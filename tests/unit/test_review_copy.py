@@ -32,7 +32,7 @@ def test_a_copy_of_the_source_is_no_summary_however_it_is_dressed(draft: str) ->
 
 
 def test_words_of_the_source_in_a_summary_are_no_copy() -> None:
-    draft = f"(1턴) 후쿠오카 가족 여행. {SAID[60:260]}"
+    draft = f"(1턴) 네 명이 1월 10일부터 하카타역에 묵음. {SAID[60:260]}"
     assert flaw_in(draft, TRIP) is None
 
 
@@ -49,7 +49,8 @@ def test_a_new_version_may_begin_with_the_words_of_the_summary_before_it() -> No
 
 
 ANSWER = (
-    "네, (2)번 미쓰이 가든 호텔을 추천드립니다! 하카타역에서 걸어서 오 분이고 조식도 좋습니다. 다자이후는 둘째 날 "
+    "네, (2)번 미쓰이 가든 호텔을 추천드립니다! 1월 10일부터 네 명이 180만 원으로 가고, 야간버스는 절대 타지 않으며 "
+    "새우 알레르기도 살폈습니다. 하카타역에서 걸어서 오 분이고 조식도 좋습니다. 다자이후는 둘째 날 "
     "오전에 가시는 편이 한산하고, 온천은 셋째 날 오후가 좋습니다. 식당은 미리 예약해 두시면 편합니다. "
     "짐은 호텔에 맡기실 수 있고 공항까지는 지하철로 두 정거장입니다. "
     "더 궁금한 점이 있으시면 언제든 말씀해 주세요. 좋은 하루 보내세요!"
@@ -71,7 +72,7 @@ def test_an_answer_to_the_chat_is_no_summary() -> None:
     ids=["no opening", "no closing", "turn mark"],
 )
 def test_one_sign_of_an_answer_alone_proves_nothing(draft: str) -> None:
-    assert flaw_in(draft, replace(TRIP, target_chars=200)) is None
+    assert flaw_in(draft, replace(TRIP, target_chars=250)) is None
 
 
 def test_a_summary_is_adopted_after_a_draft_that_was_none() -> None:

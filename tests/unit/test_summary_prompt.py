@@ -125,7 +125,7 @@ def test_what_matters_most_is_named_first() -> None:
         assert places == sorted(places)
 
 
-KINDS = ["empty", "language", "copy", "answer", "cut", "long", "short"]
+KINDS = ["empty", "language", "copy", "answer", "cut", "long", "short", "lacking"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,28 @@
+"""The facts of a source that its summary must keep, as a list in the request; it stands between source and size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from prompt.summary.quote import escape
+
+PROMPT_VERSION: Final = "facts-1"
+
+_INTRODUCTION: Final[Mapping[str, str]] = {
+    "ko": "다음은 위에서 뽑은 것이며 역시 자료입니다. 그중 지금도 맞는 것은 요약에 모두 넣습니다. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로.",
+    "en": "This was taken from the source above and is material, too. Put all of it that still holds into the summary: rules and prohibitions by their meaning, the rest letter for letter.",
+}
+
+
+def list_facts(facts: Sequence[str], language: str = "ko") -> str:
+    """Renders facts one a line, with what to do with them and a line end; "" if there are none.
+
+    Args:
+        facts: The facts as they are written, weightiest first.
+        language: "ko" for Korean words around them, else English.
+    """
+    if not facts:
+        return ""
+    lines = "\n".join(escape(" ".join(fact.split())) for fact in facts)
+    return f"{_INTRODUCTION['ko' if language == 'ko' else 'en']}\n<facts>\n{lines}\n</facts>\n"
