@@ -13,7 +13,7 @@ from component.format import format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
 from component.paragraph import split_paragraphs
-from component.step import draw_step_list
+from component.step import draw_recalled, draw_step_list
 from component.word import Words
 from graph.error import NotFoundError
 from graph.view import LiveTurn, TurnView
@@ -74,6 +74,7 @@ def _draw_news(now: PageState, identifier: str, number: int, *, waits: bool) -> 
     if drawn is None or drawn.number != number:
         return None
     draw_step_list(now.words, drawn.steps)
+    draw_recalled(now.words, drawn.steps)
     text = st.container(key="streaming")
     parts = split_paragraphs(answer_markdown(drawn.text))
     boxes = [text.markdown(part, anchors=False) for part in parts]

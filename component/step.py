@@ -1,4 +1,4 @@
-"""Draws the tool calls of a turn."""
+"""Draws the tool calls of a turn, and the earlier turns that were looked up for it."""
 
 from __future__ import annotations
 
@@ -31,22 +31,47 @@ def draw_steps(words: Words, turn: TurnView) -> None:
     if box.open:
         with box:
             draw_step_list(words, turn.steps)
+    draw_recalled(words, turn.steps)
+
+
+def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
+    """Draws a line of the earlier turns that these steps looked up; the page's script goes to the pressed one."""
+    turns = sorted({turn for step in steps for turn in step.turns or ()})
+    if not turns:
+        return
+    buttons = [
+        f'<button type="button" class="recalled-turn" data-first="{turn}" data-last="{turn}" '
+        f'aria-label="{words.to_turn.format(turn=turn)}">{words.recalled_turn.format(turn=turn)}</button>'
+        for turn in turns
+    ]
+    st.html(f'<p class="recalled">{_tell_turns(words, buttons)}</p>')
 
 
 def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
     """Draws one expandable line per step, with its input and result."""
     for step in steps:
         seconds = "" if step.seconds is None else f" · {words.tool_seconds.format(seconds=f'{step.seconds:.1f}')}"
-        # The model may have invented the name, Markdown included.
-        name = step.name.replace("`", "'")
-        label = f"`{name}` {escape_label(_brief(step.arguments))}{seconds}"
-        with _box(label, step.status):
+        with _box(f"{_label(words, step)}{seconds}", step.status):
             st.markdown(f":small[:gray[{words.tool_arguments}]]")
             st.code(step.arguments, language="json", wrap_lines=True)
             if step.result:
                 st.markdown(f":small[:gray[{words.tool_result}]]")
                 cut = step.result[:_SHOWN_CHARS]
                 st.code(cut if cut == step.result else f"{cut}…", language=None, wrap_lines=True)
+
+
+def _label(words: Words, step: ToolStep) -> str:
+    if step.turns is not None and step.status == "done":
+        return _tell_turns(words, [words.recalled_turn.format(turn=turn) for turn in step.turns])
+    # The model may have invented the name, Markdown included.
+    name = step.name.replace("`", "'")
+    return f"`{name}` {escape_label(_brief(step.arguments))}"
+
+
+def _tell_turns(words: Words, turns: Sequence[str]) -> str:
+    if not turns:
+        return words.recalled_none
+    return (words.recalled_one if len(turns) == 1 else words.recalled_some).format(turns=", ".join(turns))
 
 
 def _count(words: Words, steps: Sequence[ToolStep]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from bench.quality import answer, argument
+from bench.quality import answer, argument, entity, fact_step, found
 from bench.quality.plot import draw
 from bench.quality.report import write_report
 from bench.quality.section import Section
@@ -17,15 +17,19 @@ from bench.quality.section import Section
 PARTS: Final[Sequence[Callable[[Path], Section]]] = (
     answer.measure,
     argument.measure,
+    fact_step.measure,
+    entity.report,
+    found.measure,
 )
 _ROOT: Final = Path(__file__).parents[2]
 _SOURCES: Final = """\
 The bench reads public data sets, each from a folder of its name below the one that --data names:
   bfcl-memory  https://github.com/ShishirPatil/gorilla, berkeley-function-call-leaderboard/bfcl_eval/data:
-               possible_answer/BFCL_v4_memory.json as possible_answer_memory.json,
+               BFCL_v4_memory.json, possible_answer/BFCL_v4_memory.json as possible_answer_memory.json,
                memory_prereq_conversation/memory_*.json
   tau-bench    https://github.com/sierra-research/tau-bench, historical_trajectories/gpt-4o-airline.json:
-               its first 40 runs as gpt-4o-airline-first40.json"""
+               its first 40 runs as gpt-4o-airline-first40.json
+  klue-ner     https://github.com/KLUE-benchmark/KLUE, klue_benchmark/klue-ner-v1.1: klue-ner-v1.1_dev.tsv"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

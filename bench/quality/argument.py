@@ -18,7 +18,7 @@ from bench.quality.section import RATES, Section
 from graph.core.schedule import BLOCK_TURNS
 from graph.core.turn import split_turns, text_of
 
-_FILE: Final = "gpt-4o-airline-first40.json"
+FILE: Final = "gpt-4o-airline-first40.json"
 _LEAST_CHARS: Final = 2
 _LEAST_KEPT: Final = 0.85
 _LEAST_RATE: Final = 0.3
@@ -117,7 +117,7 @@ def measure(folder: Path) -> Section:
     Raises:
         FileNotFoundError: The data isn't there.
     """
-    runs = read_runs(folder / "tau-bench" / _FILE)
+    runs = read_runs(folder / "tau-bench" / FILE)
     needed = [list(needs(run)) for run in runs]
     kept = {name: [_average(runs, needed, ways, rate) for rate in RATES] for name, ways in contenders().items()}
     method = _METHOD.format(

@@ -74,6 +74,15 @@ def read_questions(folder: Path, sessions: Mapping[str, Sequence[HumanMessage]])
     return questions, unplaced
 
 
+def read_asked(folder: Path) -> dict[str, str]:
+    """Returns the words of each question by its id.
+
+    Raises:
+        FileNotFoundError: The questions aren't there.
+    """
+    return {entry["id"]: entry["question"][0][0]["content"] for entry in _lines(folder / "BFCL_v4_memory.json")}
+
+
 def is_for_tuning(question_id: str) -> bool:
     """Whether a question is of the half that weights may be tuned on."""
     return hashlib.sha256(question_id.encode()).digest()[0] % 2 == 0

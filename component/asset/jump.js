@@ -1,4 +1,4 @@
-// Goes from a summary's card to its turns, and from a fold's line to its card.
+// Goes from a summary's card to its turns, from a fold's line to its card, and to the turns that were looked up.
 const CARD = "st-key-card_rail_";
 const FOLD = "st-key-fold_";
 const MORE = "[class*='st-key-more_question_']";
@@ -39,7 +39,7 @@ function turnAt(number) {
 }
 
 function onToTurns(event) {
-  const button = event.target.closest?.("button.to-turns");
+  const button = event.target.closest?.("button.to-turns, button.recalled-turn");
   if (!button) return;
   const first = Number(button.dataset.first);
   const last = Number(button.dataset.last);

@@ -43,6 +43,8 @@ WALKS: Final[dict[str, Sequence[State]]] = {
         fold.older_rows_open,
         fold.statistics,
         fold.card_followed,
+        fold.turns_recalled,
+        fold.recalled_followed,
         fold.menu_open,
         fold.rename_dialog,
         fold.rename_refused,

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 from graph.view import TurnOptions
 from tests.browser.stage import Stage
 from tests.fake.chat import Chat, question
+from tests.fake.openai_reply import ScriptedCall, text, tools
 
 
 def folded(stage: Stage) -> None:
@@ -56,6 +57,20 @@ def card_followed(stage: Stage) -> None:
     stage.panel.get_by_role("tab", name=stage.words.tab_summaries).click()
     stage.panel.locator("button.to-turns").first.click()
     expect(stage.visitor.turn(10)).to_have_attribute("data-marked", "")
+
+
+def turns_recalled(stage: Stage) -> None:
+    call = ScriptedCall("recall", '{"turns": "2, 5"}', "call-recall")
+    stage.write("앞에서 정한 것을 다시 봅시다.", tools(call), text("둘 다 보았습니다."))
+    stage.visitor.wait_for_end(14)
+    stage.visitor.find("steps_14_1").locator("summary").first.click()
+    expect(stage.visitor.find("steps_14_1").get_by_test_id("stExpander")).to_be_visible()
+    expect(stage.visitor.turn(14).locator("button.recalled-turn")).to_have_count(2)
+
+
+def recalled_followed(stage: Stage) -> None:
+    stage.visitor.turn(14).get_by_role("button", name=stage.words.to_turn.format(turn=5)).click()
+    expect(stage.visitor.turn(5)).to_have_attribute("data-marked", "")
 
 
 def menu_open(stage: Stage) -> None:

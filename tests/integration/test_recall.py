@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from graph.event import ToolFinished
 from graph.view import TurnView
 from prompt.tool import result as words
 from prompt.tool.recalled import recalled_numbers
@@ -63,6 +64,19 @@ def test_turns_are_read_by_their_numbers(chat: Chat, server: FakeOpenAI) -> None
     assert words.recall_more([1, 4], [], "ko") in step.result
     assert recall(chat, server, "그중에 하나만요", query="우산을", turns="1-3").steps[0].result.count("<turn ") == 1
     assert recalled_numbers(recall(chat, server, "둘만요", turns="4, 1").steps[0].result) == (1, 4)
+
+
+def test_the_opened_turns_are_told_by_number_while_the_turn_runs_and_afterwards(chat: Chat, server: FakeOpenAI) -> None:
+    tell(chat, server)
+    calls = [
+        ScriptedCall("recall", '{"turns": "2-3"}', "call-1"),
+        ScriptedCall("recall", '{"query": "낙하산"}', "call-2"),
+        ScriptedCall("get_current_time", "{}", "call-3"),
+    ]
+    server.script(tools(*calls), text("답입니다."), to="여러 가지를")
+    finished = [event.turns for event in chat.say("여러 가지를 찾아봅시다") if isinstance(event, ToolFinished)]
+    assert finished == [(2, 3), (), None]
+    assert [step.turns for step in chat.last_turn.steps] == finished
 
 
 def test_what_is_not_there_is_said_not_to_be_there(chat: Chat, server: FakeOpenAI) -> None:

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from component.wording import words_of
+from tests.browser.conftest import preparing, visiting
+from tests.fake.chat import Chat
+from tests.fake.openai_reply import ScriptedCall, hang, text, tools
+from tests.fake.openai_server import FakeOpenAI
+
+LOOKED_UP = ScriptedCall("recall", '{"query": "낙하산"}', "call-recall")
+
+
+@pytest.fixture(scope="module")
+def told_session(folder: Path, endpoint: FakeOpenAI, address: str) -> str:
+    """A chat of 36 turns, the last of which looked up the second, which isn't drawn at first."""
+    assert address
+    with preparing(folder, endpoint) as service:
+        chat = Chat(service)
+        for number in range(1, 36):
+            told = "암호는 낙하산입니다." if number == 2 else f"{number}째 기억할 말입니다. " * 10
+            endpoint.script(text(f"{number}째 기억할 답입니다. " * 10), to=told)
+            chat.say(told)
+            chat.wait_for_folds()
+        endpoint.script(tools(LOOKED_UP), text("암호는 낙하산이었습니다."), to="암호를 찾아봅시다.")
+        chat.say("암호를 찾아봅시다.")
+        chat.wait_for_folds()
+    return chat.session_id
+
+
+@pytest.mark.parametrize("locale", ["ko-KR", "en-US"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_turn_that_was_looked_up_is_gone_to(
+    chromium: Browser, address: str, told_session: str, locale: str, width: int
+) -> None:
+    words = words_of("en" if locale == "en-US" else "ko")
+    looks = {"locale": locale, "viewport": {"width": width, "height": 820}, "has_touch": width < 600}
+    with visiting(chromium, address, **looks) as visitor:
+        visitor.open(f"?session={told_session}")
+        turn = words.recalled_turn.format(turn=2)
+        line = visitor.turn(36).locator(".recalled")
+        expect(line).to_have_text(words.recalled_one.format(turns=turn))
+        expect(visitor.turn(2)).to_have_count(0)
+        line.get_by_role("button", name=words.to_turn.format(turn=2)).click()
+        expect(visitor.turn(2)).to_be_in_viewport()
+        expect(visitor.turn(2)).to_have_attribute("data-marked", "")
+        visitor.page.wait_for_timeout(2000)  # longer than a jump holds its place
+        expect(visitor.turn(2)).to_be_in_viewport()
+
+
+def test_while_an_answer_streams_a_turn_that_was_looked_up_is_gone_to(
+    chromium: Browser, address: str, told_session: str, fake_openai: FakeOpenAI
+) -> None:
+    with visiting(chromium, address) as visitor:
+        visitor.open(f"?session={told_session}")
+        fake_openai.script(tools(LOOKED_UP), hang("그 암호는 "), to="암호를 또 찾아봅시다.")
+        visitor.write("암호를 또 찾아봅시다.")
+        expect(visitor.find("streaming")).to_contain_text("그 암호는")
+        line = visitor.turn(37).locator(".recalled")
+        expect(line).to_have_text("기억 찾기: 2턴, 36턴")
+        line.get_by_role("button", name="2턴으로 가기", exact=True).click()
+        expect(visitor.turn(2)).to_be_in_viewport()
+        visitor.find("stop").locator("button").click()
+        visitor.wait_for_end(37)
+        expect(line).to_have_text("기억 찾기: 2턴, 36턴")
