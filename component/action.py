@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 from uuid import uuid4
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from component import compacting, dialog, page_state, service_provider
 from component.wording import words_of
@@ -15,24 +16,46 @@ from graph.error import TurnfoldError
 RESET_DIALOG = "reset"
 
 
+def is_early() -> bool:
+    """Returns whether a fragment's timer took this press along: the browser sends the press itself right after.
+
+    Streamlit's browser half puts a press into every request until its own is out. Run with the first one, a callback
+    runs twice; a text that the first run puts back into its field then counts as unchanged, and is lost.
+    """
+    context = get_script_run_ctx()
+    drawn = (context and context.fragment_ids_this_run) or []
+    return bool(drawn) and ThreadState.get().fragment_id not in drawn
+
+
 def send_typed() -> None:
-    """Sends the typed message or runs the typed command; a refused message goes back into its field."""
+    """Sends what was typed before the page's script was there; a refused message goes back into its field."""
     text = st.session_state[page_state.ASK]
-    command = service_provider.current().folds.command_of(text) if text else None
-    if command is not None:
-        _run_command(command)
-    elif text and not _send(text):
+    if text and not is_early() and not _send_here(text):
         st.session_state[page_state.ASK] = text
 
 
-def _run_command(command: Literal["compact", "reset"]) -> None:
-    identifier, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
-    if identifier is None:
+def take(text: str, identifier: str, *, message_id: str) -> str | None:
+    """Sends a message to a session, or runs the command that it is in the open one.
+
+    Returns:
+        The id of the session, "" for a command without one; None if it was refused.
+    """
+    command = service_provider.current().folds.command_of(text)
+    if command is None:
+        turns, options = service_provider.current().turns, page_state.options()
+        is_sent = _try(lambda: turns.send(identifier, text, message_id=message_id, options=options))
+        return identifier if is_sent else None
+    opened, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
+    if opened is None:
         st.toast(words.command_needs_chat)
-    elif command == "compact":
+        return ""
+    if identifier != opened:
+        return None
+    if command == "compact":
         compacting.start(identifier)
     else:
         dialog.request(RESET_DIALOG)
+    return identifier
 
 
 def reset(identifier: str) -> None:
@@ -53,18 +76,17 @@ def restore(identifier: str, record_id: str) -> None:
 
 def send(text: str) -> None:
     """Sends a message to the open session or to a new one."""
-    _send(text)
+    _send_here(text)
 
 
-def _send(text: str) -> bool:
-    """Sends a message; returns whether it was accepted."""
-    service = service_provider.current()
-    identifier = page_state.session_id() or service.sessions.new_id()
-    message_id = f"user-{uuid4().hex}"
-    is_sent = _try(lambda: service.turns.send(identifier, text, message_id=message_id, options=page_state.options()))
-    if is_sent and identifier != page_state.session_id():
+def _send_here(text: str) -> bool:
+    """Sends a message or a command to the open session, or to a new one, which it opens; returns whether it could."""
+    opened = page_state.session_id()
+    identifier = opened or service_provider.current().sessions.new_id()
+    taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}")
+    if taken_by and opened is None:
         page_state.open_session(identifier)
-    return is_sent
+    return taken_by is not None
 
 
 def stop(identifier: str) -> None:
@@ -108,6 +130,8 @@ def delete(identifier: str) -> None:
 
 
 def _try(action: Callable[[], object]) -> bool:
+    if is_early():
+        return False
     try:
         action()
     except TurnfoldError as error:

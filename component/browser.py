@@ -7,12 +7,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import dialog, page_state, summary_panel
+from component import dialog, outbox, page_state, summary_panel
 from component.page_state import PageState
 
 _ASSETS = Path(__file__).parent / "asset"
-# One module in six files: the last one exports what Streamlit calls.
-_SCRIPTS = ("scroll.js", "jump.js", "field.js", "pending.js", "theme.js", "browser.js")
+# One module in seven files: the last one exports what Streamlit calls.
+_SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "browser.js")
 _KEY = "browser"
 _KEEP = "keep_language"
 
@@ -42,9 +42,14 @@ def draw(now: PageState) -> None:
             "copied": now.words.copied,
             "copy_failed": now.words.copy_failed,
         },
+        on_sent_change=_take_sent,
         on_turns_change=_show_turns,
         on_record_change=_show_record,
     )
+
+
+def _take_sent() -> None:
+    outbox.take(st.session_state[_KEY]["sent"])
 
 
 def _show_turns() -> None:

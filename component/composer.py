@@ -6,7 +6,7 @@ import html
 
 import streamlit as st
 
-from component import action, compacting, page_state, summary_panel
+from component import action, compacting, outbox, page_state, summary_panel
 from component.error_box import error_box, tell
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
@@ -41,6 +41,7 @@ def draw(now: PageState) -> None:
                 summary_panel.draw_drawer_button(now)
         # Placed here by hand: beside a field that Streamlit places itself, it scrolls the page too, against scroll.js.
         st.chat_input(now.words.ask, key=page_state.ASK, on_submit=action.send_typed)
+        outbox.draw()
 
 
 def _draw_gauge(now: PageState) -> None:

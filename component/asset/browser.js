@@ -138,6 +138,7 @@ export default function ({ data, setTriggerValue }) {
   markPopovers();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
+  if (openSession === null) sendOutbox(); // the page was left before the server had it all
   if (data.session !== openSession) {
     openSession = data.session;
     openDraft(data.session, performance.now() + WAIT_MILLISECONDS);

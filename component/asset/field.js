@@ -43,13 +43,22 @@ function sessionInAddress() {
 
 function onSend(event) {
   const field = document.querySelector(FIELD);
-  if (!field?.value.trim()) return;
+  if (!field?.value.trim() || draft.session === null) return;
   const isEnter = event.type === "keydown" && event.target === field && event.key === "Enter";
+  const isPlain = !event.shiftKey && !event.ctrlKey && !event.metaKey;
   const isClick = event.type === "click" && event.target.closest?.(".st-key-ask button");
-  if (!(isEnter && !event.shiftKey && !event.isComposing) && !isClick) return;
-  if (sessionInAddress() === draft.session) keepDraft("");
+  if (!(isEnter && isPlain) && !isClick) return;
+  // Streamlit would send it too, and may lose it.
+  event.stopPropagation();
+  // An Enter that ends a syllable; a browser that doesn't say that it composes gives it the code 229.
+  if (event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  // Another chat is being opened: what is typed now is for it.
+  const session = draft.isEarly ? sessionInAddress() : draft.session;
+  const text = field.value;
+  setField(field, "");
   draft.isSent = true;
-  showPending(field.value.trim());
+  showPending(text.trim(), putOut(text, session));
   scrollToEnd();
 }
 
@@ -62,6 +71,8 @@ function openDraft(session, until) {
   const hasBegun = draft.session === "" && draft.isSent;
   // Who opens the page may type before this script runs.
   const isEarly = draft.isEarly || (draft.session === null && field.value !== "");
+  if (!hasBegun && pending) removePending();
+  if (session !== "") begun = null;
   Object.assign(draft, { session, isSent: false, isEarly: false });
   const kept = sessionStorage.getItem(draftKey(session)) ?? "";
   // The first message of a new chat has made its session: what stands in the field was written since.

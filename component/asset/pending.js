@@ -15,7 +15,7 @@ function isAnswering() {
   return last !== undefined && !last.querySelector("[class*='st-key-last_actions_']");
 }
 
-function showPending(text) {
+function showPending(text, id) {
   const chat = document.querySelector(CHAT);
   // Commands have no turn, and a busy session gives the message back.
   if (!chat || pending || text.startsWith("/") || isAnswering()) return;
@@ -24,7 +24,7 @@ function showPending(text) {
   bubble.ariaHidden = "true"; // the turn itself is read out
   bubble.textContent = text.slice(0, PENDING_CHARS);
   const observer = new MutationObserver(endPending);
-  pending = { bubble, observer, text, after: lastTurnNumber(), until: performance.now() + PENDING_MILLISECONDS };
+  pending = { bubble, observer, id, after: lastTurnNumber(), until: performance.now() + PENDING_MILLISECONDS };
   chat.append(bubble);
   // Before the browser paints it, so that the message is never seen twice.
   observer.observe(chat, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
@@ -35,8 +35,8 @@ function watchPending() {
   if (!pending) return;
   endPending();
   if (!pending) return;
-  const isBack = document.querySelector(FIELD)?.value === pending.text;
-  if (isBack || !pending.bubble.isConnected || performance.now() > pending.until) removePending();
+  const isOver = performance.now() > pending.until && !isOut(pending.id);
+  if (isOver || !pending.bubble.isConnected) removePending();
   else requestAnimationFrame(watchPending);
 }
 

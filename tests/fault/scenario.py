@@ -30,6 +30,7 @@ SESSION: Final = "chat"
 _TRIES: Final = 50
 _DISK: Final = "3m"
 _ROOM_BYTES: Final = 60_000
+_LATE: Final = 1.5
 
 
 @contextmanager
@@ -114,7 +115,13 @@ def locked(folder: Path, *, lock_seconds: float, busy_timeout_seconds: float) ->
     ):
         say_all(service, ledger, [1])
         other.execute("BEGIN IMMEDIATE")
-        unlocking = threading.Timer(lock_seconds, other.execute, ["ROLLBACK"])
+        released: list[float] = []
+
+        def unlock() -> None:
+            other.execute("ROLLBACK")
+            released.append(time.monotonic())
+
+        unlocking = threading.Timer(lock_seconds, unlock)
         unlocking.start()
         began, refusal = time.monotonic(), ""
         try:
@@ -125,12 +132,22 @@ def locked(folder: Path, *, lock_seconds: float, busy_timeout_seconds: float) ->
             refusal = error.code
         seconds = time.monotonic() - began
         unlocking.join()
-        if bool(refusal) != (lock_seconds > busy_timeout_seconds):
-            ledger.wrong.append(f"locked for {lock_seconds} s: {refusal or 'taken'}")
-        if seconds > min(lock_seconds, busy_timeout_seconds) * 1.2 + 3:
-            ledger.wrong.append(f"locked for {lock_seconds} s: told after {seconds:.1f} s")
+        # The timer of a busy machine is late, so the planned length says nothing.
+        held_seconds = released[0] - began
+        if not may_be(refusal, held_seconds, busy_timeout_seconds):
+            ledger.wrong.append(f"locked for {held_seconds:.1f} s: {refusal or 'taken'}")
+        if seconds > min(held_seconds, busy_timeout_seconds) * 1.2 + 3:
+            ledger.wrong.append(f"locked for {held_seconds:.1f} s: told after {seconds:.1f} s")
         say_all(service, ledger, [3])
     return check_folder(folder, ledger)
+
+
+def may_be(refusal: str, held_seconds: float, busy_timeout_seconds: float) -> bool:
+    """Whether a message may be refused so, or taken (""), if the lock was held for so long after it was sent.
+
+    The wait begins a little later than the message is sent, so it may end well after a lock of just its length.
+    """
+    return held_seconds > busy_timeout_seconds if refusal else held_seconds < busy_timeout_seconds * _LATE
 
 
 def disk_full(folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fault.check import Ledger, check_folder, check_rows
-from tests.fault.scenario import SESSION, say_all, serve
+from tests.fault.scenario import SESSION, may_be, say_all, serve
 from tests.fault.size import LARGEST_SHARE, MESSAGE_BYTES, archive_share
 
 
@@ -69,6 +69,21 @@ def test_a_second_number_for_one_message_is_found() -> None:
     ledger.acknowledge(SESSION, "q-1", 1)
     ledger.acknowledge(SESSION, "q-1", 2)
     assert ledger.wrong
+
+
+@pytest.mark.parametrize(
+    ("refusal", "held_seconds", "may"),
+    [
+        ("", 0.5, True),
+        ("busy", 0.5, False),
+        ("busy", 2.5, True),
+        ("", 2.5, False),
+        ("", 1.3, True),
+        ("busy", 1.3, True),
+    ],
+)
+def test_what_a_lock_may_do_is_judged_by_how_long_it_was_held(refusal: str, held_seconds: float, *, may: bool) -> None:
+    assert may_be(refusal, held_seconds, 1.2) is may
 
 
 def test_the_archive_is_small_beside_its_text(tmp_path: Path) -> None:
