@@ -28,6 +28,7 @@ _PASTED: Final = re.compile(
     r"```.*?(?:```|\Z)|^\s*>[^\n]*|^\s*(?:\[(?:user|assistant|system|tool|previous summary)\]|</?[a-z])[^\n]*",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
+_ASCII_SCRIPTS: Final = _SCRIPTS[-1:]
 _WORD: Final = re.compile(r"\S+")
 _OWN_SHARE: Final = 0.2
 _MIN_WORDS: Final = 4
@@ -80,17 +81,22 @@ def _least_share(script: str) -> float:
 
 def _script_of(message: AnyMessage) -> str | None:
     """Returns the script of one message of the user, None if it has no words."""
-    shares = _shares(_own_words(message))
-    lines = [counts for line in _own_text(message).splitlines() if (counts := _count_words(line))]
+    text = _own_text(message)
+    lines = text.splitlines()
     # What the user asks stands before or behind a long text that is pasted.
-    if any(
-        counts["ko"] >= _MIN_OWN_WORDS and counts["ko"] >= counts.total() / 2 for counts in (*lines[:1], *lines[-1:])
-    ):
-        return "ko"
+    for counts in (_first_counts(lines), _first_counts(reversed(lines))):
+        if counts["ko"] >= _MIN_OWN_WORDS and counts["ko"] >= counts.total() / 2:
+            return "ko"
+    shares = _shares(_count_words(text))
     for script in ("ko", "ja"):
         if shares.get(script, 0) >= _OWN_SHARE:
             return script
     return max(shares, key=lambda script: shares[script]) if shares else None
+
+
+def _first_counts(lines: Iterable[str]) -> Counter[str]:
+    """Returns the counts of the first line that has any words."""
+    return next((counts for line in lines if (counts := _count_words(line))), Counter())
 
 
 def _own_text(message: AnyMessage) -> str:
@@ -104,8 +110,13 @@ def _own_words(message: AnyMessage) -> Counter[str]:
 
 def _count_words(text: str) -> Counter[str]:
     """Counts words by script; a word counts for the first script of the list that it contains."""
-    scripts = [next((name for name, pattern in _SCRIPTS if pattern.search(word)), "") for word in _WORD.findall(text)]
-    return Counter(script for script in scripts if script)
+    counts: Counter[str] = Counter()
+    for word in _WORD.findall(text):
+        for name, pattern in _ASCII_SCRIPTS if word.isascii() else _SCRIPTS:
+            if pattern.search(word):
+                counts[name] += 1
+                break
+    return counts
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:

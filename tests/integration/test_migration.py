@@ -20,6 +20,8 @@ from tests.fake.store import open_store_set
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001  # as SQLite keeps it
 PLACE = {"session_id": "old", "owner": "local"}
+# The last revision whose times are texts, as `fill` writes them.
+TIMES_AS_TEXT = "0007"
 TURNS = 5
 
 
@@ -85,8 +87,9 @@ def lay_old_database(folder: Path, revision: str) -> None:
     engine = create_engine(f"sqlite:///{folder / 'turnfold.db'}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        command.upgrade(config, min(revision, TIMES_AS_TEXT))
         fill(connection)
+        command.upgrade(config, revision)
     engine.dispose()
 
 

@@ -74,7 +74,7 @@ def test_a_summary_left_in_progress_by_a_dead_process_is_made_anew(open_chat: Op
     chat = open_chat(**ROLLING)
     chat.ask(1, 3)
     assert row(chat, "status") == [("COMPLETED",)]
-    chat.change("UPDATE record SET status = 'IN_PROGRESS', summary = '', expires_at = '2020-01-01 00:00:00.000000'")
+    chat.change("UPDATE record SET status = 'IN_PROGRESS', summary = '', expires_at = 0")
     chat.close()
     chat = open_chat(chat.session_id, **ROLLING)
     chat.ask(4, 5)

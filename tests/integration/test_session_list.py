@@ -23,7 +23,7 @@ def copy_session(chat: Chat, **changes: str) -> None:
 def many(chat: Chat) -> Iterator[Chat]:
     chat.ask(1, 1)
     title = "'대화 ' || n || '번'"
-    copy_session(chat, title=title, title_folded=title, updated_at="datetime(updated_at, '-' || n || ' hours')")
+    copy_session(chat, title=title, title_folded=title, updated_at="updated_at - n * 3600000000")
     service_provider.provide(chat.service)
     yield chat
     service_provider.provide(None)
@@ -59,7 +59,7 @@ def test_more_leads_to_the_last_of_many_sessions(many: Chat) -> None:
 
 def test_sessions_whose_first_message_was_refused_hide_no_chat(chat: Chat) -> None:
     chat.ask(1, 1)
-    copy_session(chat, turn_count="0", updated_at="datetime(updated_at, '+' || n || ' hours')")
+    copy_session(chat, turn_count="0", updated_at="updated_at + n * 3600000000")
     assert [item.session_id for item in chat.service.sessions.list()] == [chat.session_id]
     assert [item.session_id for item in chat.service.sessions.list(last=1)] == [chat.session_id]
     assert chat.service.sessions.count() == 1

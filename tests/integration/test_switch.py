@@ -153,7 +153,7 @@ def test_a_fold_that_was_killed_leaves_no_gap_and_is_made_anew(
     assert chat.covered
     chat.change(
         "UPDATE record SET status = 'IN_PROGRESS', outcome = NULL, summary = '', summary_chars = 0, adopted_at = NULL,"
-        " expires_at = '2020-01-01 00:00:00.000000'"
+        " expires_at = 0"
     )
     chat.close()
     chat = open_chat(chat.session_id, **EARLY, context_strategy=strategy, fold_wait_seconds=0.2)
