@@ -31,6 +31,17 @@ _RULES: Final = re.compile(
     r"(?<![가-힣])(?:앞으로(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
     rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b))"
 )
+# As summaries put it. In a user's own words these alone make no fact: "never" may tell a story there.
+_TOLD: Final = re.compile(
+    r"절대|금지|제외|항상|언제나|반드시|무조건|앞으로는|규칙|안\s?(?:돼|되|됩|된|됨)|(?<![가-힣])안 [가-힣]"
+    r"|지\s?(?:마(?:세요|십시오|라|요|시고|셔)?(?=[\s.,!~…]|$)|말(?:아|고|자|것|기|라)|않기|않아야)"
+    r"|(?i:(?:^|[,;:.!—-]\s*|\b(?:please|and|but|so)\s+)(?:just\s+)?(?:do not|don['’]t)\s"
+    r"|(?:^|[;:)]\s+|\b(?:please|and|but|you)\s+)(?:never|always|avoid)\s|\bat all times\b"
+    r"|\buser\b[^.!?\n]{0,40}?\b(?:never|always|not to|does not|doesn['’]t|avoid|avoids|forbids)\b"
+    r"|\bmust(?:n['’]t)?\s(?!be\b|have\b)|\b(?:shall|should)(?:\s+not|n['’]t)\s(?!be\b)"
+    r"|\b(?:not allowed|forbid(?:den|s)?|forbade|prohibit(?:ed|s)?|under no circumstances)\b"
+    r"|\b(?:i|we)\s+(?:do not|don['’]t|never)\s+(?:want|like|eat|drink|use|accept|allow)\b)"
+)
 _NEGATED: Final = re.compile(
     r"않|못|금지|제외|싫|없|불가|피하|피할|피해|아니|아닌|안\s?(?:돼|되|됩|된|됨|먹|씀|쓰|함|하|할|해|타|감|가)|(?<![가-힣])안\s|지\s?[마말]"
     r"|말\s?것|말고|(?<![가-힣])[빼뺀뺄]|사양|알레르기|알러지|그만|삼가|거부|반대"
@@ -65,6 +76,11 @@ def wishes_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]
             middle = start + found.start()
             first, last = max(start, middle - _MAX_CHARS // 2), min(end, middle + _MAX_CHARS // 2)
         yield first, first + len(line[first:last].rstrip(" .!?。！？~…")), "negation" if forbidden else "rule"
+
+
+def is_rule(sentence: str) -> bool:
+    """Whether a sentence forbids something or says what is to hold, as a user puts it or as a summary does."""
+    return any(pattern.search(sentence) for pattern in (_FORBIDS, _RULES, _TOLD))
 
 
 def wish_key(sentence: str) -> str:

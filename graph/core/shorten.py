@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from graph.core.extract import cut_at_word, rank_sentences
+from graph.core.fact_wish import is_rule
 from graph.core.sentence import split_sentences
 
 _TURN_MARK: Final = re.compile(r"^\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)\s*", re.IGNORECASE)
@@ -16,13 +17,6 @@ _FENCE: Final = re.compile(r"^\s*(?:`{3,}|~{3,})")
 _CLAUSE_END: Final = re.compile(r"(?<=[,;、，；])\s+")
 _HEADLINE: Final = re.compile(r"^\s*(?:#{1,6}\s|(?:\d{1,3}[.)]\s+)?\*\*[^*]+\*\*:?\s*$)")
 
-_RULE: Final = re.compile(
-    r"절대|금지|제외|빼\s?달|지\s?(?:마(?=[세십라요는\s.,!]|$)|말|않기|않아야)|안\s?(?:돼|되|됩|됨|된)"
-    r"|(?<![가-힣])[안못] [가-힣]|항상|반드시|무조건|앞으로는?\s"
-    r"|\b(?:never|must|mustn['’]t|do not|don['’]t|may not|not allowed|not to|forbid|forbidden"
-    r"|forbade|forbids|prohibit|prohibited|avoid|always|from now on)\b",
-    re.IGNORECASE,
-)
 _DECISION: Final = re.compile(
     r"결정|확정|하기로|정했|정함|정하였|정해[지졌짐]"
     r"|\b(?:decid|decision|agreed|settled|confirmed|chose|chosen)",
@@ -104,7 +98,7 @@ def _weighty(texts: Sequence[str]) -> list[int]:
 
 
 def _is_firm(text: str) -> bool:
-    return any(pattern.search(text) for pattern in (_RULE, _DECISION, _HEADLINE))
+    return is_rule(text) or any(pattern.search(text) for pattern in (_DECISION, _HEADLINE))
 
 
 def _question(texts: Sequence[str]) -> Iterator[int]:

@@ -9,10 +9,10 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from graph.core.fact_wish import is_rule
 from graph.core.listing import Row, read_rows
 from graph.core.sentence import ASKING, content_terms, split_sentences
 from graph.core.turn import text_of
-from graph.core.weight import is_rule
 
 _EMPHASIS: Final = re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*")
 _QUESTION_ENDS: Final = ("?", "？")

@@ -10,6 +10,7 @@ from itertools import islice
 from math import log
 from typing import Final
 
+from graph.core.fact_wish import is_rule
 from graph.core.sentence import DATE, INTRODUCTION, content_terms
 
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
@@ -30,22 +31,6 @@ _DECISION: Final = re.compile(
     r"결정|확정|하기로|정했|예정|마감|변경|바꾸|바꿔|바꿀|취소|선호|예산|기한"
     r"|\b(?:decided|decision|agreed|chose|chosen|settled on|go(?:ing)? with|confirmed|deadline|due|cancel|instead of"
     r"|budget)",
-    re.IGNORECASE,
-)
-# "don't" and "never" are orders where no subject stands before them; behind I or we only wishes count.
-_PROHIBITION: Final = re.compile(
-    r"절대|금지|안\s?(?:돼|되|됩|된)|(?<![가-힣])안 [가-힣]"
-    r"|지\s?(?:마(?:세요|십시오|라|요|시고)?(?=[\s.!,~…]|$)|말(?:아|고|자|것|기|라))"
-    r"|(?:^|[,;:.!—-]\s*|\b(?:please|and|but|so)\s+)(?:just\s+)?(?:do not|don['’]t)\s"
-    r"|(?:^|[;:]\s+|\b(?:please|and|but)\s+)never\s"
-    r"|\b(?:must|shall)(?:\s+not|n['’]t)\b|\bshould(?:\s+not|n['’]t)\s(?!be\b)"
-    r"|\b(?:not allowed|forbidden|prohibited|under no circumstances)\b"
-    r"|\b(?:i|we)\s+(?:do not|don['’]t|never)\s+(?:want|like|eat|drink|use|accept|allow)\b",
-    re.IGNORECASE,
-)
-_RULE: Final = re.compile(
-    r"항상|언제나|반드시|무조건|앞으로는|규칙|\bmust\s(?!be\b|have\b)|\b(?:from now on|at all times)\b"
-    r"|(?:^|[;:]\s+|\b(?:please|and|but|you)\s+)always\s",
     re.IGNORECASE,
 )
 # A pattern, the weight of a match, and how many matches in a sentence count.
@@ -97,8 +82,3 @@ def weigh_kinds(sentence: str) -> float:
     """Returns the weight of numbers, dates, identifiers, names, introductions, decisions and rules in a sentence."""
     found = ((weight, islice(pattern.finditer(sentence), most)) for pattern, weight, most in _KINDS)
     return _RULE_WEIGHT * is_rule(sentence) + sum(weight * sum(1 for _ in matches) for weight, matches in found)
-
-
-def is_rule(sentence: str) -> bool:
-    """Whether a sentence forbids or demands something, for now or for good."""
-    return bool(_PROHIBITION.search(sentence) or _RULE.search(sentence))

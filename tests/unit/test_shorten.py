@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,24 @@ def test_an_english_draft_keeps_its_rules_and_its_question() -> None:
     assert "Decided: exit code 1 (was 75)." in short
     assert short.endswith("(turn 3) Should retries be 3 or 5?")
     assert "weather" not in short
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "야간버스는 절대 안 됨.",
+        "표는 쓰지 않기로 함.",
+        "사용자는 새우를 안 먹음.",
+        "The user never flies.",
+        "The user asked not to use tables.",
+        "Avoid night buses.",
+        "Deploying on Fridays is forbidden.",
+        "Answers must name their source.",
+    ],
+)
+def test_a_rule_stays_as_a_summary_puts_it(rule: str) -> None:
+    said = "The weather was discussed at some length with several remarks. " * 2
+    assert rule in shortened(f"{said}(turn 2) {rule} {said}", 60)
 
 
 def test_repetitions_go_first() -> None:

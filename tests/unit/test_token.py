@@ -24,6 +24,21 @@ def test_estimate_is_near_the_exact_count(text: str) -> None:
     assert abs(estimate_tokens(text) - exact) / exact < 0.1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "YL-0001343 YK-0002263 FB-0003145 AH-0004563",
+        "order 20270117123456, invoice 99887766",
+        "계좌는 110-234-567890이고 총액은 1800000원입니다.",
+        "2025년 매출은 123456789원, 2026년은 234567891원",
+        "The process 7340021 held the lock for 30000 ms on 192.168.100.200.",
+    ],
+)
+def test_long_numbers_are_tokens_of_three_digits(text: str) -> None:
+    exact = len(get_encoding("o200k_base").encode(text))
+    assert abs(estimate_tokens(text) - exact) / exact < 0.12
+
+
 def test_characters_by_four_would_be_far_too_low_for_korean() -> None:
     assert len(KOREAN) / 4 < 0.6 * estimate_tokens(KOREAN)
 
