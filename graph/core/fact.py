@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
@@ -32,6 +33,8 @@ _WEIGHTS: Final[dict[Kind, float]] = {
 }
 _ANSWER_WEIGHT: Final = 0.5
 _TOOL_WEIGHT: Final = 0.4
+# A fold asks for the facts of each of its messages several times: for its request and for each draft.
+_KNOWN_TEXTS: Final = 64
 _WISHES: Final = ("negation", "rule")
 _LABELS: Final = {"ko": "사실: ", "en": "Facts: "}
 
@@ -60,6 +63,7 @@ class FactLine(NamedTuple):
     facts: tuple[Fact, ...]
 
 
+@lru_cache(maxsize=_KNOWN_TEXTS)
 def facts_in(text: str) -> tuple[Fact, ...]:
     """Returns the facts of a text in the order of their places, each once; time is linear in the text.
 

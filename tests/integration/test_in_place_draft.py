@@ -13,7 +13,8 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, text, tools
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
-from tests.integration.test_fold_text import DRAFTS, TRIP, fold, summary_of, target_of
+from tests.fake.trip import TRIP, fold, summary_of, target_of
+from tests.integration.test_fold_text import DRAFTS
 
 
 def test_a_block_that_failed_is_named_by_where_it_ends(open_chat: OpenChat, cached: FakeOpenAI) -> None:

@@ -7,7 +7,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from graph.core.fact_asked import facts_to_name, lack_of
 from graph.core.fold_spec import Asked
-from graph.core.summary_request import requests_for
+from graph.core.review import Flaw, SummaryDraft
+from graph.core.summary_request import messages_behind, requests_for
 from prompt.summary.fact_list import list_facts
 from prompt.system.framing import Language
 from tests.fake.draft import draft_of, source_of
@@ -149,6 +150,23 @@ def test_each_part_of_a_large_source_names_its_own_facts() -> None:
     first, second = requests_for(messages, 2_000, Asked(), 1_500)
     assert ("AB1234" in first.messages[-1].text, "CD5678" in first.messages[-1].text) == (True, False)
     assert second.messages[-1].text.count("CD5678") == 2
+
+
+def test_a_part_is_told_only_what_it_holds_itself() -> None:
+    messages: list[AnyMessage] = [
+        HumanMessage(f"예약 번호는 {name}입니다. " + "짐을 싸요. " * 300) for name in ("AB1234", "CD5678")
+    ]
+    draft = SummaryDraft("짐을 쌈.\n짐을 쌈.", 0, 0, is_usage=False, parts=("짐을 쌈.", "짐을 쌈."))
+    flaw = Flaw("lacking", ("AB1234", "CD5678"))
+    told = [
+        messages_behind(request, place, draft, flaw)[-1].text
+        for place, request in enumerate(requests_for(messages, 2_000, Asked(), 1_500))
+    ]
+    assert [text.partition("빠진 것: ")[2] for text in told] == ["AB1234.", "CD5678."]
+
+
+def test_a_merge_names_none_as_it_carries_its_records_facts() -> None:
+    assert "<facts>" not in request_of([HumanMessage("[1-3턴] 예약 번호 K7QX2M")], 1_000, Asked("merge"))
 
 
 def test_sources_and_drafts_of_the_same_facts_are_compared_alike() -> None:

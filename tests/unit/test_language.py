@@ -89,3 +89,9 @@ def test_any_of_the_users_scripts_will_do() -> None:
     for summary in ("사용자가 의자 열두 개를 취소하기로 함", "The user cancels the order of twelve chairs"):
         assert is_written_in(summary, {"ko", "latin"})
         assert not is_written_in(summary, {"ja"})
+
+
+def test_what_is_said_behind_a_quoted_line_counts() -> None:
+    said = HumanMessage("> Please send the twelve chairs back to us\n이 말에 뭐라고 답하면 좋을지 알려 주세요")
+    assert user_language([said]) == "ko"
+    assert user_scripts([said]) == {"ko"}
