@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
@@ -73,6 +74,8 @@ def requests_for(
         source_tokens: How many tokens of the source fit into one request.
     """
     get_rules, get_prompt = _PROMPTS[asked.style]
+    if asked.style == "merge":
+        get_prompt = partial(merge_generator.get_prompt, facts=asked.carried)
     language = _language_of(messages, asked)
     rules = get_rules(language)
     numbered = zip(messages, asked.turns or count_turns(messages), strict=True)

@@ -23,7 +23,7 @@ _SPEAKERS: Final = (
     (ToolMessage, "tool"),
     (SystemMessage, "previous summary"),
 )
-_OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary)\b)", re.IGNORECASE)
+_OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary|facts)\b)", re.IGNORECASE)
 
 
 def escape(text: str) -> str:
