@@ -12,13 +12,13 @@ from langchain_core.messages import AnyMessage
 from bench.context.measure import Meter
 from bench.context.script import ScriptedTurn
 from graph.core.extract import extract_summary
-from graph.core.fold_record import source_of
+from graph.core.fold_record import begin_record, end_record, source_of
 from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import system_part
-from graph.core.review import Flaw, SummaryDraft, flaw_of, label_of, review_drafts
+from graph.core.review import Flaw, SummaryDraft, flaw_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.summary_request import messages_behind, requests_for
-from graph.core.token import estimate_tokens, measure
+from graph.core.token import measure
 from graph.record import ArchivedMessage, Record, to_entry
 from graph.strategy.base import Strategy
 
@@ -81,50 +81,27 @@ class OurRun:
         )
 
     def _fold(self, spec: FoldSpec) -> None:
-        """Makes, reviews and adopts one fold as the product does; a rejected one is tried again on the next turn."""
+        """Makes, reviews and adopts one fold as the product does; a rejected one is tried again on the next turn.
+
+        The summariser writes as much as it's asked for.
+        """
         source = source_of(spec, is_quoted=True)
         drafts: list[SummaryDraft] = []
         flaw: Flaw | None = None
         for _ in range(_TRIES):
-            draft = extract_summary(spec.messages, spec.target_chars)
-            for request in requests_for(spec.messages, spec.target_chars, spec.asked, _SOURCE_TOKENS):
-                behind = [] if flaw is None else messages_behind(request, 0, drafts[-1], flaw)
+            requests = list(requests_for(spec.messages, spec.target_chars, spec.asked, _SOURCE_TOKENS))
+            draft = extract_summary(spec.messages, sum(request.aim_chars for request in requests))
+            for place, request in enumerate(requests):
+                behind = [] if flaw is None else messages_behind(request, place, drafts[-1], flaw)
                 self.meter.summary("\n".join(message.text for message in [*request.messages, *behind]), draft)
             drafts.append(SummaryDraft(draft, 0, 0, is_usage=False))
             flaw = flaw_of(drafts[-1], source)
             if flaw is None:
                 break
-        review = review_drafts(drafts, source)
-        if review.text:
-            self._adopt(spec, review.text, is_verbatim=review.is_verbatim)
-
-    def _adopt(self, spec: FoldSpec, text: str, *, is_verbatim: bool) -> None:
         self._made += 1
-        self.first_turn_merges += spec.kind == "merge" and 1 in spec.turns
-        record = Record(
-            id=f"r{self._made}",
-            thread_id="bench",
-            turns=spec.turns,
-            turn_length=len(spec.turns),
-            original_chars=spec.original_chars,
-            summary_chars=len(text),
-            compression_rate=spec.rate,
-            summary=text,
-            kind="verbatim" if is_verbatim else spec.kind,
-            level=spec.level,
-            from_position=spec.from_position,
-            to_position=spec.to_position,
-            status="COMPLETED",
-            outcome="compressed",
-            created_at=_BEGINNING,
-            model="extractive",
-            target_chars=spec.target_chars,
-            source_key="",
-            source_tokens=spec.source_tokens,
-            summary_tokens=estimate_tokens(label_of(spec.turns, spec.language) + text),
-            sources=spec.sources,
-            version=spec.version,
-        )
-        gone = set(spec.sources)
-        kept = [old for old in self.active if old.id not in gone]
-        self.active = sorted([*kept, record], key=lambda entry: entry.from_position)
+        begun = begin_record("bench", spec, model="extractive", source_key=str(self._made), created_at=_BEGINNING)
+        record = end_record(begun, source, drafts, "", seconds=0.0)
+        if record.status == "COMPLETED":
+            self.first_turn_merges += spec.kind == "merge" and 1 in spec.turns
+            kept = [old for old in self.active if old.id not in spec.sources]
+            self.active = sorted([*kept, record], key=lambda entry: entry.from_position)

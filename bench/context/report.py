@@ -27,10 +27,11 @@ Written by `make bench-context`; don't edit by hand.
 
 One scripted chat, Korean and English by turns of 30, a tool call in each fourth turn, one planted fact (a ticket number)
 in each turn: in the question, the answer or the tool result. Answers of 300, 1,200 and 2,000 characters. Every contender
-summarises with the same extractive summariser, which picks sentences and doesn't know the facts; tokens are counted
-exactly (o200k). Ours are the product's own strategies with its rules of adoption, driven over the pure parts in one
-process (`graph/core`), with the archive in memory and folds made between two turns; so "own time" is without database
-and checkpoints (`make bench-store` measures those), as the peers' is without a checkpointer.
+summarises with the same extractive summariser, which picks sentences, as many as the prompt asks for, and doesn't know the
+facts; tokens are counted exactly (o200k). Ours are the product's own strategies with its rules of adoption and its line
+of facts, driven over the pure parts in one process (`graph/core`), with the archive in memory and folds made between two
+turns; so "own time" is without database and checkpoints (`make bench-store` measures those), as the peers' is without a
+checkpointer.
 
 Peers: {peers}.
 Each gets the exact token counter and a budget of 8,000 or 16,000 tokens, the middleware keeps the newest half of it and reads its source whole (`trim_tokens_to_summarize=None`), summaries aim at 1,024 tokens.
@@ -41,6 +42,9 @@ Each gets the exact token counter and a budget of 8,000 or 16,000 tokens, the mi
   The script's own answers are part of each. A provider's cache may work in coarser steps and expire between turns.
 - **facts**: share of all facts planted so far that is in the input, averaged over the last tenth of the turns; then by
   age, the oldest quarter first. An extractive summariser likes sentences with identifiers: a model's own choice will differ.
+- **recall**: share of these facts that one call of the tool `recall` shows, over the real archive and its full-text index,
+  where the model may call it. The query is what a user would ask, with the topic, the person and the number of the request
+  but never the fact: "채용 일정 건에서 한도윤 님의 190번째 요청은 접수 번호가 뭐였죠?" Of 1,000 facts every fourth is asked for.
 
 ![tokens of each turn, and cost against facts kept](bench-context.png)
 """
@@ -80,18 +84,19 @@ def _paying(runs: Sequence[Run]) -> Iterator[str]:
 def _table(runs: Sequence[Run], answer_chars: int, turns: int) -> Iterator[str]:
     yield (
         "| | sent | largest | unchanged | summaries in / out | cost A | cost B | cost C | facts | by age, oldest first "
-        "| own ms a turn |"
+        "| recall | own ms a turn |"
     )
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for run in runs:
         if run.answer_chars != answer_chars:
             continue
         at = run.at[turns]
         name = f"**{run.name}**" if run.is_ours else run.name
         costs = " | ".join(f"{cost / 1_000:,.0f}" for cost in at.costs)
+        recalled = "" if at.recalled is None else f"{at.recalled:.0%}"
         ages = " ".join(f"{share:.0%}" for share in at.kept_by_age)
         yield (
             f"| {name} | {at.sent_tokens:,} | {at.largest_tokens:,} | {at.unchanged_share:.0%} "
             f"| {at.summary_in_tokens:,} / {at.summary_out_tokens:,} | {costs} | {at.kept:.0%} | {ages} "
-            f"| {at.own_ms:.1f} |"
+            f"| {recalled} | {at.own_ms:.1f} |"
         )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
 from bench.context.measure import Costs, Meter
 from bench.context.ours import OurRun
 from bench.context.peers import Contender, FullHistory, Langmem, Middleware, Trimmed, play
+from bench.context.recall import recalled_shares
 from bench.context.script import ScriptedTurn
 from graph.strategy.base import Limits
 from graph.strategy.strategies import build_strategies
@@ -31,6 +32,8 @@ class Figures:
     Attributes:
         kept: Share of the planted facts in the input, averaged over the last tenth of the turns.
         kept_by_age: The same for each quarter of the facts, the oldest first.
+        recalled: Share of the planted facts that `recall` shows when asked by a plain question; None where it isn't
+            offered.
         own_ms: The contender's own time per turn.
     """
 
@@ -44,6 +47,7 @@ class Figures:
     kept: float
     kept_by_age: tuple[float, ...]
     own_ms: float
+    recalled: float | None = None
 
 
 @dataclass
@@ -72,8 +76,9 @@ class Run:
 def run_all(script: Sequence[ScriptedTurn], answer_chars: int, told: Callable[[Run], None]) -> list[Run]:
     """Runs all contenders over one script; calls `told` with each finished run."""
     runs = []
+    recalled = recalled_shares(script, CHECKPOINTS)
     for name in OUR_NAMES:
-        runs.append(_run_ours(name, script, answer_chars))
+        runs.append(_run_ours(name, script, answer_chars, recalled))
         told(runs[-1])
     for name in _peers(Meter()):
         meter = Meter()
@@ -84,7 +89,7 @@ def run_all(script: Sequence[ScriptedTurn], answer_chars: int, told: Callable[[R
     return runs
 
 
-def _run_ours(name: str, script: Sequence[ScriptedTurn], answer_chars: int) -> Run:
+def _run_ours(name: str, script: Sequence[ScriptedTurn], answer_chars: int, recalled: Mapping[int, float]) -> Run:
     strategies = build_strategies(Limits(), default_name=name, is_enabled=True)
     ours = OurRun(strategies.default)
     run = Run(name, answer_chars, ours.meter)
@@ -97,6 +102,8 @@ def _run_ours(name: str, script: Sequence[ScriptedTurn], answer_chars: int) -> R
 
     ours.play(script, on_input)
     run.first_turn_merges = ours.first_turn_merges
+    if strategies.default.sends_records:  # the others don't offer `recall`
+        run.at = {turns: replace(figures, recalled=recalled[turns]) for turns, figures in run.at.items()}
     return run
 
 

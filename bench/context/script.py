@@ -64,11 +64,18 @@ _FILLER_EN: Final = (
 
 @dataclass(frozen=True)
 class ScriptedTurn:
-    """One turn: its messages from the question to the final answer, and the fact planted in it."""
+    """One turn.
+
+    Attributes:
+        messages: From the user's message to the final answer.
+        fact: What is planted in one of them.
+        question: What the user would ask about the fact later on.
+    """
 
     number: int
     messages: tuple[AnyMessage, ...]
     fact: str
+    question: str
 
 
 def build_script(turn_count: int, answer_chars: int) -> list[ScriptedTurn]:
@@ -83,14 +90,14 @@ def _turn(number: int, answer_chars: int) -> ScriptedTurn:
     planted = f"접수 번호는 {fact}입니다." if is_korean else f"The ticket number is {fact}."
     is_tool_turn = number % TOOL_EVERY == 0
     place = number % 3
-    question = _question(dice, number, planted if place == 0 else "", is_korean=is_korean)
+    asked, question = _questions(dice, number, planted if place == 0 else "", is_korean=is_korean)
     answer = _filled(
         dice,
         answer_chars,
         planted if place == _IN_ANSWER or (place == _IN_RESULT and not is_tool_turn) else "",
         is_korean,
     )
-    messages: list[AnyMessage] = [HumanMessage(question, id=f"u{number}")]
+    messages: list[AnyMessage] = [HumanMessage(asked, id=f"u{number}")]
     if is_tool_turn:
         call = tool_call(name="search_records", args={"query": f"case {number}"}, id=f"c{number}")
         result = _filled(dice, _RESULT_CHARS, planted if place == _IN_RESULT else "", is_korean)
@@ -98,17 +105,20 @@ def _turn(number: int, answer_chars: int) -> ScriptedTurn:
             AIMessage("", tool_calls=[call], id=f"k{number}"),
             ToolMessage(result, tool_call_id=f"c{number}", id=f"t{number}"),
         ]
-    return ScriptedTurn(number, (*messages, AIMessage(answer, id=f"a{number}")), fact)
+    return ScriptedTurn(number, (*messages, AIMessage(answer, id=f"a{number}")), fact, question)
 
 
-def _question(dice: random.Random, number: int, planted: str, *, is_korean: bool) -> str:
+def _questions(dice: random.Random, number: int, planted: str, *, is_korean: bool) -> tuple[str, str]:
+    """Returns the user's message of a turn, and the later question about what is planted in the turn."""
     if is_korean:
         topic, person = dice.choice(_TOPICS_KO), dice.choice(_PEOPLE_KO)
         asked = f"{topic} 건에서 {person} 님의 {number}번째 요청을 처리하려면 무엇부터 해야 할까요?"
+        later = f"{topic} 건에서 {person} 님의 {number}번째 요청은 접수 번호가 뭐였죠?"
     else:
         topic, person = dice.choice(_TOPICS_EN), dice.choice(_PEOPLE_EN)
         asked = f"What should come first for request {number} of {person} about {topic}?"
-    return f"{planted} {asked}".strip()
+        later = f"What was the ticket number of {person}'s request {number} about {topic}?"
+    return f"{planted} {asked}".strip(), later
 
 
 def _filled(dice: random.Random, chars: int, planted: str, is_korean: bool) -> str:  # noqa: FBT001  # private, two calls

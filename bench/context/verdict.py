@@ -14,6 +14,9 @@ _MOST_MERGES: Final = 3
 _LEAST_UNCHANGED: Final = 0.85
 _SEED_RECORDS: Final = 16
 _COMPARED_TURNS: Final = (200, 1_000)
+_LEAST_KEPT: Final = {200: 0.85, 1_000: 0.5}
+_LEAST_OLDEST: Final = 0.4
+_LEAST_RECALLED: Final = 0.95
 
 
 def check(runs: Sequence[Run]) -> list[tuple[bool, str]]:
@@ -32,6 +35,7 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
     yield run.records_at_50 == _SEED_RECORDS, f"{size}: {run.records_at_50} active records at turn 50"
     share = run.at[200].unchanged_share
     yield share >= _LEAST_UNCHANGED, f"{size}: {share:.1%} of the tokens sent in 200 turns are an unchanged prefix"
+    yield from _kept(run, size)
     for turns in _COMPARED_TURNS:
         for view, words in enumerate(VIEWS):
             better = [peer.name for peer in runs if _is_better(peer, run, turns, view)]
@@ -42,6 +46,16 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
                     f"{', '.join(better) or 'none'}"
                 ),
             )
+
+
+def _kept(run: Run, size: str) -> Iterator[tuple[bool, str]]:
+    for turns, least in _LEAST_KEPT.items():
+        at = run.at[turns]
+        yield at.kept >= least, f"{size}, {turns:,} turns: {at.kept:.0%} of the planted facts are in the input"
+        oldest = at.kept_by_age[0]
+        yield oldest >= _LEAST_OLDEST, f"{size}, {turns:,} turns: {oldest:.0%} of the oldest quarter of them"
+        found = at.recalled or 0.0
+        yield found >= _LEAST_RECALLED, f"{size}, {turns:,} turns: recall finds {found:.1%} of them by a plain question"
 
 
 def _is_better(peer: Run, interval: Run, turns: int, view: int) -> bool:

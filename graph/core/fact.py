@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
@@ -31,12 +31,13 @@ _WEIGHTS: Final[dict[Kind, float]] = {
     "count": 1.5,
     "vague": 0.5,
 }
+_FIRM_WEIGHT: Final = 4.5
 _ANSWER_WEIGHT: Final = 0.5
 _TOOL_WEIGHT: Final = 0.4
 # A fold asks for the facts of each of its messages several times: for its request and for each draft.
 _KNOWN_TEXTS: Final = 64
 _WISHES: Final = ("negation", "rule")
-_LABELS: Final = {"ko": "사실: ", "en": "Facts: "}
+LINE_LABELS: Final[Mapping[Literal["ko", "en"], str]] = {"ko": "사실: ", "en": "Facts: "}
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ class Fact:
     key: str
     weight: float = 1.0
 
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What is the same for two that say the same; never for a wish and a fact of another kind."""
+        return self.kind if is_wish(self) else "", self.key
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether it is a rule, a prohibition or an identifier of weight, which comes before any running text."""
+        return self.weight >= _FIRM_WEIGHT
+
 
 class FactLine(NamedTuple):
     """A line of facts, "" if none fits, and the facts that it holds, in its order."""
@@ -72,7 +83,7 @@ def facts_in(text: str) -> tuple[Fact, ...]:
     """
     seen: dict[tuple[str, str], Fact] = {}
     for _, _, fact in places_of(text):
-        seen.setdefault(_identity(fact), fact)
+        seen.setdefault(fact.identity, fact)
     return tuple(seen.values())
 
 
@@ -104,10 +115,30 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
         for fact in facts_in(text_of(message)):
             if fact.kind == "vague" or (fact.kind in _WISHES and not is_users):
                 continue
-            known = heaviest.get(_identity(fact))
+            known = heaviest.get(fact.identity)
             if known is None or known.weight < fact.weight * share:
-                heaviest[_identity(fact)] = replace(fact, weight=fact.weight * share)
+                heaviest[fact.identity] = replace(fact, weight=fact.weight * share)
     return _by_weight(heaviest.values())
+
+
+def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
+    """Returns the fact that was written down as this text, e.g. in a record.
+
+    Args:
+        text: The fact alone.
+        known: Facts of the text that it was found in by key, for what only its place there shows to be a fact.
+    """
+    key = key_of(text)
+    found = facts_in(text)
+    whole = next((fact for fact in found if is_wish(fact) or fact.key == key), known.get(key))
+    if whole is None:
+        return Fact("quoted", text, key, _WEIGHTS["quoted"])
+    return replace(whole, text=text, key=wish_key(text) if is_wish(whole) else key)
+
+
+def is_wish(fact: Fact) -> bool:
+    """Whether it is a rule or a prohibition."""
+    return fact.kind in _WISHES
 
 
 def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
@@ -129,21 +160,29 @@ def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars
 
     A fact that doesn't fit gives way to the next; one that the line holds already isn't written again.
     """
+    return line_within(missing, language, lambda line, _: len(line) <= max_chars)
+
+
+def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Callable[[str, Fact], bool]) -> FactLine:
+    """Writes the same line as long as it fits; `fits` is given the longer line and the fact that makes it so."""
     line = ""
     taken: list[Fact] = []
+    last: Fact | None = None
     for fact in _by_weight(missing):
-        if line and kept_in([fact], line):
+        if fact.text in line if is_wish(fact) else line and kept_in([fact], line):
             taken.append(fact)
             continue
-        longer = f"{line}, {fact.text}" if line else _LABELS[language] + fact.text
-        if len(longer) <= max_chars:
-            line = longer
+        longer = LINE_LABELS[language] + fact.text if last is None else f"{line}{_between(last, fact)}{fact.text}"
+        if fits(longer, fact):
+            line, last = longer, fact
             taken.append(fact)
     return FactLine(line, tuple(taken))
 
 
-def _identity(fact: Fact) -> tuple[str, str]:
-    return fact.kind if fact.kind in _WISHES else "", fact.key
+def _between(last: Fact, fact: Fact) -> str:
+    """Returns what divides two facts of a line: identifiers stand side by side, which takes the fewest tokens."""
+    is_list = last.kind == fact.kind == "identifier" and not any(char.isspace() for char in last.text + fact.text)
+    return " " if is_list else ", "
 
 
 def _by_weight(facts: Iterable[Fact]) -> tuple[Fact, ...]:

@@ -67,6 +67,7 @@ def source_of(spec: FoldSpec, *, is_quoted: bool) -> Source:
         is_quoted=is_quoted,
         is_summary=spec.style == "merge",
         session_language=spec.language,
+        carried=spec.carried,
     )
 
 

@@ -10,6 +10,8 @@ from typing import Literal
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
+from graph.core.fact import Fact
+from graph.core.fact_carry import carried_facts, carried_line
 from graph.core.model_input import labelled
 from graph.core.review import label_of
 from graph.core.schedule import target_chars
@@ -35,6 +37,7 @@ class Asked:
         before: What the conversation stands on before the messages: the record before them, or the words.
         turns: The turn of each message, 0 for a previous summary; () if it isn't known.
         answer_tokens: How long the answer should be at most; None leaves it to the model.
+        carried: The line of facts that a merge carries on where its text lacks them; "" for none.
     """
 
     style: PromptStyle = "plain"
@@ -42,6 +45,7 @@ class Asked:
     before: str = ""
     turns: tuple[int, ...] = ()
     answer_tokens: int | None = None
+    carried: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class FoldSpec:
         is_waited: Whether a turn may wait for it (once, for a bounded time).
         before: What the conversation stands on before it, so that "option 2" can be understood; "" for nothing.
         message_turns: The turn of each message, 0 for a previous summary; () if it isn't known.
+        carried: Facts of the records that it replaces, weightiest first.
     """
 
     kind: RecordKind
@@ -103,11 +108,13 @@ class FoldSpec:
     is_waited: bool = True
     before: str = ""
     message_turns: tuple[int, ...] = ()
+    carried: tuple[Fact, ...] = ()
 
     @property
     def asked(self) -> Asked:
         """What its summary is asked for with."""
-        return Asked(self.style, self.language, self.before, self.message_turns, self.answer_tokens)
+        line = carried_line(self.carried, self.language, self.max_tokens or 0).text if self.style == "merge" else ""
+        return Asked(self.style, self.language, self.before, self.message_turns, self.answer_tokens, line)
 
     @property
     def stands_verbatim(self) -> bool:
@@ -173,6 +180,7 @@ def fold_of(
         covered_message_count=sum(record.covered_message_count for record in old) + len(new),
         covered_token_count=sum(record.covered_token_count for record in old) + new_tokens,
         message_turns=(*(0 for _ in previous), *(entry.turn for entry in new)),
+        carried=carried_facts(old),
     )
 
 

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput
-from graph.core.summary_request import SummaryRequest, language_of, lengths_of, requests_for
+from graph.core.summary_request import SummaryRequest, language_of, lengths_of, named_facts, requests_for
 from graph.core.token import estimate_tokens, message_tokens
 from graph.core.turn import text_of
 from prompt.summary import in_place_generator

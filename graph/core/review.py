@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
+from graph.core.fact import Fact
 from graph.core.fact_asked import Lack, lack_of
 from graph.core.language import is_written_in
 from graph.core.look import is_answer, is_copy
@@ -85,6 +86,7 @@ class Source:
         is_quoted: Whether the drafts are sentences of the source itself, which are never hollow and no copies.
         is_summary: Whether the source is made of summaries, whose words may well be carried over.
         session_language: The language of the fixed words around a verbatim text.
+        carried: Facts of the records that are replaced, weightiest first.
     """
 
     messages: Sequence[AnyMessage]
@@ -98,6 +100,7 @@ class Source:
     is_quoted: bool = False
     is_summary: bool = False
     session_language: Language = "ko"
+    carried: tuple[Fact, ...] = ()
 
     @property
     def asked_chars(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
@@ -92,6 +93,8 @@ def requests_for(
         source_tokens: How many tokens of the source fit into one request.
     """
     get_rules, get_prompt = _PROMPTS[asked.style]
+    if asked.style == "merge":
+        get_prompt = partial(merge_generator.get_prompt, facts=asked.carried)
     language = language_of(messages, asked)
     rules = get_rules(language)
     numbered = zip(messages, asked.turns or count_turns(messages), strict=True)
@@ -107,23 +110,28 @@ def requests_for(
             before=asked.before if place == 0 else text_of(parts[place - 1][-1][0]),
             turns=[turn for _, turn in part],
         )
-        material = HumanMessage(_with_facts(prompt.removeprefix(rules).lstrip("\n"), part, chars, asked, language))
+        material = HumanMessage(_with_facts(prompt.removeprefix(rules).lstrip("\n"), part, chars, asked))
         aim_chars, most_chars = lengths_of(chars, asked.style)
         sent: list[BaseMessage] = [SystemMessage(rules), material] if rules else [material]
         yield SummaryRequest(sent, aim_chars, most_chars, language)
 
 
-def _with_facts(material: str, part: Sequence[tuple[AnyMessage, int]], chars: int, asked: Asked, language: str) -> str:
-    """Returns the material with the facts to keep before its last line, the size; a merge names none.
+def _with_facts(material: str, part: Sequence[tuple[AnyMessage, int]], chars: int, asked: Asked) -> str:
+    """Returns the material with the facts to keep before its last line, the size; a merge names its own."""
+    if asked.style == "merge":
+        return material
+    source, _, size = material.rpartition("\n")
+    return f"{source}\n{named_facts([message for message, _ in part], chars, asked)}{size}"
+
+
+def named_facts(messages: Sequence[AnyMessage], target_chars: int, asked: Asked) -> str:
+    """Returns the list of the facts to keep, with a line end; "" if there are none.
 
     Only the plain prompt is in the session's language.
     """
-    if asked.style == "merge":
-        return material
-    named = facts_to_name([message for message, _ in part], chars, asked.language)
-    source, _, size = material.rpartition("\n")
-    listed = fact_list.list_facts([fact.text for fact in named], language if asked.style == "plain" else "en")
-    return f"{source}\n{listed}{size}"
+    named = facts_to_name(messages, target_chars, asked.language)
+    language = language_of(messages, asked) if asked.style == "plain" else "en"
+    return fact_list.list_facts([fact.text for fact in named], language)
 
 
 def language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:

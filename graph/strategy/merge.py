@@ -9,16 +9,20 @@ from typing import Final, TypeVar
 
 from langchain_core.messages import HumanMessage
 
+from graph.core.fact_carry import carried_facts, carried_line, room_for_firm, without_line
 from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
+from graph.core.token import estimate_tokens, sum_tokens
 from graph.core.turn import text_of
 from graph.record import ArchivedMessage, Record
 from graph.strategy.base import Limits
 from prompt.system.framing import Language
 
 # Without this cap, merging short records would hardly shrink them, and the input would grow with every level.
-_MERGED_SHARE: Final = 0.28
+_MERGED_SHARE: Final = 0.24
+# Models that keep everything exactly write more than they are asked for, and the line must still fit.
+_TEXT_SHARE: Final = 0.85
 _T = TypeVar("_T", Record, ArchivedMessage)
 
 
@@ -50,7 +54,8 @@ def due_merge(
         return None
     sources = due[: limits.merged_together]
     share_tokens = int(sum(record.summary_tokens for record in sources) * _MERGED_SHARE)
-    return merge_fold(sources, rate, min(limits.merged_tokens, max(1, share_tokens)), language)
+    enough_tokens = max(1, share_tokens, room_for_firm(carried_facts(sources), language))
+    return merge_fold(sources, rate, min(limits.merged_tokens, enough_tokens), language)
 
 
 def merge_for_room(
@@ -122,16 +127,29 @@ def _groups(snapshot: SessionSnapshot) -> Iterator[Sequence[Record]]:
 
 
 def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int, language: Language) -> FoldSpec:
-    """Returns the fold of adjacent records, oldest first, into one of the next level with `max_tokens` at most."""
-    messages = tuple(HumanMessage(label_of(record.turns, language) + record.summary) for record in sources)
+    """Returns the fold of adjacent records, oldest first, into one of the next level with `max_tokens` at most.
+
+    Their lines of facts aren't condensed but carried on, so the text is asked for in what the new line leaves.
+    """
+    messages = tuple(
+        HumanMessage(label_of(record.turns, language) + without_line(record.summary)) for record in sources
+    )
+    spec = fold_of(sources, (), kind="merge", rate=rate, language=language, style="merge")
     spec = replace(
-        fold_of(sources, (), kind="merge", rate=rate, language=language, style="merge"),
+        spec,
         messages=messages,
         message_turns=(),
         source_ids=tuple(record.id for record in sources),
         source_chars=sum(len(text_of(message)) for message in messages),
+        source_tokens=sum_tokens(messages),
         level=max(record.level for record in sources) + 1,
         until_message_id=sources[-1].covered_until_message_id,
         is_waited=False,
     )
-    return spec.bounded(max_tokens)
+    line_tokens = estimate_tokens(carried_line(spec.carried, language, max_tokens).text)
+    return replace(
+        spec.bounded(max(1, int((max_tokens - line_tokens) * _TEXT_SHARE))),
+        max_tokens=max_tokens,
+        source_chars=sum(len(label_of(record.turns, language) + record.summary) for record in sources),
+        source_tokens=sum(record.summary_tokens for record in sources),
+    )

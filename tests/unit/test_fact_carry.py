@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
+
+from graph.core.extract import extract_summary
+from graph.core.fact_carry import carried_facts, without_line
+from graph.core.fold_record import begin_record, end_record, source_of
+from graph.core.fold_spec import FoldSpec
+from graph.core.review import SummaryDraft
+from graph.core.summary_request import requests_for
+from graph.core.token import estimate_tokens
+from graph.record import Record
+from graph.strategy.base import Limits
+from graph.strategy.interval import IntervalStrategy
+from graph.strategy.merge import due_merge, merge_fold
+from graph.strategy.rolling import RollingStrategy
+from tests.fake.snapshot import plain_turn, record_of, snapshot_of
+
+SMALL_TALK = "날씨가 좋아서 산책하기 좋은 길을 몇 군데 이야기하고 사진을 찍기 좋은 곳도 길게 소개했다. "
+RULE = "절대 야간버스는 예약하지 마세요"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def told(block: int, *facts: str, text: str = SMALL_TALK * 12) -> Record:
+    first = 3 * block + 1
+    record = record_of((first, first + 1, first + 2), f"{text}\n사실: {', '.join(facts)}" if facts else text)
+    return replace(record, kept_facts=facts)
+
+
+def made(spec: FoldSpec, draft: str) -> Record:
+    begun = begin_record("s", spec, model="m", source_key="k", created_at=NOW)
+    return end_record(
+        begun, source_of(spec, is_quoted=True), [SummaryDraft(draft, 0, 0, is_usage=False)], "", seconds=0
+    )
+
+
+def picked(spec: FoldSpec) -> Record:
+    return made(spec, extract_summary(spec.messages, spec.target_chars))
+
+
+def ticket(number: int) -> str:
+    return f"AB-{number * 7919:07d}"
+
+
+def test_rules_come_first_then_identifiers_and_a_users_before_an_answers() -> None:
+    records = [told(0, "K7QX2M", "OLD-0002", "180만 원"), told(1, RULE, "JT-4821", "NEW-0001", "1월 24일")]
+    texts = [fact.text for fact in carried_facts(records)]
+    assert texts[:5] == [RULE, "JT-4821", "K7QX2M", "NEW-0001", "OLD-0002"]
+    assert set(texts[5:]) >= {"180만 원", "1월 24일"}
+
+
+def test_what_an_edited_summary_no_longer_holds_is_not_carried_on() -> None:
+    record = replace(told(0, "K7QX2M", "JT-4821"), summary=f"{SMALL_TALK}\n사실: JT-4821")
+    assert [fact.text for fact in carried_facts([record])] == ["JT-4821"]
+
+
+def test_an_answers_order_in_a_summary_becomes_no_rule_of_the_user() -> None:
+    text = "반드시 백업을 먼저 하세요. 예약은 K7QX2M. "
+    assert [fact.text for fact in carried_facts([told(0, "K7QX2M", text=text)])] == ["K7QX2M"]
+    assert [fact.kind for fact in carried_facts([told(0, text=text)])] == ["rule", "identifier"]
+
+
+def test_a_name_that_only_its_place_shows_to_be_one_is_carried_on() -> None:
+    carried = carried_facts([told(0, "김민수", text="김민수 과장이 서버를 맡는다.")])
+    assert [(fact.kind, fact.text) for fact in carried] == [("name", "김민수")]
+
+
+@pytest.mark.parametrize("style", ["merge", "rolling"])
+def test_a_prohibition_of_a_summary_outlives_small_talk(style: str) -> None:
+    if style == "merge":
+        spec = merge_fold([told(block, RULE) if block == 0 else told(block) for block in range(8)], 0.3, 600, "ko")
+    else:
+        long = [plain_turn(number, "길을 이야기했다. " * 400) for number in range(4, 12)]
+        spec = RollingStrategy(Limits()).due_folds(snapshot_of(long, active=[told(0, RULE)]))[0]
+    record = made(spec, (SMALL_TALK * 100)[: spec.target_chars])
+    assert RULE in record.summary.splitlines()[-1]
+    assert RULE in record.kept_facts
+    assert spec.max_tokens is not None
+    assert record.summary_tokens <= spec.max_tokens
+
+
+def test_what_the_model_kept_is_not_written_again() -> None:
+    spec = merge_fold([told(0, RULE, "K7QX2M"), told(1, "JT-4821")], 0.3, 600, "ko")
+    text = "(1-3턴) 야간버스는 절대 예약하지 않음. 예약 번호 K7QX2M. (4-6턴) 표 JT-4821."
+    assert made(spec, text).summary == text
+
+
+def test_identifiers_survive_three_levels_and_each_block_keeps_some() -> None:
+    records = [told(block, RULE, *map(ticket, range(block * 3, block * 3 + 3))) for block in range(64)]
+    first = [picked(merge_fold(records[place : place + 8], 0.3, 600, "ko")) for place in range(0, 64, 8)]
+    assert all(ticket(number) in first[number // 24].summary for number in range(192))
+    second = picked(merge_fold(first, 0.3, 600, "ko"))
+    kept = [number for number in range(192) if ticket(number) in second.summary]
+    assert len(kept) >= 0.35 * 192
+    assert {number // 24 for number in kept} == set(range(8))
+    assert RULE in second.summary
+    assert second.summary_tokens <= 600
+
+
+@given(
+    facts=st.lists(
+        st.lists(st.from_regex(r"[A-Z]{2}-[0-9]{4,7}", fullmatch=True), max_size=40), min_size=2, max_size=8
+    ),
+    draft_chars=st.integers(1, 3_000),
+    max_tokens=st.integers(60, 600),
+)
+def test_a_merged_record_never_passes_its_bound_and_the_rule_is_in_it(
+    facts: list[list[str]], draft_chars: int, max_tokens: int
+) -> None:
+    records = [told(block, *({RULE: None} | dict.fromkeys(each))) for block, each in enumerate(facts)]
+    spec = merge_fold(records, 0.3, max_tokens, "ko")
+    record = made(spec, (SMALL_TALK * 50)[:draft_chars])
+    if record.status == "COMPLETED":
+        assert estimate_tokens(record.summary) <= max_tokens
+        assert RULE in record.summary
+        assert set(record.kept_facts).isdisjoint(record.missing_facts)
+
+
+def test_the_text_gets_what_the_line_leaves() -> None:
+    plain = merge_fold([told(block) for block in range(8)], 0.3, 600, "ko")
+    full = merge_fold(
+        [told(block, *map(ticket, range(block * 30, block * 30 + 30))) for block in range(8)], 0.3, 600, "ko"
+    )
+    assert full.max_tokens == plain.max_tokens == 600
+    assert 0.25 * plain.target_chars < full.target_chars < 0.45 * plain.target_chars
+
+
+def test_a_small_merge_makes_room_for_identifiers() -> None:
+    active = [told(block, *map(ticket, range(block * 10, block * 10 + 10)), text="짧다. " * 30) for block in range(24)]
+    spec = due_merge(active, 0.3, Limits(records_budget_tokens=100), language="ko")
+    assert spec is not None
+    record = picked(spec)
+    assert sum(ticket(number) in record.summary for number in range(80)) >= 70
+
+
+def test_the_prompt_of_a_merge_shows_the_facts_once_and_no_text_forges_them() -> None:
+    spec = merge_fold([told(0, RULE, "`</facts>`", "K7QX2M"), told(1, "JT-4821")], 0.3, 600, "ko")
+    (request,) = requests_for(spec.messages, spec.target_chars, spec.asked, 100_000)
+    asked = request.messages[-1].text
+    assert asked.count(RULE) == asked.count("JT-4821") == asked.count("K7QX2M") == 1
+    assert asked.count("</facts>") == 1
+    assert asked.index("</source>") < asked.index(RULE) < asked.index("</facts>")
+    english = merge_fold([told(0, "K7QX2M"), told(1)], 0.3, 600, "en")
+    (request,) = requests_for(english.messages, english.target_chars, english.asked, 100_000)
+    assert "don't list them" in request.messages[-1].text
+
+
+def test_without_facts_the_prompt_names_none() -> None:
+    spec = merge_fold([told(0), told(1)], 0.3, 600, "ko")
+    (request,) = requests_for(spec.messages, spec.target_chars, spec.asked, 100_000)
+    assert "<facts>" not in request.messages[-1].text
+
+
+def test_only_the_line_of_facts_is_taken_off() -> None:
+    assert without_line("요약.\n사실: K7QX2M") == "요약."
+    assert without_line("사실: K7QX2M") == "사실: K7QX2M"
+    assert without_line("첫 줄.\n둘째 줄.") == "첫 줄.\n둘째 줄."
+    assert HumanMessage("[1-3턴] " + without_line("Summary.\nFacts: A-1")).text == "[1-3턴] Summary."
+
+
+def test_the_first_fold_of_a_session_carries_nothing() -> None:
+    turns = [plain_turn(number, "예약 번호 K7QX2M. " * 30) for number in range(1, 4)]
+    (spec,) = IntervalStrategy(Limits()).due_folds(snapshot_of(turns))
+    assert spec.carried == ()
