@@ -47,7 +47,8 @@ def recalled_shares(script: Sequence[ScriptedTurn], checkpoints: Sequence[int]) 
                         result_chars,
                         find=partial(_find, search, turn.number + 1),
                         read=partial(archive.store.live_turns, _SESSION),
-                    )
+                    ),
+                    "ko",
                 )
                 asked = script[: turn.number : ceil(turn.number / _MOST_ASKED)]
                 found = sum(past.fact in str(tool.invoke({"query": past.question})) for past in asked)

@@ -10,10 +10,11 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput
-from graph.core.summary_request import SummaryRequest, language_of, lengths_of, named_facts, requests_for
+from graph.core.summary_request import SummaryRequest, language_of, lengths_of, requests_for, with_facts
 from graph.core.token import estimate_tokens, message_tokens
 from graph.core.turn import text_of
 from prompt.summary import in_place_generator
+from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 # Providers ask a tenth of the price for input that they have cached.
 CACHED_PRICE: Final = 0.1
@@ -79,7 +80,8 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         language=language,
         has_previous=bool(spec.sources),
     )
-    sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(instruction)]
+    told = with_facts(instruction, spec.messages, min(spec.target_chars, MAX_TARGET_CHARS), spec.asked)
+    sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(told)]
     return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
 
 

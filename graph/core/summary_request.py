@@ -110,28 +110,23 @@ def requests_for(
             before=asked.before if place == 0 else text_of(parts[place - 1][-1][0]),
             turns=[turn for _, turn in part],
         )
-        material = HumanMessage(_with_facts(prompt.removeprefix(rules).lstrip("\n"), part, chars, asked))
+        told = with_facts(prompt.removeprefix(rules).lstrip("\n"), [message for message, _ in part], chars, asked)
         aim_chars, most_chars = lengths_of(chars, asked.style)
-        sent: list[BaseMessage] = [SystemMessage(rules), material] if rules else [material]
+        sent: list[BaseMessage] = [SystemMessage(rules), HumanMessage(told)] if rules else [HumanMessage(told)]
         yield SummaryRequest(sent, aim_chars, most_chars, language)
 
 
-def _with_facts(material: str, part: Sequence[tuple[AnyMessage, int]], chars: int, asked: Asked) -> str:
-    """Returns the material with the facts to keep before its last line, the size; a merge names its own."""
-    if asked.style == "merge":
-        return material
-    source, _, size = material.rpartition("\n")
-    return f"{source}\n{named_facts([message for message, _ in part], chars, asked)}{size}"
-
-
-def named_facts(messages: Sequence[AnyMessage], target_chars: int, asked: Asked) -> str:
-    """Returns the list of the facts to keep, with a line end; "" if there are none.
+def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, asked: Asked) -> str:
+    """Returns the request with the facts to keep before its last line, the size; a merge names its own.
 
     Only the plain prompt is in the session's language.
     """
+    if asked.style == "merge":
+        return request
     named = facts_to_name(messages, target_chars, asked.language)
     language = language_of(messages, asked) if asked.style == "plain" else "en"
-    return fact_list.list_facts([fact.text for fact in named], language)
+    told, _, size = request.rpartition("\n")
+    return f"{told}\n{fact_list.list_facts([fact.text for fact in named], language)}{size}"
 
 
 def language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:
