@@ -27,7 +27,8 @@ _LINE_EMS = 20.0  # of the panel's text column
 def draw_row(now: PageState, record: Record, place: str) -> None:
     """Draws one line that opens the card."""
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
-    label = now.words.card_row.format(turns=format_turns(record.turns), original=original, summary=summary)
+    template = now.words.card_row_verbatim if record.kind == "verbatim" else now.words.card_row
+    label = template.format(turns=format_turns(record.turns), original=original, summary=summary)
     row = st.expander(escape_label(label), key=f"older_{place}_{record.id}", type="compact", on_change="rerun")
     if row.open:
         with row:
@@ -41,10 +42,7 @@ def draw(now: PageState, record: Record, place: str) -> None:
         template = words.card_compaction if record.kind == "compaction" else words.card_title
         title = template.format(turns=format_turns(record.turns))
         st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
-        percent = format_percent(record.summary_chars, record.original_chars)
-        original, summary = format_count(record.original_chars), format_count(record.summary_chars)
-        chars = words.card_chars.format(original=original, summary=summary, percent=percent)
-        st.markdown(f":small[:gray[{chars}]]")
+        st.markdown(f":small[:gray[{_chars(words, record)}]]")
         if record.context_messages:
             st.markdown(f":small[:material/compress: :gray[{describe_compaction(words, record)}]]")
         st.html(
@@ -102,8 +100,16 @@ def _draw_facts(words: Words, record: Record, place: str) -> None:
     with box:
         for title, colour, facts in ((words.facts_missing, "orange", missing), (words.facts_present, "gray", kept)):
             if facts:
-                st.markdown(f":small[{title}]")
-                st.markdown(" ".join(f":{colour}-badge[{escape_label(fact)}]" for fact in facts))
+                badges = " ".join(f":{colour}-badge[{escape_label(fact)}]" for fact in facts)
+                st.markdown(f":small[{title}]  \n{badges}")
+
+
+def _chars(words: Words, record: Record) -> str:
+    original, summary = format_count(record.original_chars), format_count(record.summary_chars)
+    if record.kind == "verbatim":  # its speakers and quote marks make it longer, and say nothing
+        return words.card_chars_verbatim.format(original=original)
+    percent = format_percent(record.summary_chars, record.original_chars)
+    return words.card_chars.format(original=original, summary=summary, percent=percent)
 
 
 def _badges(words: Words, record: Record) -> list[str]:

@@ -45,7 +45,9 @@ def draw(now: PageState, place: str, *, has_records: bool) -> None:
 def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
     words = now.words
     lines = [] if rate_slider.is_used(now) else [words.rate_unused]
-    if following.original_chars:
+    if following.original_chars and following.summary_chars == following.original_chars:
+        lines.append(words.next_verbatim.format(original=format_count(following.original_chars)))
+    elif following.original_chars:
         summary = format_about(following.summary_chars)
         lines.append(words.next_by_chars.format(original=format_count(following.original_chars), summary=summary))
     elif following.turns:

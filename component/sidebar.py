@@ -114,7 +114,7 @@ def _draw_row(now: PageState, item: SessionItem) -> None:
             key=f"found_{item.session_id}",
             type="tertiary",
             width="stretch",
-            wrap=False,
+            wrap=True,
             on_click=page_state.open_session,
             args=(item.session_id, item.found_turn),
         )

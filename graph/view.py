@@ -161,7 +161,8 @@ class NextFold:
         turns: The turns of the next block, those still to come included; () if the strategy doesn't fold by turns.
         turns_left: How many of them are still to be answered.
         original_chars: Characters of what was said in them so far.
-        summary_chars: The length that a summary of these is asked for at the current rate.
+        summary_chars: The length that a summary of these is asked for at the current rate; `original_chars` if they
+            are too short for one and stand word for word.
         tokens: What counts towards `threshold_tokens` (an estimate).
         threshold_tokens: The tokens at which the strategy folds; 0 if it doesn't fold by tokens.
         sent_turns: The complete turns that are sent if the strategy makes no summaries, else None.

@@ -19,8 +19,12 @@ function newId() {
 
 function setOutbox(messages) {
   outbox = messages;
-  if (outbox.length) sessionStorage.setItem(OUTBOX, JSON.stringify(outbox));
-  else sessionStorage.removeItem(OUTBOX);
+  if (!outbox.length) return sessionStorage.removeItem(OUTBOX);
+  try {
+    sessionStorage.setItem(OUTBOX, JSON.stringify(outbox));
+  } catch {
+    // Its storage is full, of drafts: the message is sent all the same, and only a reload would lose it.
+  }
 }
 
 function putOut(text, session) {

@@ -19,7 +19,7 @@ from graph.view import ContextNotice, ModelOption, SessionItem, SessionView, Tur
 
 _NEARLY_FULL: Final = 0.8
 _FOUND_SESSIONS: Final = 1_000
-_EXCERPT_CHARS: Final = 90
+_EXCERPT_CHARS: Final = 48  # three lines of the sidebar
 
 
 class Sessions:

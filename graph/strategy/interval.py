@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from graph.core.fold_spec import FoldSpec, fold_of
+from graph.core.fold_spec import VERBATIM_CHARS, FoldSpec, fold_of
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.schedule import due_blocks, next_block, target_chars
 from graph.core.snapshot import SessionSnapshot
@@ -38,7 +38,9 @@ class IntervalStrategy:
             turns=tuple(range(block.first_turn, block.last_turn + 1)),
             turns_left=max(0, block.last_turn - snapshot.complete_turns),
             original_chars=chars,
-            summary_chars=min(target_chars(chars, snapshot.rate), MAX_TARGET_CHARS),
+            summary_chars=min(target_chars(chars, snapshot.rate), MAX_TARGET_CHARS)
+            if chars >= VERBATIM_CHARS
+            else chars,
             is_due=block.last_turn <= snapshot.complete_turns,
         )
 

@@ -144,6 +144,19 @@ def back_at_the_end(stage: Stage) -> None:
     expect(stage.visitor.page.locator("button.to-end")).to_be_hidden()
 
 
+def tool_running(stage: Stage) -> None:
+    asked = "오래 걸리는 도구를 써 주세요."
+    call = ScriptedCall("reasoning", '{"material": "", "question": "오래 생각할 물음"}', "call-3")
+    stage.endpoint.script(hang(is_silent=True), to="오래 생각할 물음")
+    stage.write(asked, tools(call))
+    expect(stage.visitor.page.locator("p.phase")).to_have_text(stage.words.phase_tool)
+
+
+def tool_stopped(stage: Stage) -> None:
+    stage.button("stop").click()
+    stage.visitor.wait_for_end(6)
+
+
 def languages_changed(stage: Stage) -> None:
     stage.visitor.page.keyboard.press("Escape")
     own = stage.words.language

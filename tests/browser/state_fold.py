@@ -37,9 +37,11 @@ def summary_whole(stage: Stage) -> None:
     expect(stage.panel.locator('[class*="st-key-whole_summary_"]')).to_be_visible()
 
 
-def summary_less(stage: Stage) -> None:
+def facts_open(stage: Stage) -> None:
     stage.panel.locator('[class*="st-key-more_summary_"] button').first.click()
     expect(stage.panel.locator('[class*="st-key-whole_summary_"]')).to_have_count(0)
+    stage.panel.locator('[class*="st-key-facts_"] summary').first.click()
+    expect(stage.panel.get_by_text(stage.words.facts_missing, exact=True)).to_be_visible()
 
 
 def older_rows_open(stage: Stage) -> None:
@@ -132,6 +134,7 @@ def compacted(stage: Stage) -> None:
         chat.say(question(number) * 3, options=TurnOptions(strategy="compaction"))
     stage.visitor.open(f"?session={chat.session_id}")
     stage.visitor.write("/compact")
+    expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
     expect(stage.visitor.page.locator('[class*="st-key-fold_"]')).to_be_attached()
 
 

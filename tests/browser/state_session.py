@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.stage import Stage
 from tests.fake.chat import Chat
 
+SAID: Final = "너구리"
 TITLE: Final = "목록에서 찾을 이야기를 하나 둡니다."
 
 
@@ -31,6 +32,7 @@ def choose(stage: Stage, choice: str) -> None:
 def many_chats(stage: Stage) -> None:
     chat = Chat(stage.service)
     chat.say(TITLE)
+    chat.say(f"제목에는 없는 말로 {SAID} 이야기도 합니다.")
     chat.copy(31)
     stage.visitor.open()
     stage.open_sidebar()
@@ -45,6 +47,12 @@ def more_chats(stage: Stage) -> None:
 def no_chat_found(stage: Stage) -> None:
     search(stage, "천산갑")
     expect(stage.visitor.page.get_by_text(stage.words.no_match)).to_be_visible()
+
+
+def lines_found(stage: Stage) -> None:
+    search(stage, SAID)
+    lines = stage.visitor.page.locator('[class*="st-key-found_"]')
+    expect(lines.first).to_contain_text(SAID)
 
 
 def chats_found(stage: Stage) -> None:

@@ -4,7 +4,7 @@ from graph.strategy.base import Limits
 from graph.view import NextFold
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import failure
+from tests.fake.openai_reply import failure, text
 from tests.fake.openai_server import FakeOpenAI
 
 
@@ -31,6 +31,17 @@ def test_what_was_said_to_be_folded_next_is_folded_next(chat: Chat) -> None:
     assert following(chat) == NextFold(
         turns=(4, 5, 6), turns_left=1, original_chars=said, summary_chars=int(said * record.compression_rate)
     )
+
+
+def test_a_block_that_will_stand_word_for_word_is_said_to(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text("네."), text("네."), text("네."))
+    for word in ("하나", "둘", "셋"):
+        chat.say(f"{word}만 적어 두세요.")
+    first = following(chat)
+    assert first.original_chars == first.summary_chars < 100
+    chat.ask(4, 4)
+    (record,) = chat.service.folds.records(chat.session_id)
+    assert (record.kind, record.original_chars) == ("verbatim", first.original_chars)
 
 
 def test_the_length_follows_the_rate(chat: Chat) -> None:

@@ -39,6 +39,13 @@ def test_a_chat_is_found_by_what_was_said_in_it(told: Chat) -> None:
     assert told.service.sessions.list()[0].found_turn is None
 
 
+def test_the_line_that_was_found_shows_the_words_of_a_long_sentence(told: Chat) -> None:
+    told.say(f"{'아주 길게 이어지는 이야기 끝에 ' * 8}호텔 이름은 해오름장이라고 적어 둡니다")
+    (item,) = told.service.sessions.list(search="해오름장")
+    assert "해오름장" in item.found_text
+    assert len(item.found_text) <= 50
+
+
 @pytest.mark.usefixtures("told")
 def test_nobody_finds_the_chat_of_another_owner(open_chat: OpenChat) -> None:
     other = open_chat(turnfold_owner="somebody-else")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -37,6 +39,11 @@ def test_the_line_follows_the_slider(page: AppTest, service: ScriptedService) ->
     assert "다음 요약: 지금까지 1000자 → 약 300자" in told(page)
     slider_of(page, "slider_rail").set_value(0.5).run()
     assert "다음 요약: 지금까지 1000자 → 약 500자" in told(page)
+
+
+def test_a_block_too_short_for_a_summary_is_said_to_stay_as_it_is(page: AppTest, service: ScriptedService) -> None:
+    said = open_with(page, service, replace(BY_TURNS, original_chars=104, summary_chars=104))
+    assert "다음 요약: 지금까지 104자 · 너무 짧으면 줄이지 않고 원문 그대로 둡니다" in said
 
 
 def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> None:

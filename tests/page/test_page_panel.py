@@ -162,9 +162,11 @@ def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
     said = told(open_page(page, identifier))
     assert 'aria-label="이 턴으로 가기" data-first="1" data-last="3"' in raw_html(page)
     assert r"**굵게** \[말](https:color[\:]//a.kr)" in said
-    service.stored[identifier].records = [replace(record, kind="verbatim")]
+    service.stored[identifier].records = [replace(record, kind="verbatim", original_chars=166, summary_chars=223)]
     page.run()
     assert record.summary in [text.value for text in page.text]
+    assert "166자 · 원문 그대로" in told(page)
+    assert "223자" not in told(page)
 
 
 def test_many_older_summaries_come_page_by_page(page: AppTest, service: ScriptedService) -> None:
