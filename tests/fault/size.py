@@ -15,7 +15,7 @@ from tests.fault.check import Ledger
 from tests.fault.scenario import say_all, serve
 
 LARGEST_SHARE: Final = 2.5
-LARGEST_FILE_SHARE: Final = 4.5
+LARGEST_FILE_SHARE: Final = 3.5
 SLOWEST_SHARE: Final = 1.5
 MESSAGE_BYTES: Final = 300
 _SHORT_TURNS: Final = 30
