@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from graph.core.fact_carry import without_line
 from tests.fake.body import content_of, summaries, system_prompt
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat
@@ -44,7 +45,7 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
     )
     assert [turns for turns, *_ in sources] == [f"[{k}, {k + 1}, {k + 2}]" for k in (1, 4, 7, 10)]
     assert first.original_chars == sum(chars for *_, chars in sources)
-    assert all(summary in merge_prompts(server)[0] for _, summary, _ in sources)
+    assert all(without_line(summary) in merge_prompts(server)[0] for _, summary, _ in sources)
     assert summaries(server.bodies("chat")[-1])[0] == (1, 12)
     until = merging.rows("SELECT covered_until_message_id, to_position FROM record WHERE id = ?", first.id)
     assert merging.rows("SELECT message_id FROM message WHERE position = ?", until[0][1]) == [(until[0][0],)]
