@@ -26,7 +26,6 @@ from graph.error import (
     DiskFullError,
     NewerDatabaseError,
     NotADatabaseError,
-    NotFoundError,
 )
 from graph.store.database import head_revision, open_database
 from graph.store.schema import METADATA, session_table
@@ -207,26 +206,6 @@ def test_reader_sees_one_state_while_another_commits(stores: StoreSet) -> None:
         stores.sessions.rename(SESSION, OWNER, "renamed")
         assert connection.execute(titles).scalar() == before
     assert stores.sessions.get(SESSION, OWNER).title == "renamed"
-
-
-def test_all_reads_of_a_block_see_one_state_and_those_of_other_threads_their_own(stores: StoreSet) -> None:
-    stores.make_session()
-
-    def title() -> str:
-        return stores.sessions.get(SESSION, OWNER).title
-
-    with ThreadPoolExecutor(1) as other:
-        with stores.database.reading():
-            assert title() == ""
-            with stores.database.reading():
-                stores.sessions.rename(SESSION, OWNER, "renamed")
-                assert title() == ""
-            assert title() == ""
-            assert other.submit(title).result() == "renamed"
-        assert title() == "renamed"
-        with pytest.raises(NotFoundError), stores.database.reading():
-            stores.sessions.get("nowhere", OWNER)
-        assert title() == "renamed"
 
 
 def test_threads_write_one_after_another(stores: StoreSet) -> None:

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from graph.error import NotFoundError
+from tests.fake.store import OWNER, SESSION, open_store_set
+
+
+def test_all_reads_of_a_block_see_one_state_and_those_of_other_threads_their_own(tmp_path: Path) -> None:
+    with open_store_set(tmp_path) as stores:
+        stores.make_session()
+
+        def title() -> str:
+            return stores.sessions.get(SESSION, OWNER).title
+
+        with ThreadPoolExecutor(1) as other:
+            with stores.database.reading():
+                assert title() == ""
+                with stores.database.reading():
+                    stores.sessions.rename(SESSION, OWNER, "renamed")
+                    assert title() == ""
+                assert title() == ""
+                assert other.submit(title).result() == "renamed"
+            assert title() == "renamed"
+            with pytest.raises(NotFoundError), stores.database.reading():
+                stores.sessions.get("nowhere", OWNER)
+            assert title() == "renamed"
