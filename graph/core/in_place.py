@@ -80,7 +80,8 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         language=language,
         has_previous=bool(spec.sources),
     )
-    told = with_facts(instruction, spec.messages, min(spec.target_chars, MAX_TARGET_CHARS), spec.asked)
+    # The user's alone: what else is named stands above, and each token of the list is one that isn't cached.
+    told = with_facts(instruction, asked, min(spec.target_chars, MAX_TARGET_CHARS), spec.asked)
     sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(told)]
     return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
 

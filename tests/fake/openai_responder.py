@@ -71,9 +71,9 @@ def _asked_summary(body: Body) -> str:
         if quoted or begin in " ".join(words.split()):
             turn += message["role"] == "user"
             quoted.append(f'<m turn="{turn}" from="{message["role"]}">{words}</m>')
-    return "<source>\n{}\n</source>\n{}".format(
-        "\n".join(quoted), asked.rsplit("공백 포함", 1)[-1].rsplit("about ", 1)[-1]
-    )
+    listed = _FACTS.search(asked)
+    size = asked.splitlines()[-1]
+    return "<source>\n{}\n</source>\n{}\n{}".format("\n".join(quoted), listed.group() if listed else "", size)
 
 
 def _words(message: Body) -> str:
@@ -87,7 +87,9 @@ def _summarise(prompt: str) -> str:
     """The words of the source up to the asked length, each turn behind its mark, then the facts that are asked for."""
     found = _SOURCE.search(prompt)
     source = found.group(1) if found else prompt
-    target = _TARGET.search(prompt[found.end() :] if found else "")
+    asked = prompt[found.end() :] if found else ""
+    listed = _FACTS.search(asked)
+    target = _TARGET.search(asked[listed.end() :] if listed else asked)
     is_korean = bool(_HANGUL.search(source))
     told, last = [_MESSAGE.sub("", source)], ""
     for turn, words in _MESSAGE.findall(source):
@@ -96,7 +98,6 @@ def _summarise(prompt: str) -> str:
         last = turn
     source = " ".join(" ".join(told).split())
     chars = int(target.group(1)) if target else len(source) // 3
-    listed = _FACTS.search(prompt[found.end() :] if found else "")
     facts = listed.group(1).splitlines() if listed else []
     words = _cut(source, chars - len(", ".join(facts)))
     return " ".join(filter(None, [words, ", ".join(fact for fact in facts if fact not in words)]))

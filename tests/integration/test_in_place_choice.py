@@ -48,7 +48,7 @@ def test_always_needs_no_cache_that_is_reported(open_chat: OpenChat, server: Fak
     assert chat.covered == [(1, 2, 3)]
 
 
-@pytest.mark.parametrize(("window_tokens", "in_place"), [(2_200, False), (3_000, True)])
+@pytest.mark.parametrize(("window_tokens", "in_place"), [(2_200, False), (3_400, True)])
 def test_what_would_not_fit_into_the_window_is_quoted(
     open_chat: OpenChat, server: FakeOpenAI, window_tokens: int, *, in_place: bool
 ) -> None:
