@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import streamlit as st
 
-from component import compacting, dialog, page_state, service_provider
+from component import compacting, dialog, page_state, redraw, service_provider
 from component.wording import words_of
 from graph.error import TurnfoldError
 
@@ -21,14 +21,17 @@ def send_typed() -> None:
     command = service_provider.current().folds.command_of(text) if text else None
     if command is not None:
         _run_command(command)
-    elif text and not _send(text):
+        redraw.page()
+    elif text and _send(text):
+        redraw.changed()
+    elif text:
         st.session_state[page_state.ASK] = text
 
 
 def _run_command(command: Literal["compact", "reset"]) -> None:
     identifier, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if identifier is None:
-        st.toast(words.command_needs_chat)
+        page_state.tell_in_passing(words.command_needs_chat)
     elif command == "compact":
         compacting.start(identifier)
     else:
@@ -44,11 +47,13 @@ def reset(identifier: str) -> None:
 def undo_reset(identifier: str) -> None:
     """Brings the context back to what it was before the last reset."""
     _try(lambda: service_provider.current().folds.undo_reset(identifier))
+    redraw.page()
 
 
 def restore(identifier: str, record_id: str) -> None:
     """Undoes a compaction."""
     _try(lambda: service_provider.current().folds.restore(identifier, record_id))
+    redraw.page()
 
 
 def send(text: str) -> None:
@@ -75,11 +80,13 @@ def stop(identifier: str) -> None:
 def retry(identifier: str) -> None:
     """Tries a failed or stopped last turn again."""
     _try(lambda: service_provider.current().turns.retry(identifier, options=page_state.options()))
+    redraw.changed()
 
 
 def regenerate(identifier: str) -> None:
     """Requests another answer to the last message."""
     _try(lambda: service_provider.current().turns.regenerate(identifier, options=page_state.options()))
+    redraw.changed()
 
 
 def open_example() -> None:
