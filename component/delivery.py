@@ -74,18 +74,23 @@ def is_whole() -> bool:
     return _run.is_whole
 
 
+def is_asked_for() -> bool:
+    """Whether the fragment that is being drawn was itself asked for, and isn't a part of something that was."""
+    return ThreadState.get().fragment_id in _fragments()
+
+
 def is_served() -> bool:
     """Whether a server shows what is drawn; a page under test has none."""
     return _Server.loop is not None
 
 
 def is_wanted() -> bool:
-    """Whether another part of the page has been asked for, which is drawn when this run has ended."""
+    """Whether another part of the page waits for the fragment that is being drawn, in this run or for the next one."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None or context.script_requests is None:
         return False
     asked = context.script_requests._rerun_data.fragment_id_queue  # noqa: SLF001  # has no other name
-    return bool(set(asked) - _fragments())
+    return bool({*asked, *_fragments()} - {ThreadState.get().fragment_id})
 
 
 def note_automatic() -> None:

@@ -21,10 +21,10 @@ from graph.view import LiveTurn, SessionView
 
 # The browser asks for the next run before the last one ends, so a run waits nearly all the time.
 ASK_SECONDS = 0.15
-RUN_SECONDS = 2.0
+RUN_SECONDS = 20.0
 _ANSWER_SECONDS = 0.5
 _PAUSE_SECONDS = 0.02  # between looks whether the user wants something else
-_DRAW_SECONDS = 0.1  # text is drawn no more often
+_DRAW_SECONDS = 0.15  # text is drawn no more often
 WATCH_SECONDS = 3
 _FRESH = "live_is_fresh"
 
@@ -41,7 +41,7 @@ def draw(now: PageState, identifier: str, number: int) -> None:
 def watch(now: PageState, drawn: SessionView) -> None:
     """Draws what was changed elsewhere, in another tab or by another server; a running turn is followed instead."""
     delivery.note_automatic()
-    if delivery.is_whole() or dialog.is_open():
+    if not delivery.is_asked_for() or dialog.is_open():
         return
     with error_box(now.words):
         try:

@@ -31,7 +31,7 @@ _WHOLE, _RUNNING = "whole_page", "drawn_running"
 _CARDS, _HEAD, _HAS_HEAD = "drawn_cards", "drawn_head", "has_head"
 _SERVED, _ASKED = "served_requests", "asked_since"
 CARDS_AT_ONCE: Final = 3
-_PATIENCE_SECONDS: Final = 3.0
+_PATIENCE_SECONDS: Final = 6.0
 
 
 def begin_page() -> None:

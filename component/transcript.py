@@ -28,7 +28,6 @@ def draw(now: PageState) -> None:
     """Draws the turns that this tab shows, oldest first."""
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
-        st.container()  # where a chat has its watch
         return
     identifier = now.session.session_id
     shown = slots.read(now.service, identifier, page_state.shown_turns())
@@ -44,13 +43,12 @@ def draw(now: PageState) -> None:
                 _draw_turn(now, identifier, turn, shown)
         for number in places:
             st.fragment(delivered(_draw_place), key=slots.key(number))(now, identifier, number, placed)
-    with st.container():
-        live.watch(now, now.session)
     reset_divider.draw_dialog(now, identifier)
 
 
 def _draw_place(page: PageState, identifier: str, number: int, shown: Shown) -> None:
     """Draws a turn in its place; nothing if it isn't there yet."""
+    is_followed = False
     with error_box(page.words):
         now = page_state.look_again(page)
         if now.session is None or now.session.turn_count < number:
@@ -62,6 +60,10 @@ def _draw_place(page: PageState, identifier: str, number: int, shown: Shown) -> 
         if turn.is_last:
             _draw_notices(now.words, now.session)
         slots.note_drawn(now.session, turn, shown)
+        is_followed = turn.status == "running" or not turn.is_last
+    if page.session is not None and not is_followed:
+        with st.container(key="watch"):
+            live.watch(page, page.session)
 
 
 def _draw_earlier(words: Words, count: int) -> None:
