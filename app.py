@@ -15,6 +15,8 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from uvicorn.protocols.websockets import websockets_sansio_impl
+from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 
 from component import delivery, service_provider
 from component.security import SecurityHeaders
@@ -22,6 +24,13 @@ from graph.error import TurnfoldError
 from graph.log import set_up_logging
 from graph.service import open_service
 from graph.settings import load_settings
+
+
+class _WideWindow(ServerPerMessageDeflateFactory):
+    """Compresses by what was sent up to 32 KB before, not 4 KB: each run's start repeats the theme."""
+
+    def __init__(self, **_: object) -> None:
+        super().__init__(server_max_window_bits=15, client_max_window_bits=12, compress_settings={"memLevel": 5})
 
 
 @asynccontextmanager
@@ -40,6 +49,8 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
+        # Neither Streamlit nor uvicorn has a setting for it.
+        vars(websockets_sansio_impl)["ServerPerMessageDeflateFactory"] = _WideWindow
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
         yield {}

@@ -6,31 +6,22 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
-from component import compacting, dialog, page_state, service_provider
+from component import compacting, delivery, dialog, page_state, redraw, service_provider
 from component.wording import words_of
 from graph.error import TurnfoldError
 
 RESET_DIALOG = "reset"
 
 
-def is_early() -> bool:
-    """Returns whether a fragment's timer took this press along: the browser sends the press itself right after.
-
-    Streamlit's browser half puts a press into every request until its own is out. Run with the first one, a callback
-    runs twice; a text that the first run puts back into its field then counts as unchanged, and is lost.
-    """
-    context = get_script_run_ctx()
-    drawn = (context and context.fragment_ids_this_run) or []
-    return bool(drawn) and ThreadState.get().fragment_id not in drawn
-
-
 def send_typed() -> None:
     """Sends what was typed before the page's script was there; a refused message goes back into its field."""
     text = st.session_state[page_state.ASK]
-    if text and not is_early() and not _send_here(text):
+    if not text or delivery.is_early():
+        return
+    if _send_here(text):
+        redraw.changed()
+    else:
         st.session_state[page_state.ASK] = text
 
 
@@ -47,10 +38,11 @@ def take(text: str, identifier: str, *, message_id: str) -> str | None:
         return identifier if is_sent else None
     opened, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if opened is None:
-        st.toast(words.command_needs_chat)
+        page_state.tell_in_passing(words.command_needs_chat)
         return ""
     if identifier != opened:
         return None
+    redraw.need_page()
     if command == "compact":
         compacting.start(identifier)
     else:
@@ -67,11 +59,13 @@ def reset(identifier: str) -> None:
 def undo_reset(identifier: str) -> None:
     """Brings the context back to what it was before the last reset."""
     _try(lambda: service_provider.current().folds.undo_reset(identifier))
+    redraw.page()
 
 
 def restore(identifier: str, record_id: str) -> None:
     """Undoes a compaction."""
     _try(lambda: service_provider.current().folds.restore(identifier, record_id))
+    redraw.page()
 
 
 def send(text: str) -> None:
@@ -97,11 +91,13 @@ def stop(identifier: str) -> None:
 def retry(identifier: str) -> None:
     """Tries a failed or stopped last turn again."""
     _try(lambda: service_provider.current().turns.retry(identifier, options=page_state.options()))
+    redraw.changed()
 
 
 def regenerate(identifier: str) -> None:
     """Requests another answer to the last message."""
     _try(lambda: service_provider.current().turns.regenerate(identifier, options=page_state.options()))
+    redraw.changed()
 
 
 def open_example() -> None:
@@ -130,7 +126,7 @@ def delete(identifier: str) -> None:
 
 
 def _try(action: Callable[[], object]) -> bool:
-    if is_early():
+    if delivery.is_early():
         return False
     try:
         action()

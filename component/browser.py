@@ -7,12 +7,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import dialog, outbox, page_state, summary_panel
+from component import delivery, dialog, outbox, page_state, redraw, summary_panel
+from component.delivery import delivered
 from component.page_state import PageState
 
 _ASSETS = Path(__file__).parent / "asset"
-# One module in seven files: the last one exports what Streamlit calls.
-_SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "browser.js")
+# One module in eight files: the last one exports what Streamlit calls.
+_SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "redraw.js", "browser.js")
 _KEY = "browser"
 _KEEP = "keep_language"
 
@@ -25,8 +26,11 @@ def keep_language() -> None:
         st.session_state[key] = st.session_state[key]
 
 
+@st.fragment
+@delivered
 def draw(now: PageState) -> None:
-    """Mounts the scripts, an invisible component."""
+    """Mounts the scripts, an invisible component; what they ask for is drawn without the rest of the page."""
+    delivery.note_automatic()
     turn, landing = page_state.landing()
     component = st.components.v2.component("turnfold_browser", js=_script())
     component(
@@ -45,6 +49,7 @@ def draw(now: PageState) -> None:
         on_sent_change=_take_sent,
         on_turns_change=_show_turns,
         on_record_change=_show_record,
+        on_changed_change=redraw.changed_as_asked,
     )
 
 
@@ -56,10 +61,12 @@ def _show_turns() -> None:
     """Shows as many turns as the ones need that the reader wants to see."""
     dialog.close()
     page_state.show_turns(int(st.session_state[_KEY]["turns"]))
+    redraw.page()
 
 
 def _show_record() -> None:
     summary_panel.want_card(str(st.session_state[_KEY]["record"]))
+    redraw.alone_as_asked(redraw.PANEL)
 
 
 @cache

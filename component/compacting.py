@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import streamlit as st
 
-from component import dialog, page_state, service_provider
+from component import delivery, dialog, page_state, service_provider
 from component.delivery import delivered
 from component.page_state import PageState
 from component.word import Words
@@ -38,6 +38,7 @@ def is_pending() -> bool:
 @delivered
 def draw(now: PageState) -> None:
     """Shows that a compaction runs; when it has ended, reruns the page with its result."""
+    delivery.note_automatic(by_timer=True)
     if not dialog.is_open() and _tell(now.words):
         st.rerun()
     st.html(f'<p class="phase" role="status">{now.words.compacting}</p>')
@@ -57,5 +58,5 @@ def _tell(words: Words) -> bool:
         page_state.set_notice(error)
     else:
         page_state.set_notice(None)
-        st.toast(describe_compaction(words, record), icon=":material/compress:")
+        page_state.tell_in_passing(describe_compaction(words, record), ":material/compress:")
     return True

@@ -6,7 +6,8 @@ import html
 
 import streamlit as st
 
-from component import action, compacting, outbox, page_state, summary_panel
+from component import action, compacting, delivery, outbox, page_state, redraw, summary_panel
+from component.delivery import delivered
 from component.error_box import error_box, tell
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
@@ -15,33 +16,51 @@ from component.page_state import PageState
 def draw(now: PageState) -> None:
     """Draws the bar and the message field below it."""
     with st.bottom:
-        # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
-        with st.container(key="told", gap="small"):
-            label = now.words.to_end
-            st.html(f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>')
-            error = page_state.notice()
-            if error is not None:
-                tell(now.words, error)
-            if compacting.is_pending():
-                compacting.draw(now)
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar"):
-            # The message field below must be drawn even if the gauge can't be read.
-            with error_box(now.words):
-                _draw_gauge(now)
-            if now.session is not None and (now.session.is_running or compacting.is_pending()):
-                st.button(
-                    now.words.stop,
-                    key="stop",
-                    icon=":material/stop_circle:",
-                    shortcut="Escape",
-                    on_click=action.stop,
-                    args=(now.session.session_id,),
-                )
-            with error_box(now.words):
-                summary_panel.draw_drawer_button(now)
-        # Placed here by hand: beside a field that Streamlit places itself, it scrolls the page too, against scroll.js.
-        st.chat_input(now.words.ask, key=page_state.ASK, on_submit=action.send_typed)
+        _draw(now)
         outbox.draw()
+
+
+@st.fragment(key=redraw.COMPOSER)
+@delivered
+def _draw(page: PageState) -> None:
+    delivery.note_automatic()  # it is drawn with whatever else has changed
+    # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
+    with st.container(key="told", gap="small"):
+        label = page.words.to_end
+        st.html(f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>')
+        error = page_state.notice()
+        if error is not None:
+            tell(page.words, error)
+        if compacting.is_pending():
+            compacting.draw(page)
+    bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
+    # The message field below must be drawn even if this can't be read.
+    with bar, error_box(page.words):
+        now = page_state.look_again(page)
+        redraw.note_running(is_running=now.session is not None and now.session.is_running)
+        _draw_bar(now)
+    # Placed here by hand: beside a field that Streamlit places itself, it scrolls the page too, against scroll.js.
+    st.chat_input(page.words.ask, key=page_state.ASK, on_submit=action.send_typed)
+    page_state.draw_in_passing()
+    # This is drawn last: an answer that came meanwhile has changed what is drawn already.
+    if not delivery.is_whole() and redraw.stale_parts():
+        redraw.ask()
+
+
+def _draw_bar(now: PageState) -> None:
+    with error_box(now.words):
+        _draw_gauge(now)
+    if now.session is not None and (now.session.is_running or compacting.is_pending()):
+        st.button(
+            now.words.stop,
+            key="stop",
+            icon=":material/stop_circle:",
+            shortcut="Escape",
+            on_click=action.stop,
+            args=(now.session.session_id,),
+        )
+    with error_box(now.words):
+        summary_panel.draw_drawer_button(now)
 
 
 def _draw_gauge(now: PageState) -> None:

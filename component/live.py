@@ -1,12 +1,13 @@
-"""Follows a running turn: waits for its news in short runs, so that the other parts of the page answer between them."""
+"""Follows a running turn: waits for its news in runs that end when the user wants something else."""
 
 from __future__ import annotations
 
 import time
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from component import dialog
+from component import delivery, dialog, redraw
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import format_turns
@@ -16,105 +17,135 @@ from component.paragraph import split_paragraphs
 from component.step import draw_recalled, draw_step_list
 from component.word import Words
 from graph.error import NotFoundError
-from graph.view import LiveTurn, TurnView
+from graph.view import LiveTurn, SessionView
 
 # The browser asks for the next run before the last one ends, so a run waits nearly all the time.
 ASK_SECONDS = 0.15
-RUN_SECONDS = 0.3
+RUN_SECONDS = 20.0
+_ANSWER_SECONDS = 0.5
 _PAUSE_SECONDS = 0.02  # between looks whether the user wants something else
-_DRAW_SECONDS = 0.08  # text is drawn no more often
+_DRAW_SECONDS = 0.15  # text is drawn no more often
 WATCH_SECONDS = 3
 _FRESH = "live_is_fresh"
 
 
-def draw(now: PageState, identifier: str, number: int, newest_record_id: str) -> None:
+def draw(now: PageState, identifier: str, number: int) -> None:
     """Draws the running turn and keeps it up to date until it ends."""
     st.session_state[_FRESH] = True
     with st.chat_message("assistant"):
-        _follow(now, identifier, number, newest_record_id)
+        _follow(now, identifier, number)
 
 
 @st.fragment(run_every=WATCH_SECONDS)
 @delivered
-def watch(now: PageState, identifier: str, drawn: TurnView) -> None:
-    """Reruns the page when the session was changed elsewhere, in another tab or by another server."""
-    if dialog.is_open():
+def watch(now: PageState, drawn: SessionView) -> None:
+    """Draws what was changed elsewhere, in another tab or by another server; a running turn is followed instead."""
+    delivery.note_automatic(by_timer=True)
+    if not delivery.is_asked_for() or dialog.is_open():
         return
     with error_box(now.words):
         try:
-            session, transcript = now.service.sessions.get(identifier), now.service.turns.transcript(identifier, last=1)
+            session = now.service.sessions.get(drawn.session_id)
         except NotFoundError:
             st.rerun()
-        newest = transcript.turns[-1]
-        if session != now.session or (newest.number, newest.attempt) != (drawn.number, drawn.attempt):
+        parts = redraw.stale_parts()
+        if parts is None or _settings(session) != _settings(drawn):
             st.rerun()
+        if parts:
+            redraw.ask()
+
+
+def _settings(session: SessionView) -> tuple[object, ...]:
+    return session.title, session.strategy, session.model, session.compression_rate
 
 
 @st.fragment(run_every=ASK_SECONDS)
 @delivered
-def _follow(now: PageState, identifier: str, number: int, newest_record_id: str) -> None:
-    # The drawing of the whole page has just read all of this: only a later look may ask for another one.
+def _follow(now: PageState, identifier: str, number: int) -> None:
+    delivery.note_automatic(by_timer=True)
+    # The drawing of the turn has just read all of this: only a later look may ask for another one.
     is_fresh = st.session_state.pop(_FRESH, False)
     with error_box(now.words):
         try:
-            turn = _draw_news(now, identifier, number, waits=not is_fresh)
-            if turn is None:
-                _draw_ended(now, identifier, is_fresh=is_fresh)
-            elif not (is_fresh or dialog.is_open() or turn.text) and _has_new_record(now, identifier, newest_record_id):
-                st.rerun()
+            turn = now.service.turns.live(identifier)
+            if turn is not None and turn.number == number:
+                _draw_running(now, identifier, turn, waits=not is_fresh)
+            elif is_fresh:
+                st.html(_status(now.words.phase_closing))
+            else:
+                ended = now.service.turns.transcript(identifier, last=1).turns[-1]
+                draw_step_list(now.words, ended.steps)
+                draw_recalled(now.words, ended.steps)
+                st.markdown(answer_markdown(ended.answer_text), anchors=False)
+                _ask()
         except NotFoundError:
             # Deleted meanwhile, in another tab: the whole page is what has to go.
             st.rerun()
 
 
-def _draw_news(now: PageState, identifier: str, number: int, *, waits: bool) -> LiveTurn | None:
-    """Draws the running turn and its new text while the run lasts; returns it, None once it has ended."""
+class _Answer:
+    """The text of a running turn: only the paragraphs that grow are sent again."""
+
+    def __init__(self) -> None:
+        self._box = st.container(key="streaming")
+        self._parts: list[str] = []
+        self._drawn: list[DeltaGenerator] = []
+
+    def show(self, text: str) -> None:
+        """Draws the text, which may have grown."""
+        parts = split_paragraphs(answer_markdown(text), self._parts)
+        for index, part in enumerate(parts):
+            if index == len(self._drawn):
+                self._drawn.append(self._box.markdown(part, anchors=False))
+            elif part != self._parts[index]:
+                self._drawn[index] = self._drawn[index].markdown(part, anchors=False)
+        for drawn in self._drawn[len(parts) :]:
+            drawn.empty()
+        self._drawn = self._drawn[: len(parts)]
+        self._parts = parts
+
+
+def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: bool) -> None:
+    """Draws the running turn and its new text while the run lasts, or until the user wants something else."""
     until = time.monotonic() + RUN_SECONDS * waits
-    drawn = now.service.turns.live(identifier)
-    if drawn is None or drawn.number != number:
-        return None
-    draw_step_list(now.words, drawn.steps)
-    draw_recalled(now.words, drawn.steps)
-    text = st.container(key="streaming")
-    parts = split_paragraphs(answer_markdown(drawn.text))
-    boxes = [text.markdown(part, anchors=False) for part in parts]
-    phase = st.html(_phase(now.words, drawn))
-    while (rest := until - time.monotonic()) > 0:
-        st.session_state.get(_FRESH)  # Streamlit ends this run here if the user wants another one
-        turn = now.service.turns.live(identifier, seen=drawn, wait_seconds=min(rest, _PAUSE_SECONDS))
-        if turn is None or turn.number != number:
-            return None
+    draw_step_list(now.words, turn.steps)
+    draw_recalled(now.words, turn.steps)
+    answer = _Answer()
+    answer.show(turn.text)
+    line = st.html(_phase(now.words, turn))
+    while time.monotonic() < until and not _is_over():
+        seen = turn
+        following = now.service.turns.live(identifier, seen=seen, wait_seconds=_PAUSE_SECONDS)
+        if following is None or following.number != seen.number:
+            ended = now.service.turns.transcript(identifier, last=1).turns[-1]
+            answer.show(ended.answer_text)
+            _ask(line)
+            return
+        turn = following
+        if turn.steps != seen.steps:
+            return  # the next run draws them
         began = time.monotonic()
-        grown = split_paragraphs(answer_markdown(turn.text), parts)
-        if turn.steps != drawn.steps or len(grown) < len(parts):
-            return turn  # the next run draws it
-        for index, part in enumerate(grown):
-            if index == len(parts):
-                boxes.append(text.markdown(part, anchors=False))
-            elif part != parts[index]:
-                boxes[index] = boxes[index].markdown(part, anchors=False)
-        parts = grown
-        if _phase(now.words, turn) != _phase(now.words, drawn):
-            phase.html(_phase(now.words, turn))
-        if turn != drawn:
-            drawn = turn
+        answer.show(turn.text)
+        if _phase(now.words, turn) != _phase(now.words, seen):
+            line.html(_phase(now.words, turn))
+            if redraw.stale_parts():  # a fold has been made
+                _ask(line)
+                return
+        if turn != seen:
             time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # a very long answer takes its time
-    return drawn
 
 
-def _draw_ended(now: PageState, identifier: str, *, is_fresh: bool) -> None:
-    if is_fresh:
-        st.html(_status(now.words.phase_closing))
-    elif dialog.is_open():
-        answer = now.service.turns.transcript(identifier, last=1).turns[-1].answer_text
-        st.markdown(answer_markdown(answer), anchors=False)
-    else:
-        st.rerun()
+def _ask(place: DeltaGenerator | None = None) -> None:
+    """Asks for what has changed, and leaves the thread to the answer."""
+    redraw.ask(place)
+    until = time.monotonic() + _ANSWER_SECONDS
+    while time.monotonic() < until and not _is_over():
+        time.sleep(_PAUSE_SECONDS)
 
 
-def _has_new_record(now: PageState, identifier: str, newest_record_id: str) -> bool:
-    newest = now.service.folds.records(identifier, last=1)
-    return bool(newest) and newest[-1].id != newest_record_id
+def _is_over() -> bool:
+    st.session_state.get(_FRESH)  # Streamlit ends this run here if the whole page is wanted
+    return delivery.is_wanted()
 
 
 def _phase(words: Words, turn: LiveTurn) -> str:

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import action, page_state
+from component import action, delivery, page_state, redraw
+from component.delivery import delivered
 
 _HEARD: Final = "heard"
 _TOLD: Final = 8  # the script sends what it wasn't told of again, so the newest are enough
@@ -34,7 +35,7 @@ def take(sent: object) -> None:
     Args:
         sent: What the script sent; what isn't a list of messages is passed over.
     """
-    if action.is_early():
+    if delivery.is_early():
         return
     heard: dict[str, str | None] = st.session_state.setdefault(_HEARD, {})
     for message in _messages(sent):
@@ -43,10 +44,14 @@ def take(sent: object) -> None:
         began = heard[message.id] if message.is_new else None
         if began and page_state.session_id() is None:
             page_state.open_session(began)
+    redraw.changed_as_asked()
 
 
+@st.fragment(key=redraw.HEARD)
+@delivered
 def draw() -> None:
     """Tells the script what became of the newest messages, by an invisible element."""
+    delivery.note_automatic()  # it is drawn with whatever else has changed
     newest = list(st.session_state.get(_HEARD, {}).items())[-_TOLD:]
     taken = " ".join(key for key, session in newest if session is not None)
     refused = " ".join(key for key, session in newest if session is None)

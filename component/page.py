@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import browser, composer, delivery, dialog, page_state, sidebar, summary_panel, transcript
+from component import browser, composer, delivery, dialog, page_state, redraw, sidebar, summary_panel, transcript
 from component.error_box import error_box
 from component.wording import language_of_locale, words_of
 
@@ -23,6 +23,7 @@ def main() -> None:
         for name in STYLE_SHEETS:
             st.html(ASSETS / name)
         st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
+        redraw.need_page()
         now = page_state.begin()
         with error_box(now.words):
             sidebar.draw(now)
@@ -34,6 +35,7 @@ def main() -> None:
             composer.draw(now)
         browser.draw(now)
         dialog.close_undrawn()
+        redraw.end_page()
 
 
 if __name__ == "__main__":

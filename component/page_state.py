@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from component import rate_state, service_provider
+from component import delivery, rate_state, service_provider
 from component.word import LANGUAGES, Language, Words
 from component.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.error import NotFoundError, TurnfoldError
@@ -26,7 +26,13 @@ RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL)
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
-_NOTICE, _SHOWN_TURNS, _SETTINGS_OF, _READ = "notice", "shown_turns", "settings_of", "read_settings"
+_NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ = (
+    "notice",
+    "passing",
+    "shown_turns",
+    "settings_of",
+    "read_settings",
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,20 @@ def begin() -> PageState:
         _land(session)
     _follow_settings(service, session)
     return PageState(service, words_of(language), st.context.timezone or "", session)
+
+
+def look_again(now: PageState) -> PageState:
+    """Returns the state for a part of the page that is drawn by itself, later than the page; the settings stay.
+
+    Raises:
+        TurnfoldError: The session can't be read.
+    """
+    if delivery.is_whole() or now.session is None:
+        return now
+    try:
+        return replace(now, session=now.service.sessions.get(now.session.session_id))
+    except NotFoundError:  # deleted meanwhile, in another tab: the whole page is what has to go
+        st.rerun()
 
 
 def session_id() -> str | None:
@@ -140,9 +160,23 @@ def set_notice(error: TurnfoldError | None) -> None:
     A refusal is told once, in passing: nothing went wrong, and it may not be true any more in the next run.
     """
     if error is not None and is_refusal(error):
-        st.toast(explain_error(words_of(st.session_state[LANGUAGE]), error), icon=":material/info:")
+        tell_in_passing(explain_error(words_of(st.session_state[LANGUAGE]), error), ":material/info:")
         error = None
     st.session_state[_NOTICE] = error
+
+
+def tell_in_passing(text: str, icon: str | None = None) -> None:
+    """Keeps a message for the next drawing of the message field, which tells it once."""
+    st.session_state[_PASSING] = (*st.session_state.get(_PASSING, ()), (text, icon))
+
+
+def draw_in_passing() -> None:
+    """Tells what is to be told in passing.
+
+    Drawn by a callback, it would take the place of a style sheet: only a run of the whole page draws these anew.
+    """
+    for text, icon in st.session_state.pop(_PASSING, ()):
+        st.toast(text, icon=icon)
 
 
 def _language(service: ChatService) -> Language:

@@ -6,7 +6,9 @@ import html
 
 import streamlit as st
 
-from component import page_state, rate_slider
+from component import page_state, rate_slider, rate_state, redraw
+from component.delivery import delivered
+from component.error_box import error_box
 from component.format import format_about, format_count, format_rate
 from component.page_state import PageState
 from component.word import Words
@@ -17,11 +19,21 @@ _STEPS = 3
 _SAMPLE_CHARS = 1_200
 
 
-def draw(now: PageState, place: str, *, has_records: bool) -> None:
+@st.fragment(key=redraw.HEAD)
+@delivered
+def draw(page: PageState, place: str, *, has_records: bool) -> None:
     """Draws the head; without a summary, also when and how the first one is made."""
+    if rate_state.is_moved():
+        st.rerun()
+    with error_box(page.words):
+        _draw(page_state.look_again(page), place, has_records=has_records)
+
+
+def _draw(now: PageState, place: str, *, has_records: bool) -> None:
     words, rate = now.words, st.session_state[page_state.RATE]
     identifier = now.session.session_id if now.session else None
     following = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
+    redraw.note_head(following)
     with st.container(border=True, gap="xsmall", key=f"head_{place}"):
         if rate_slider.is_used(now):
             with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):

@@ -7,15 +7,12 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, page_state, setting_box
+from component import action, dialog, listing, page_state, redraw, setting_box
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
 from graph.view import SessionItem
-
-SESSIONS_PER_PAGE = 30
-_SHOWN = "shown_sessions"
 
 
 def draw(now: PageState) -> None:
@@ -34,11 +31,11 @@ def draw(now: PageState) -> None:
         setting_box.draw(now)
 
 
-@st.fragment
+@st.fragment(key=redraw.SESSIONS)
 @delivered
 def _draw_sessions(now: PageState) -> None:
     words = now.words
-    search = st.text_input(
+    st.text_input(
         words.search_chats,
         key=page_state.SEARCH,
         type="search",
@@ -52,13 +49,13 @@ def _draw_sessions(now: PageState) -> None:
     if is_other or page_state.is_turn_wanted():
         st.rerun()
     with error_box(words):
-        _draw_list(now, (search or "").strip())
+        _draw_list(now)
 
 
-def _draw_list(now: PageState, search: str) -> None:
-    words = now.words
-    opened = page_state.session_id() or ""
-    items = now.service.sessions.list(search=search, last=_shown_count(), also=opened)
+def _draw_list(now: PageState) -> None:
+    words, search = now.words, listing.search()
+    items = listing.read(now.service)
+    listing.note_drawn(items)
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return
@@ -71,15 +68,9 @@ def _draw_list(now: PageState, search: str) -> None:
     more_count = now.service.sessions.count(search=search) - len(items)
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
-        st.button(label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=_show_more)
-
-
-def _shown_count() -> int:
-    return int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
-
-
-def _show_more() -> None:
-    st.session_state[_SHOWN] = _shown_count() + SESSIONS_PER_PAGE
+        st.button(
+            label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=listing.show_more
+        )
 
 
 def _draw_row(now: PageState, item: SessionItem) -> None:
@@ -92,7 +83,7 @@ def _draw_row(now: PageState, item: SessionItem) -> None:
             title,
             key=f"session_{item.session_id}",
             type="tertiary",
-            icon=":material/pending:" if item.is_running else None,
+            icon=":material/pending:" if listing.is_marked(item) else None,
             width="stretch",
             wrap=False,
             on_click=page_state.open_session,

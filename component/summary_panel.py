@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import card, chart, dialog, panel_head, rate_state
+from component import card, chart, dialog, page_state, panel_head, redraw
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import format_count
@@ -12,7 +12,6 @@ from component.page_state import PageState
 from component.word import Words
 from graph.view import Statistics
 
-CARDS_AT_ONCE = 3
 ROWS_AT_ONCE = 30
 _WANTED = "wanted_card"
 
@@ -42,16 +41,24 @@ def want_card(record_id: str) -> None:
     st.session_state[_WANTED] = record_id
 
 
-@st.fragment
+@st.fragment(key=redraw.PANEL)
 @delivered
-def _draw(now: PageState, place: str) -> None:
-    if rate_state.is_moved():
-        st.rerun()
+def _draw(page: PageState, place: str) -> None:
+    with error_box(page.words):
+        _draw_tabs(page_state.look_again(page), place)
+
+
+def _draw_tabs(now: PageState, place: str) -> None:
     if place == "rail" and now.session is not None and _WANTED in st.session_state:
         with error_box(now.words):
             _open_card(now, place, now.session.session_id, st.session_state.pop(_WANTED))
     names = (now.words.tab_summaries, now.words.tab_statistics)
     history, statistics = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
+    if now.session is not None:
+        identifier, strategy = now.session.session_id, st.session_state[page_state.STRATEGY]
+        records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE)
+        following = now.service.folds.next_fold(identifier, strategy=strategy)
+        redraw.note_panel(records, following, has_head=bool(history.open))
     if history.open:
         with history, error_box(now.words):
             _draw_history(now, place)
@@ -63,7 +70,7 @@ def _draw(now: PageState, place: str) -> None:
 def _draw_history(now: PageState, place: str) -> None:
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
-    records = now.service.folds.records(identifier, last=CARDS_AT_ONCE) if identifier else ()
+    records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
     panel_head.draw(now, place, has_records=bool(records))
     if not records:
         return
@@ -86,8 +93,8 @@ def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None
     shown_key = f"older_shown_{place}"
     shown = min(count, st.session_state.get(shown_key, ROWS_AT_ONCE))
     with box:
-        records = now.service.folds.records(identifier, last=CARDS_AT_ONCE + shown)
-        for record in reversed(records[:-CARDS_AT_ONCE]):
+        records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE + shown)
+        for record in reversed(records[: -redraw.CARDS_AT_ONCE]):
             card.draw_row(now, record, place)
         if shown < count:
             st.button(
@@ -106,7 +113,7 @@ def _open_card(now: PageState, place: str, identifier: str, record_id: str) -> N
     if record_id not in newest_first:
         return
     st.session_state[f"tabs_{place}"] = now.words.tab_summaries
-    older = newest_first.index(record_id) - CARDS_AT_ONCE
+    older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE
     if older >= 0:
         st.session_state[f"older_{place}"] = st.session_state[f"older_{place}_{record_id}"] = True
         shown_key = f"older_shown_{place}"

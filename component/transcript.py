@@ -7,9 +7,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from component import action, fold_line, live, page_state, question, reset_divider
+from component import action, delivery, fold_line, live, page_state, question, reset_divider, slots
+from component.delivery import delivered
+from component.error_box import error_box
 from component.markdown import answer_markdown
 from component.page_state import PageState
+from component.slots import Shown
 from component.step import draw_steps
 from component.word import Words
 from component.wording import explain
@@ -25,35 +28,42 @@ def draw(now: PageState) -> None:
     """Draws the turns that this tab shows, oldest first."""
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
-        st.container()  # where a chat has its watch
         return
     identifier = now.session.session_id
-    transcript = now.service.turns.transcript(identifier, last=page_state.shown_turns())
-    # A block is three turns, so these records reach back to the oldest turn shown.
-    records = now.service.folds.records(identifier, last=len(transcript.turns) // 3 + 1)
-    resets = [turn for turn in transcript.reset_after if turn >= transcript.turns[0].number]
-    past = now.service.folds.past_records(identifier, last=len(transcript.turns) // 3 + 1) if resets else ()
+    shown = slots.read(now.service, identifier, page_state.shown_turns())
+    places = slots.begin(now.service, now.session)
+    placed = slots.read_placed(now.service, now.session)
     # What comes and goes has a container of its own or the last place in one, so that nothing behind it is drawn anew.
     with st.container(key="chat", gap="medium"):
         with st.container(horizontal=True, horizontal_alignment="center"):
-            if transcript.earlier_count:
-                _draw_earlier(now.words, transcript.earlier_count)
-        for turn in transcript.turns:
-            with st.container(key=f"turn_{turn.number}", gap="small"):
-                _draw_turn(now, identifier, turn, records[-1].id if records else "")
-                for record in _ending_with(turn.number, records):
-                    fold_line.draw(now.words, record, is_sent=now.session.strategy != _WITHOUT_RECORDS)
-                for record in _ending_with(turn.number, past):
-                    with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
-                        fold_line.draw(now.words, record, is_sent=False)
-                if turn.number in resets:
-                    can_undo = transcript.can_undo_reset and turn.is_last
-                    reset_divider.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
-        _draw_notices(now.words, now.session)
-    with st.container():
-        if not now.session.is_running:
-            live.watch(now, identifier, transcript.turns[-1])
+            if shown.transcript.earlier_count:
+                _draw_earlier(now.words, shown.transcript.earlier_count)
+        for turn in shown.transcript.turns:
+            if turn.number not in places:
+                _draw_turn(now, identifier, turn, shown)
+        for number in places:
+            st.fragment(delivered(_draw_place), key=slots.key(number))(now, identifier, number, placed)
     reset_divider.draw_dialog(now, identifier)
+
+
+def _draw_place(page: PageState, identifier: str, number: int, shown: Shown) -> None:
+    """Draws a turn in its place; nothing if it isn't there yet."""
+    is_followed = False
+    with error_box(page.words):
+        now = page_state.look_again(page)
+        if now.session is None or now.session.turn_count < number:
+            return
+        if not delivery.is_whole():
+            shown = slots.read_placed(now.service, now.session)
+        turn = next(turn for turn in shown.transcript.turns if turn.number == number)
+        _draw_turn(now, identifier, turn, shown)
+        if turn.is_last:
+            _draw_notices(now.words, now.session)
+        slots.note_drawn(now.session, turn, shown)
+        is_followed = turn.status == "running" or not turn.is_last
+    if page.session is not None and not is_followed:
+        with st.container(key="watch"):
+            live.watch(page, page.session)
 
 
 def _draw_earlier(words: Words, count: int) -> None:
@@ -108,10 +118,25 @@ def _draw_empty(now: PageState) -> None:
             st.markdown(f":small[:gray[{words.offline_note}]]", text_alignment="center")
 
 
-def _draw_turn(now: PageState, identifier: str, turn: TurnView, newest_record_id: str) -> None:
+def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+    """Draws a turn, the lines of the records that end with it, and the line of a reset."""
+    is_sent = now.session is not None and now.session.strategy != _WITHOUT_RECORDS
+    with st.container(key=f"turn_{turn.number}", gap="small"):
+        _draw_words(now, identifier, turn)
+        for record in _ending_with(turn.number, shown.records):
+            fold_line.draw(now.words, record, is_sent=is_sent)
+        for record in _ending_with(turn.number, shown.past):
+            with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
+                fold_line.draw(now.words, record, is_sent=False)
+        if turn.number in shown.transcript.reset_after:
+            can_undo = shown.transcript.can_undo_reset and turn.is_last
+            reset_divider.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
+
+
+def _draw_words(now: PageState, identifier: str, turn: TurnView) -> None:
     question.draw(now.words, turn.user_text, f"{identifier}_{turn.number}")
     if turn.status == "running":
-        live.draw(now, identifier, turn.number, newest_record_id)
+        live.draw(now, identifier, turn.number)
         return
     with st.chat_message("assistant"):
         if turn.steps:

@@ -45,7 +45,7 @@ _WATCH: Final = """
 
 @dataclass(frozen=True)
 class Sample:
-    """One message: milliseconds from the key press to each sight, and bytes sent to the browser meanwhile."""
+    """One message: milliseconds from the key press to each sight, and bytes sent to its tab meanwhile."""
 
     bubble: float
     words: float
@@ -70,9 +70,12 @@ class Chat:
         self._url = wire.url + path
         self.page: Page = context.new_page()
         self.page.set_default_timeout(_PATIENCE_MILLISECONDS)
+        others = len(wire.received_bytes)
         self.page.goto(self._url)
         self.page.wait_for_selector(SETTLED)
         self.page.wait_for_selector(_FIELD)
+        # Another tab beside this one has connections of its own, and what it is sent isn't this one's.
+        self._connections = slice(others, len(wire.received_bytes))
 
     def beside(self, *, is_same: bool) -> Chat:
         """Opens another tab in the same window, on the same session or on the empty page."""
@@ -91,9 +94,12 @@ class Chat:
         self.page.evaluate(_WATCH, [text, words[0], words[-1], self._ending.format(turn=turn)])
         self.page.fill(_FIELD, text)
         self.page.wait_for_timeout(500)  # what the field itself causes is over by then
-        before = self._wire.received_bytes
+        before = self._received_bytes()
         self.page.press(_FIELD, "Enter")
         self.page.wait_for_function("() => 'settled' in window.benchSeen")
-        received = self._wire.received_bytes - before
+        received = self._received_bytes() - before
         seen = self.page.evaluate("() => window.benchSeen")
         return Sample(seen["bubble"], seen["words"], seen["settled"], received, len(answer.encode()))
+
+    def _received_bytes(self) -> int:
+        return sum(self._wire.received_bytes[self._connections])

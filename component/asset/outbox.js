@@ -42,7 +42,7 @@ function isOut(id) {
 function sendOutbox() {
   if (!outbox.length) return;
   askedAt = performance.now();
-  askServer("sent", outbox);
+  setTimeout(() => askServer("sent", outbox), APART_FROM_WIDGETS_MILLISECONDS);
   looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
 }
 

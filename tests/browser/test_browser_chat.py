@@ -190,6 +190,7 @@ def test_session_is_renamed_and_deleted_from_its_menu(visitor: Visitor, choice: 
     visitor.open()
     visitor.ask(f"{choice} 시험을 위한 대화를 시작합니다.")
     row = visitor.page.locator('[class*="st-key-open_session_"]')
+    expect(row).to_have_count(1)
     row.hover()
     row.locator('[data-testid="stMenuButtonButton"]').click()
     visitor.page.get_by_role("menuitem", name=choice).click()

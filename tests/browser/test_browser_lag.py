@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import ROOT, scripted_settings, started, visiting
 from tests.browser.visitor import Visitor
+from tests.fake.chat import question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 
@@ -30,8 +31,11 @@ def answering(chromium: Browser, folder: Path, endpoint: FakeOpenAI, script: str
         visitor.write(asked)
         expect(visitor.turn(1)).to_contain_text("여기까지 씁니다.")
         yield visitor
-        visitor.find("stop").locator("button").click()
-        visitor.wait_for_end(1)
+
+
+def stop(visitor: Visitor) -> None:
+    visitor.find("stop").locator("button").click()
+    visitor.wait_for_end(1)
 
 
 def expect_back(visitor: Visitor, text: str) -> None:
@@ -45,6 +49,27 @@ def test_nothing_drawn_is_lost_while_the_server_lags(
     with answering(chromium, tmp_path, fake_openai, "lagging_app.py") as visitor:
         for number in range(TIMES):
             expect_back(visitor, f"성급한 말 {number}")
+        stop(visitor)
+
+
+def test_nothing_that_is_gone_stays_while_the_server_lags(
+    chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
+) -> None:
+    with answering(chromium, tmp_path, fake_openai, "lagging_app.py") as visitor:
+        stop(visitor)
+        for number in range(2, 2 + TIMES):
+            visitor.write(question(number))
+            expect(visitor.turn(number)).to_be_visible()
+            expect(visitor.turn(number - 1).locator("button.copy")).to_be_visible()
+            expect(visitor.turn(number - 1).locator(".stButton")).to_have_count(0)
+            visitor.wait_for_end(number)
+            expect(visitor.find("stop")).to_have_count(0)
+            expect(visitor.find("regenerate")).to_have_count(1)
+        visitor.write("/reset")
+        visitor.find("dialog_confirm").locator("button").click()
+        expect(visitor.find("undo_reset")).to_be_visible()
+        visitor.ask(question(TIMES + 2), first=TIMES + 2)
+        expect(visitor.find("undo_reset")).to_have_count(0)
 
 
 def test_page_that_is_asked_for_between_two_runs_is_drawn_in_its_place(
@@ -56,3 +81,4 @@ def test_page_that_is_asked_for_between_two_runs_is_drawn_in_its_place(
             expect_back(visitor, f"성급한 말 {number}")
             expect(visitor.turn(1)).to_be_visible()
             expect(visitor.find("chat")).to_have_count(1)
+        stop(visitor)

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from typing import Final
+
 import httpx2
 from playwright.sync_api import Browser, expect
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from graph.service import ChatService
 from tests.browser.conftest import visiting
@@ -9,6 +14,8 @@ from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
+
+LARGEST_WINDOW_BITS: Final = 15
 
 
 def test_phone_has_the_panel_in_a_drawer_and_nothing_sticks_out(phone: Visitor, other_server: ChatService) -> None:
@@ -151,3 +158,11 @@ def test_a_page_that_went_blank_comes_back_by_itself(visitor: Visitor) -> None:
     expect(visitor.field).to_have_value("아직 보내지 않은 말")
     assert all("blank" in complaint for complaint in visitor.complaints)
     visitor.complaints.clear()
+
+
+def test_page_is_compressed_with_the_largest_window(address: str) -> None:
+    stream = f"{address.replace('http', 'ws')}/_stcore/stream"
+    with connect(stream, origin=Origin(address), proxy=None, open_timeout=30) as connection:
+        (compression,) = connection.protocol.extensions
+    assert isinstance(compression, PerMessageDeflate)
+    assert compression.remote_max_window_bits == LARGEST_WINDOW_BITS

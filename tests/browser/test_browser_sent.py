@@ -51,6 +51,12 @@ def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
     visitor.page.route_web_socket("**/_stcore/stream", connect)
 
 
+def pardon_shared_requests(visitor: Visitor) -> None:
+    """Streamlit warns of presses in several parts of the page that go out as one request."""
+    assert all("Multiple different fragmentIds" in complaint for complaint in visitor.complaints)
+    visitor.complaints.clear()
+
+
 def begin_answer(visitor: Visitor, fake_openai: FakeOpenAI, asked: str) -> None:
     fake_openai.script(hang("여기까지 씁니다. "), to=asked)
     visitor.open()
@@ -89,6 +95,7 @@ def test_a_press_that_a_timer_takes_along_counts_once(visitor: Visitor, fake_ope
         visitor.find("regenerate").locator("button").click()
     visitor.ask("그다음 말", first=2)
     assert len(fake_openai.bodies("chat", to=asked)) == len(["asked", "asked again"])
+    pardon_shared_requests(visitor)
 
 
 @pytest.mark.parametrize("deliver", [lose, deliver_twice])
@@ -158,9 +165,30 @@ def test_stop_and_a_message_at_once_lose_neither(visitor: Visitor, fake_openai: 
             field.dispatchEvent(new KeyboardEvent("keydown", options));
         }"""
     )
+    expect(visitor.turn(1)).to_contain_text("중지했습니다.")
+    # It is said if the answer has stopped by then, and comes back otherwise.
+    visitor.page.wait_for_function(
+        """(text) => document.querySelector(".st-key-ask textarea").value === text
+            || document.querySelector("[class*='st-key-turn_2']")?.textContent.includes(text)""",
+        arg="바로 다음 말",
+    )
+
+
+def test_presses_that_share_a_request_count_each(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_ANSWERING_MILLISECONDS))
+    begin_answer(visitor, fake_openai, "한 요청에 실린 말과 중지")
+    visitor.field.fill("함께 실린 말")
+    visitor.field.evaluate(
+        f"""(field) => {{
+            const options = {{ key: "Enter", code: "Enter", keyCode: 13, bubbles: true, cancelable: true }};
+            field.dispatchEvent(new KeyboardEvent("keydown", options));
+            setTimeout(() => document.querySelector(".st-key-stop button").click(), {WHILE_ANSWERING_MILLISECONDS} / 3);
+        }}"""
+    )
     visitor.wait_for_end(1)
     expect(visitor.turn(1)).to_contain_text("중지했습니다.")
-    expect(visitor.field).to_have_value("바로 다음 말")
+    assert visitor.complaints
+    pardon_shared_requests(visitor)
 
 
 @pytest.mark.parametrize("composing", ["isComposing: true", "keyCode: 229", "shiftKey: true", "ctrlKey: true"])

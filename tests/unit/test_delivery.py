@@ -25,45 +25,16 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     late.close()
 
 
-def test_fragment_ends_when_what_it_drew_is_taken(loop: asyncio.AbstractEventLoop) -> None:
+def test_run_waits_until_the_loop_has_come_to_what_it_drew(loop: asyncio.AbstractEventLoop) -> None:
     taken: list[str] = []
-
-    @delivery.delivered
-    def draw(word: str) -> None:
-        loop.call_soon_threadsafe(taken.append, word)
-
-    draw("drawn")
-    assert taken == ["drawn"]
-
-
-def test_whole_page_waits_once_at_its_end(loop: asyncio.AbstractEventLoop) -> None:
-    taken: list[str] = []
-    seen: list[list[str]] = []
-
-    @delivery.delivered
-    def draw(word: str) -> None:
-        loop.call_soon_threadsafe(taken.append, word)
-        seen.append(list(taken))
-
-    with delivery.whole_run():
-        draw("first")
-        seen.append(list(taken))
-        draw("second")
+    loop.call_soon_threadsafe(taken.append, "first")
+    loop.call_soon_threadsafe(loop.call_later, 0.05, taken.append, "second")
+    delivery.wait_until(lambda: len(taken) == 2)
     assert taken == ["first", "second"]
-    assert seen == [[], [], []]
 
 
-def test_run_that_is_overtaken_waits_for_nothing_and_the_next_fragment_does(loop: asyncio.AbstractEventLoop) -> None:
-    taken: list[str] = []
-
-    @delivery.delivered
-    def draw() -> None:
-        loop.call_soon_threadsafe(taken.append, "drawn")
-
-    with pytest.raises(KeyboardInterrupt), delivery.whole_run():
-        raise KeyboardInterrupt
-    draw()
-    assert taken == ["drawn"]
+def test_page_without_a_server_waits_for_nothing() -> None:
+    delivery.wait_until(lambda: False)
 
 
 def test_server_that_has_ended_keeps_no_run_waiting() -> None:
@@ -71,7 +42,6 @@ def test_server_that_has_ended_keeps_no_run_waiting() -> None:
     closed.close()
     delivery.use_loop(closed)
     try:
-        with delivery.whole_run():
-            pass
+        delivery.wait_until(lambda: False)
     finally:
         delivery.use_loop(None)

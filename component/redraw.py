@@ -1,0 +1,154 @@
+"""Draws again what an action or an answer has changed, and nothing else.
+
+What changes often is drawn by fragments with keys. Streamlit draws those of a list for a widget callback alone; a
+fragment that finds a change in its own run has the page's script ask for it (`asset/redraw.js`).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
+
+from component import delivery, dialog, listing, page_state, service_provider, slots
+from graph.error import TurnfoldError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graph.record import Record
+    from graph.view import NextFold
+
+COMPOSER: Final = "composer"
+HEARD: Final = "heard"
+PANEL: Final = "panel"
+HEAD: Final = "head"
+SESSIONS: Final = "sessions"
+_HOLDS_DIALOGS: Final = {COMPOSER, SESSIONS}
+_WHOLE, _RUNNING = "whole_page", "drawn_running"
+_CARDS, _HEAD, _HAS_HEAD = "drawn_cards", "drawn_head", "has_head"
+_SERVED, _ASKED = "served_requests", "asked_since"
+CARDS_AT_ONCE: Final = 3
+_PATIENCE_SECONDS: Final = 6.0
+
+
+def need_page() -> None:
+    """Says that the page has to be drawn whole; until `end_page`, nothing can be drawn by itself."""
+    st.session_state.pop(_WHOLE, None)
+
+
+def end_page() -> None:
+    """Says that the page is drawn."""
+    st.session_state[_WHOLE] = page_state.session_id()
+
+
+def note_panel(records: Sequence[Record], following: NextFold, *, has_head: bool) -> None:
+    """Keeps the newest records and the next fold that the panel is drawn from, and whether it shows its head."""
+    st.session_state.update({_CARDS: records, _HEAD: following, _HAS_HEAD: has_head})
+
+
+def note_head(following: NextFold) -> None:
+    """Keeps the next fold that the panel's head is drawn from."""
+    st.session_state[_HEAD] = following
+
+
+def note_running(*, is_running: bool) -> None:
+    """Keeps whether the bar offers to stop a turn."""
+    st.session_state[_RUNNING] = is_running
+
+
+def changed() -> None:
+    """Ends a widget callback: draws what has changed; the page, if it wasn't drawn whole or shows another session."""
+    _draw_changed(own=1)
+
+
+def changed_as_asked() -> None:
+    """Draws what has changed as the callback of the page's script, which stands in no part that is drawn."""
+    _draw_changed(own=0)
+
+
+def _draw_changed(own: int) -> None:
+    if not _can_draw():
+        return
+    st.session_state[_SERVED] = st.session_state.get(_SERVED, 0) + 1
+    parts = stale_parts()
+    if parts is None:
+        st.rerun()
+    if COMPOSER not in parts and not dialog.is_open():
+        parts.append(COMPOSER)
+    _draw([*parts, HEARD], own)
+
+
+def alone_as_asked(key: str) -> None:
+    """Draws one part as the callback of the page's script."""
+    if _can_draw():
+        _draw([key], own=0)
+
+
+def page() -> None:
+    """Ends a widget callback: draws the whole page."""
+    if _can_draw():
+        st.rerun()
+
+
+def ask(place: DeltaGenerator | None = None) -> None:
+    """Has the browser ask for what has changed; draws the page if nothing comes of it.
+
+    Args:
+        place: An element that gives its place to the request, which is invisible.
+    """
+    mark = st.session_state.get(_SERVED, 0)
+    asked, since = st.session_state.get(_ASKED, (-1, 0.0))
+    if asked != mark:
+        st.session_state[_ASKED] = mark, time.monotonic()
+    elif time.monotonic() - since > _PATIENCE_SECONDS:
+        st.rerun()
+    (place or st).html(f'<i class="redraw" hidden data-mark="{mark}"></i>')
+
+
+def stale_parts() -> list[str] | None:
+    """Returns the keys of what has changed since it was drawn; None if the whole page has to be drawn.
+
+    A dialog that is open is built anew with the part that opened it, and what is being typed there is lost: these
+    parts wait until it is closed, which draws the page.
+    """
+    identifier = page_state.session_id()
+    if identifier is None or st.session_state.get(_WHOLE) != identifier:
+        return None
+    service, strategy = service_provider.current(), st.session_state[page_state.STRATEGY]
+    try:
+        session = service.sessions.get(identifier)
+        turns = slots.changed(service, session)
+        if turns is None:
+            return None
+        parts = [slots.key(turn) for turn in turns]
+        if st.session_state.get(_CARDS) != service.folds.records(identifier, last=CARDS_AT_ONCE):
+            parts.append(PANEL)
+        elif st.session_state.get(_HEAD) != service.folds.next_fold(identifier, strategy=strategy):
+            parts.append(HEAD if st.session_state[_HAS_HEAD] else PANEL)
+        if listing.is_changed(service):
+            parts.append(SESSIONS)
+        if st.session_state.get(_RUNNING) != session.is_running:
+            parts.append(COMPOSER)
+    except TurnfoldError:  # the page says which
+        return None
+    return [part for part in parts if part not in _HOLDS_DIALOGS] if dialog.is_open() else parts
+
+
+def _can_draw() -> bool:
+    # Each run of a page under test draws all of it, and an early press has done nothing.
+    return delivery.is_served() and not delivery.is_early()
+
+
+def _draw(parts: list[str], own: int) -> None:
+    """Draws these parts and no other: the page, if this run is also for a fragment of another press."""
+    pressed = delivery.pressed_fragments()
+    try:
+        if parts and pressed is not None and pressed <= own:
+            st.rerun(parts)
+    except StreamlitAPIException:
+        pass  # an error stands where one of them was
+    st.rerun()
