@@ -32,6 +32,7 @@ _WEIGHTS: Final[dict[Kind, float]] = {
     "vague": 0.5,
 }
 _FIRM_WEIGHT: Final = 4.5
+_LITTLE_DIGITS: Final = 2
 _ANSWER_WEIGHT: Final = 0.5
 _TOOL_WEIGHT: Final = 0.4
 # A fold asks for the facts of each of its messages several times: for its request and for each draft.
@@ -60,6 +61,11 @@ class Fact:
     def identity(self) -> tuple[str, str]:
         """What is the same for two that say the same; never for a wish and a fact of another kind."""
         return self.kind if is_wish(self) else "", self.key
+
+    @property
+    def says_little(self) -> bool:
+        """Whether it is a number of one or two digits without a unit, which means nothing away from its place."""
+        return self.text.isdigit() and len(self.text) <= _LITTLE_DIGITS
 
     @property
     def is_firm(self) -> bool:
@@ -158,7 +164,8 @@ def kept_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
 def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars: int) -> FactLine:
     """Writes facts in one line, `사실: …` or `Facts: …`, the heaviest first, in at most `max_chars` characters.
 
-    A fact that doesn't fit gives way to the next; one that the line holds already isn't written again.
+    A fact that doesn't fit gives way to the next; one that the line holds already isn't written again, nor a number
+    that says little away from its place.
     """
     return line_within(missing, language, lambda line, _: len(line) <= max_chars)
 
@@ -168,7 +175,7 @@ def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Ca
     line = ""
     taken: list[Fact] = []
     last: Fact | None = None
-    for fact in _by_weight(missing):
+    for fact in _by_weight(fact for fact in missing if not fact.says_little):
         if fact.text in line if is_wish(fact) else line and kept_in([fact], line):
             taken.append(fact)
             continue

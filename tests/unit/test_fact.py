@@ -145,8 +145,8 @@ def test_a_line_without_room_is_empty(max_chars: int) -> None:
 
 
 def test_what_the_line_holds_already_is_not_written_twice() -> None:
-    line = facts_line(facts_in("'갤럭시 노트 3' 3"), "ko", 100)
-    assert line.text == "사실: 3, 갤럭시 노트 3"
+    line = facts_line(facts_in("'갤럭시 노트 1234' 1234"), "ko", 100)
+    assert line.text == "사실: 1234, 갤럭시 노트 1234"
     facts = (*facts_in("절대 야간버스는 안 돼요"), Fact("quoted", "야간버스", " 야 간 버 스 "))
     assert facts_line(facts, "ko", 100) == ("사실: 절대 야간버스는 안 돼요", facts)
 
