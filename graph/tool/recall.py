@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field, create_model
 
-from graph.core.search_term import RECALL_TOOL, broad_words, cut_around, searchable_text
+from graph.core.search_term import broad_words, cut_around, searchable_text
+from graph.core.turn import RECALL_TOOL
 from graph.record import ArchivedMessage
 from graph.tool.tool_context import PastTurns
 from prompt.system.framing import Language

@@ -156,6 +156,29 @@ def test_recall_is_offered_from_the_first_turn_on_but_where_nothing_is_folded(
     assert ("recall" in tool_names(bodies[0])) == (strategy != "window")
 
 
+def test_words_are_found_in_any_form_and_no_query_breaks_the_tool(chat: Chat, server: FakeOpenAI) -> None:
+    for told in ("예산을 정했고 우산은 두고 갑니다.", "She booked two rooms.", "날씨가 좋네요."):
+        server.script(text("네."), to=told)
+        chat.say(told)
+    found = {
+        **dict.fromkeys(("예산", "예산은", "예산에서", "우산까지", "우산"), (1,)),
+        **dict.fromkeys(("booking", "Books", "room", "rooms?"), (2,)),
+        **dict.fromkeys(('"예산', "(예산 OR", "NEAR(예산 우산)", "예산 " * 2_500, "terms:예산* ^"), (1,)),
+        **dict.fromkeys(('"', "AND", "낙하산", "x" * 10_000, "\u3164", "a* NOT ("), ()),
+    }
+    queries = list(found)
+    for some in (queries[:10], queries[10:]):
+        calls = [
+            ScriptedCall("recall", json.dumps({"query": query}), f"call-{number}") for number, query in enumerate(some)
+        ]
+        server.script(tools(*calls, fragment_chars=20_000), text("답입니다."), to="여러 말을")
+        chat.say("여러 말을 찾아봅시다.")
+        steps = chat.last_turn.steps
+        assert [step.status for step in steps] == ["done"] * len(some)
+        asked = {query[:20]: step.turns for query, step in zip(some, steps, strict=True)}
+        assert asked == {query[:20]: found[query] for query in some}
+
+
 def test_a_look_up_is_no_model_call(chat: Chat, server: FakeOpenAI) -> None:
     tell(chat, server)
     recall(chat, server, "번호 좀요", query="예약 번호")
