@@ -63,8 +63,8 @@ def _opened(folder: Path) -> Iterator[Database]:
         yield database
 
 
-def _find(search: SearchStore, open_turn: int, query: str, limit: int) -> list[int]:
-    return search.turns(_SESSION, query, before_turn=open_turn, limit=limit)
+def _find(search: SearchStore, open_turn: int, query: str, first: int, limit: int) -> list[int]:
+    return search.turns(_SESSION, query, from_turn=first, before_turn=open_turn, limit=limit)
 
 
 class _Archived:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import filterfalse
 from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
@@ -13,7 +14,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from graph.core.fact_key import inner_places, key_of, narrow
 from graph.core.fact_pattern import PATTERNS, QUOTED, Kind
 from graph.core.fact_wish import holds_wish, wish_key, wishes_in
-from graph.core.turn import text_of
+from graph.core.turn import is_recalled, text_of
 
 _WEIGHTS: Final[dict[Kind, float]] = {
     "negation": 10.0,
@@ -32,6 +33,7 @@ _WEIGHTS: Final[dict[Kind, float]] = {
     "vague": 0.5,
 }
 _FIRM_WEIGHT: Final = 4.5
+_LITTLE_DIGITS: Final = 2
 _ANSWER_WEIGHT: Final = 0.5
 _TOOL_WEIGHT: Final = 0.4
 # A fold asks for the facts of each of its messages several times: for its request and for each draft.
@@ -60,6 +62,11 @@ class Fact:
     def identity(self) -> tuple[str, str]:
         """What is the same for two that say the same; never for a wish and a fact of another kind."""
         return self.kind if is_wish(self) else "", self.key
+
+    @property
+    def says_little(self) -> bool:
+        """Whether it is a number of one or two digits without a unit, which means nothing away from its place."""
+        return self.text.isdigit() and len(self.text) <= _LITTLE_DIGITS
 
     @property
     def is_firm(self) -> bool:
@@ -106,10 +113,10 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
     """Returns the facts of messages by weight, heaviest first, of equals the earlier one; each once, by its key.
 
     What the user said weighs most, then answers, then tool results. Rules and prohibitions count as the user's alone;
-    words too common to be compared are left out.
+    words too common to be compared are left out, and what `recall` found, which is no news.
     """
     heaviest: dict[tuple[str, str], Fact] = {}
-    for message in messages:
+    for message in filterfalse(is_recalled, messages):
         is_users = isinstance(message, HumanMessage)
         share = 1.0 if is_users else _TOOL_WEIGHT if isinstance(message, ToolMessage) else _ANSWER_WEIGHT
         for fact in facts_in(text_of(message)):
@@ -158,7 +165,8 @@ def kept_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
 def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars: int) -> FactLine:
     """Writes facts in one line, `사실: …` or `Facts: …`, the heaviest first, in at most `max_chars` characters.
 
-    A fact that doesn't fit gives way to the next; one that the line holds already isn't written again.
+    A fact that doesn't fit gives way to the next; one that the line holds already isn't written again, nor a number
+    that says little away from its place.
     """
     return line_within(missing, language, lambda line, _: len(line) <= max_chars)
 
@@ -168,7 +176,7 @@ def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Ca
     line = ""
     taken: list[Fact] = []
     last: Fact | None = None
-    for fact in _by_weight(missing):
+    for fact in _by_weight(fact for fact in missing if not fact.says_little):
         if fact.text in line if is_wish(fact) else line and kept_in([fact], line):
             taken.append(fact)
             continue

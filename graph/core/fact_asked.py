@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
-from graph.core.fact import Fact, facts_of, kept_in, missing_from
+from graph.core.fact import Fact, facts_of, is_wish, kept_in, missing_from
 from graph.core.language import own_lines, user_language
 from graph.core.turn import text_of
 from prompt.system.framing import Language
@@ -44,6 +44,14 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
 
 
+def pasted_wishes(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
+    """Returns the identities of what sounds like the user's rule or prohibition but stands in pasted text alone."""
+    script = _script(messages, language)
+    users = [message for message in messages if isinstance(message, HumanMessage)]
+    own = {fact.identity for fact in facts_of([_own(message, script) for message in users])}
+    return frozenset(fact.identity for fact in facts_of(users) if is_wish(fact) and fact.identity not in own)
+
+
 def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, language: Language) -> Lack:
     """Compares a draft with the facts that its request named; it lacks too many if a third of the user's are gone.
 
@@ -76,8 +84,7 @@ def _fitting(facts: Iterable[Fact], target_chars: int) -> tuple[Fact, ...]:
     taken: list[Fact] = []
     text = ""
     for fact in facts:
-        # A digit alone names nothing: the (1) of an option, a page.
-        if 1 < len(fact.text) < left_chars and not kept_in([fact], text):
+        if len(fact.text) < left_chars and not fact.says_little and not kept_in([fact], text):
             taken.append(fact)
             text += f"{fact.text}\n"
             left_chars -= len(fact.text) + 1

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from langchain_core.messages import AnyMessage, SystemMessage
 
 from graph.core.fact import Fact, facts_line, facts_of, kept_in, missing_from
+from graph.core.fact_asked import pasted_wishes
 from graph.core.fact_carry import carried_line, without_marks
 from graph.core.review import Source, is_within
 from graph.core.shorten import shorten
@@ -44,7 +45,7 @@ def check_facts(text: str, source: Source) -> CheckedText:
 
 def _weightiest(source: Source) -> Sequence[Fact]:
     told = facts_of(list(_told(source)))
-    known = {fact.identity for fact in source.carried}
+    known = {fact.identity for fact in source.carried} | pasted_wishes(source.messages, source.session_language)
     fresh = [fact for fact in told if fact.identity not in known]
     return sorted([*source.carried, *fresh], key=lambda fact: -fact.weight)[:MOST_FACTS]
 

@@ -31,6 +31,12 @@ _RULES: Final = re.compile(
     r"(?<![가-힣])(?:앞으로(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
     rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b))"
 )
+# Who asks what was forbidden forbids nothing: "what did I say must never be used?" is no prohibition.
+_ASKS: Final = re.compile(
+    r"(?:라고|다고|자고|하게)\s?(?:말씀)?(?:한|했|하신|하셨|말한|말했)[^.!?。！？\n]{0,60}[?？]$"
+    r"|(?i:^(?:(?:and|so|but|exactly)\s)?(?:which|what|who|why)\b[^\n]*[?？]$)"
+)
+_FIRST_PERSON: Final = re.compile(r"알레르기|알러지|못\s?먹|안\s?먹|(?i:allergic|\bI\s)")
 # As summaries put it. In a user's own words these alone make no fact: "never" may tell a story there.
 _TOLD: Final = re.compile(
     r"절대|금지|제외|항상|언제나|반드시|무조건|앞으로는|규칙|안\s?(?:돼|되|됩|된|됨)|(?<![가-힣])안 [가-힣]"
@@ -69,7 +75,7 @@ def wishes_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]
         sentence = line[start:end]
         forbidden = _FORBIDS.search(sentence)
         found = forbidden or _RULES.search(sentence)
-        if found is None:
+        if found is None or (_ASKS.search(sentence) and not _FIRST_PERSON.search(found.group())):
             continue
         first, last = start, end
         if end - start > _MAX_CHARS:

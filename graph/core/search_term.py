@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice, zip_longest
 from typing import Final
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage
 
 from graph.core.close_turn import closed_mark
 from graph.core.extract import cut_at_word
 from graph.core.sentence import STOP_BIGRAMS, STOP_WORDS, split_sentences
-from graph.core.turn import text_of
+from graph.core.turn import is_recalled, text_of
 
 MAX_PHRASES: Final = 32
-RECALL_TOOL: Final = "recall"
 # Stands at the end of a phrase whose last term may go on.
 OPEN_END: Final = "*"
 
@@ -50,7 +49,7 @@ def searchable_text(message: AnyMessage) -> str:
     It is "" for what `recall` found, which would be found again and again, and for the fixed sentence of a turn without
     an answer.
     """
-    if isinstance(message, ToolMessage) and message.name == RECALL_TOOL:
+    if is_recalled(message):
         return ""
     mark = closed_mark(message)
     return text_of(message) if mark is None or mark.get("is_partial") else ""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+
+RECALL_TOOL: Final = "recall"
 
 
 def text_of(message: AnyMessage) -> str:
@@ -14,6 +17,11 @@ def text_of(message: AnyMessage) -> str:
         return content
     parts = (block if isinstance(block, str) else block.get("text", "") for block in content if _is_text(block))
     return "".join(str(part) for part in parts)
+
+
+def is_recalled(message: BaseMessage) -> bool:
+    """Whether a message is what `recall` found, which was said before and stands in the archive already."""
+    return isinstance(message, ToolMessage) and message.name == RECALL_TOOL
 
 
 def _is_text(block: str | dict[str, object]) -> bool:

@@ -136,8 +136,11 @@ def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:
     return PastTurns(
         open_turn=open_turn,
         result_chars=deps.settings.tool_result_chars,
-        find=lambda query, limit: deps.stores.search.turns(session_id, query, before_turn=open_turn, limit=limit),
+        find=lambda query, first, limit: deps.stores.search.turns(
+            session_id, query, from_turn=first, before_turn=open_turn, limit=limit
+        ),
         read=partial(deps.stores.archive.live_turns, session_id),
+        first_turn=lambda: max((*deps.stores.resets.turns(session_id), 0)) + 1,
     )
 
 

@@ -15,7 +15,8 @@ _QUERY_CHARS: Final = 200
 _QUOTATIONS: Final = 3
 # They name nothing, and stand beside what is asked for.
 _POINTING: Final = re.compile(
-    r"(?<!\S)(?:제|내|네|너|나|저|우리|그|이)(?!\S)|\b(?:remind|exactly|please)\b", re.IGNORECASE
+    r"(?<!\S)(?:제|내|네|너|나|저|우리|그|이|좀|이야기\S*|얘기\S*|내용\S*)(?!\S)|\b(?:remind|exactly|please)\b",
+    re.IGNORECASE,
 )
 # The last word of a Korean question, or that before "알려 줘"; its answer has another form of it.
 _VERB: Final = re.compile(r"(?<=\S)\s+[가-힣]+(?:지\s[가-힣\s]+)?[\s?？!.~…]*$")

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from math import log
 from typing import Final
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from graph.core.casual import is_casual
-from graph.core.search_term import RECALL_TOOL
 from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
+from graph.core.turn import is_recalled
 from graph.offline.intent import without_note
 from graph.offline.phrase import is_own_phrase
 from prompt.system.framing import SPEAKER, SUMMARY_HEADING, VERBATIM_NOTE
@@ -90,7 +90,7 @@ def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
             heading = _HEADING.search(message.text)
             parts = _RECORD.split(message.text[heading.end() :]) if heading else []
             yield from zip(parts[0::2], ("", *parts[1::2]), strict=False)
-        elif not (isinstance(message, AIMessage) or (isinstance(message, ToolMessage) and message.name == RECALL_TOOL)):
+        elif not (isinstance(message, AIMessage) or is_recalled(message)):
             yield message.text, ""
 
 

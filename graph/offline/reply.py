@@ -10,8 +10,8 @@ from typing import Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph.core.extract import cut_at_word
-from graph.core.search_term import RECALL_TOOL
 from graph.core.sentence import split_sentences
+from graph.core.turn import RECALL_TOOL, is_recalled
 from graph.core.zone import find_zone
 from graph.offline.clock import tell_clock
 from graph.offline.intent import Intent, asks_to_look_up, find_intent, without_note
@@ -59,7 +59,7 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
     language, intent = _language(messages), find_intent(question)
     results = [message for message in messages[last + 1 :] if isinstance(message, ToolMessage)]
     passages = read_passages(messages)
-    if results and results[-1].name == RECALL_TOOL and results[-1].status == "success":
+    if results and is_recalled(results[-1]) and results[-1].status == "success":
         said = {passage.text for passage in passages}
         found = [passage for passage in read_recalled(results[-1].text) if passage.text not in said]
         body = _converse(question, [*found, *passages], language, has_looked=True)

@@ -38,12 +38,13 @@ class SearchStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def turns(self, session_id: str, query: str, *, before_turn: int, limit: int) -> list[int]:
+    def turns(self, session_id: str, query: str, *, from_turn: int = 1, before_turn: int, limit: int) -> list[int]:
         """Returns the turns whose live messages have any word of the query, the best first; of equal ones the newest.
 
         Args:
             session_id: The session.
             query: Any text.
+            from_turn: Only this turn and later ones are found.
             before_turn: Only earlier turns are found.
             limit: How many turns at most.
         """
@@ -62,7 +63,7 @@ class SearchStore:
                 select(_message.position, _message.turn, _message.chars)
                 .select_from(WITH_TURN)
                 .where(_message.session_id == session_id, _message.position.in_([row - before for row in weights]))
-                .where(_message.turn < before_turn, IS_LIVE)
+                .where(_message.turn >= from_turn, _message.turn < before_turn, IS_LIVE)
             )
             found = connection.execute(query_rows).all()
         mean_chars = sum(row.chars for row in found) / max(1, len(found))

@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field, create_model
 
-from graph.core.search_term import RECALL_TOOL, broad_words, cut_around, searchable_text
+from graph.core.search_term import broad_words, cut_around, searchable_text
+from graph.core.turn import RECALL_TOOL
 from graph.record import ArchivedMessage
 from graph.tool.tool_context import PastTurns
 from prompt.system.framing import Language
@@ -38,21 +39,21 @@ def build_recall(past: PastTurns, language: Language) -> BaseTool:
     described = DESCRIPTIONS[language]
 
     def recall(query: str = "", turns: str = "") -> str:
-        last = past.open_turn - 1
+        first, last = past.first_turn(), past.open_turn - 1
         if not query.strip() and not turns.strip():
             raise ToolException(words.RECALL_NEEDS[language])
-        if last < 1:
+        if last < first:
             return words.RECALL_NO_TURNS[language]
-        named = _numbers(turns, last)
+        named = _numbers(turns, first, last)
         if turns.strip() and not named:
-            raise ToolException(words.no_such_turns(turns[:60], last, language))
-        found = past.find(query, _RANKED_TURNS) if query.strip() else []
+            raise ToolException(words.no_such_turns(turns[:60], first, last, language))
+        found = past.find(query, first, _RANKED_TURNS) if query.strip() else []
         if named:
             found = [number for number in found if number in set(named)] or named
         if not found:
-            return words.recall_nothing(query[:200], last, language)
+            return words.recall_nothing(query[:200], first, last, language)
         most = _READ_TURNS if named else _FOUND_TURNS
-        return _Result(past, broad_words(query), language).render(found[:most], found[most:])
+        return _Result(past, first, broad_words(query), language).render(found[:most], found[most:])
 
     return StructuredTool(
         name=RECALL_TOOL,
@@ -67,21 +68,24 @@ def build_recall(past: PastTurns, language: Language) -> BaseTool:
     )
 
 
-def _numbers(turns: str, last: int) -> list[int]:
+def _numbers(turns: str, least: int, last: int) -> list[int]:
     """Returns the numbers that a text names, such as "3", "2-4" or "1, 5", as far as there are such turns."""
     named: dict[int, None] = {}
     for match in _RANGE.finditer(turns):
         first = int(match[1])
         end = int(match[2] or first)
-        named |= dict.fromkeys(range(max(1, min(first, end)), min(last, max(first, end)) + 1))
+        named |= dict.fromkeys(range(max(least, min(first, end)), min(last, max(first, end)) + 1))
     return list(named)
 
 
 class _Result:
     """Renders turns within the size of a result."""
 
-    def __init__(self, past: PastTurns, query_words: Sequence[Sequence[str]], language: Language) -> None:
+    def __init__(
+        self, past: PastTurns, first_turn: int, query_words: Sequence[Sequence[str]], language: Language
+    ) -> None:
         self._past = past
+        self._first_turn = first_turn
         self._words = query_words
         self._language = language
 
@@ -126,7 +130,7 @@ class _Result:
 
     def _neighbours(self, opened: Sequence[int]) -> list[int]:
         beside = {near for number in opened for near in (number - 1, number + 1)} - set(opened)
-        return sorted(near for near in beside if 1 <= near < self._past.open_turn)
+        return sorted(near for near in beside if self._first_turn <= near < self._past.open_turn)
 
 
 def _shared(lengths: Sequence[int], most_chars: int) -> list[int]:

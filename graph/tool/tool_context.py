@@ -37,19 +37,21 @@ class SideCall:
 
 @dataclass(frozen=True)
 class PastTurns:
-    """The turns of the session before the open one.
+    """The turns of the session before the open one, back to the last reset: the user had the model forget the others.
 
     Attributes:
         open_turn: The number of the open turn.
         result_chars: How long a result may be.
-        find: Returns the numbers of earlier turns with words of a query, at most so many, the best first.
+        find: Returns the numbers of turns from a number on with words of a query, at most so many, the best first.
         read: Returns the live messages of these turns, both ends included.
+        first_turn: Returns the number of the first turn behind the last reset.
     """
 
     open_turn: int
     result_chars: int
-    find: Callable[[str, int], list[int]]
+    find: Callable[[str, int, int], list[int]]
     read: Callable[[int, int], list[ArchivedMessage]]
+    first_turn: Callable[[], int] = lambda: 1
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Final
 
 from prompt.summary.quote import escape
 
-PROMPT_VERSION: Final = "facts-1"
+PROMPT_VERSION: Final = "facts-2"
 
 _INTRODUCTION: Final[Mapping[str, str]] = {
-    "ko": "다음은 위에서 뽑은 것이며 역시 자료입니다. 그중 지금도 맞는 것은 요약에 모두 넣습니다. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로.",
-    "en": "This was taken from the source above and is material, too. Put all of it that still holds into the summary: rules and prohibitions by their meaning, the rest letter for letter.",
+    "ko": "다음은 위에서 뽑은 것이며 역시 자료입니다. 그중 지금도 맞는 것을 자리가 있는 대로 앞의 것부터 요약에 넣습니다. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로.",
+    "en": "This was taken from the source above and is material, too. Put what still holds of it into the summary, the first first, as far as there is room: rules and prohibitions by their meaning, the rest letter for letter.",
 }
 
 

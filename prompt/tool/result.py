@@ -31,8 +31,8 @@ RECALL_NEEDS: Final[Mapping[Language, str]] = {
     "en": "Give a query, or the numbers of turns such as 3 or 2-4.",
 }
 RECALL_NO_TURNS: Final[Mapping[Language, str]] = {
-    "ko": "첫 턴이라 앞선 대화가 없습니다.",
-    "en": "This is the first turn: there is nothing earlier.",
+    "ko": "앞선 대화가 없습니다.",
+    "en": "There are no earlier turns.",
 }
 TOO_LONG: Final[Mapping[Language, str]] = {
     "ko": "오류: 도구가 너무 오래 걸려 결과를 기다리지 않았습니다.",
@@ -54,17 +54,17 @@ _SEARCH_FAILED: Final[Mapping[Language, str]] = {
 }
 _RECALL_NOTHING: Final[Mapping[Language, str]] = {
     "ko": (
-        "1턴부터 {last}턴까지 어디에도 {query!r}에 대한 말이 없습니다. 다른 말로 찾거나, 나온 적이 없다고 답하세요. "
+        "{first}턴부터 {last}턴까지 어디에도 {query!r}에 대한 말이 없습니다. 다른 말로 찾거나, 나온 적이 없다고 답하세요. "
         "짐작하지 마세요."
     ),
     "en": (
-        "None of the turns 1 to {last} has anything on {query!r}. Try other words, or say that it wasn't mentioned; "
+        "None of the turns {first} to {last} has anything on {query!r}. Try other words, or say that it wasn't mentioned; "
         "don't guess."
     ),
 }
 _NO_SUCH_TURNS: Final[Mapping[Language, str]] = {
-    "ko": "{turns!r}에 해당하는 턴이 없습니다. 1턴부터 {last}턴까지 있으니 3 또는 2-4처럼 적으세요.",
-    "en": "There are no turns {turns!r}. There are 1 to {last}; write e.g. 3 or 2-4.",
+    "ko": "{turns!r}에 해당하는 턴이 없습니다. {first}턴부터 {last}턴까지 있으니 3 또는 2-4처럼 적으세요.",
+    "en": "There are no turns {turns!r}. There are {first} to {last}; write e.g. 3 or 2-4.",
 }
 _NEIGHBOURS: Final[Mapping[Language, str]] = {"ko": "앞뒤 턴: {turns}.", "en": "Turns beside these: {turns}."}
 _OTHERS: Final[Mapping[Language, str]] = {
@@ -87,14 +87,14 @@ def search_failed(code: str, language: Language) -> str:
     return _SEARCH_FAILED[language].format(code=code)
 
 
-def recall_nothing(query: str, last_turn: int, language: Language) -> str:
+def recall_nothing(query: str, first_turn: int, last_turn: int, language: Language) -> str:
     """Says that no turn has these words."""
-    return _RECALL_NOTHING[language].format(query=query, last=last_turn)
+    return _RECALL_NOTHING[language].format(query=query, first=first_turn, last=last_turn)
 
 
-def no_such_turns(turns: str, last_turn: int, language: Language) -> str:
+def no_such_turns(turns: str, first_turn: int, last_turn: int, language: Language) -> str:
     """Says which turns there are."""
-    return _NO_SUCH_TURNS[language].format(turns=turns, last=last_turn)
+    return _NO_SUCH_TURNS[language].format(turns=turns, first=first_turn, last=last_turn)
 
 
 def recall_more(neighbours: Sequence[int], others: Sequence[int], language: Language) -> str:

@@ -39,6 +39,7 @@ def test_small_talk_waits_for_no_fold(open_chat: OpenChat, server: FakeOpenAI) -
     events = chat.say("정말 감사합니다!")
     assert names(events) == ["TurnStarted", "TokenDelta", "TurnFinished"]
     assert raw_turns(server.bodies("chat")[-1]) == [1, 2, 3]
+    server.wait_until(lambda server: bool(server.bodies("summary")))
 
 
 def test_small_talk_waits_when_two_blocks_are_due(chat: Chat, server: FakeOpenAI) -> None:

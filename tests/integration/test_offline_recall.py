@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -132,8 +133,8 @@ def test_before_anything_is_folded_nothing_is_looked_up(open_chat: OpenChat) -> 
     assert KOREAN["not_found"] in answer
 
 
-def test_what_was_looked_up_is_not_looked_up_again_for_what_it_quotes(open_chat: OpenChat) -> None:
-    chat = offline(open_chat, KOREAN_CHAT)
+def test_the_answer_of_a_look_up_is_no_source_while_it_is_raw(open_chat: OpenChat) -> None:
+    chat = offline(open_chat, KOREAN_CHAT[:4])
     for _ in range(2):
         used, answer = told(chat, "야간버스 좌석이 어디였지?")
         assert used == ["recall"]
@@ -165,3 +166,18 @@ def test_the_window_strategy_has_nothing_to_look_up_with(open_chat: OpenChat) ->
     used, answer = told(chat, "야간버스 좌석이 어디였지?")
     assert used == []
     assert "창가" not in answer
+
+
+def test_a_fold_of_a_look_up_says_nothing_of_what_it_was_framed_in(open_chat: OpenChat) -> None:
+    chat = offline(open_chat, KOREAN_CHAT[:3], compression_rate=0.5)
+    for question in (
+        "여권 번호가 뭐였지?",
+        "비자 번호가 뭐였지?",
+        "여권 번호를 다시 찾아줘",
+        "그럼 여권은 제가 챙길게요.",
+    ):
+        chat.say(question)
+        chat.wait_for_folds()
+    _, record = chat.service.folds.records(chat.session_id)
+    assert record.turns == (4, 5, 6)
+    assert not re.search(r"</?(?:recalled|turn|user)|도구 결과|앞뒤 턴", record.summary)

@@ -83,10 +83,10 @@ def test_what_is_not_there_is_said_not_to_be_there(chat: Chat, server: FakeOpenA
     first = recall(chat, server, "처음 물어보는 것", query="예산")
     assert first.steps[0].result == words.RECALL_NO_TURNS["ko"]
     nothing = recall(chat, server, "낙하산 이야기", query="낙하산은")
-    assert nothing.steps[0].result == words.recall_nothing("낙하산은", 1, "ko")
+    assert nothing.steps[0].result == words.recall_nothing("낙하산은", 1, 1, "ko")
     assert nothing.steps[0].status == "done"
     wrong = recall(chat, server, "없는 턴 이야기", turns="7-9").steps[0]
-    assert (wrong.status, wrong.result) == ("error", words.no_such_turns("7-9", 2, "ko"))
+    assert (wrong.status, wrong.result) == ("error", words.no_such_turns("7-9", 1, 2, "ko"))
     blank = recall(chat, server, "빈 말 이야기").steps[0]
     assert (blank.status, blank.result) == ("error", words.RECALL_NEEDS["ko"])
 
@@ -97,7 +97,7 @@ def test_the_open_turn_and_what_was_looked_up_before_are_not_found(chat: Chat, s
     again = recall(chat, server, "또 찾아봅시다", query="KX-7781").steps[0]
     assert recalled_numbers(again.result) == (1,)
     assert recall(chat, server, "코끼리를 찾아봅시다", query="코끼리").steps[0].result == words.recall_nothing(
-        "코끼리", 6, "ko"
+        "코끼리", 1, 6, "ko"
     )
 
 
@@ -106,14 +106,17 @@ def test_nothing_is_found_of_another_session(chat: Chat, server: FakeOpenAI) -> 
     other = Chat(chat.service)
     server.script(text("네."), to="다른 대화")
     other.say("다른 대화입니다.")
-    assert recall(other, server, "예산이요", query="예산은").steps[0].result == words.recall_nothing("예산은", 1, "ko")
+    assert recall(other, server, "예산이요", query="예산은").steps[0].result == words.recall_nothing(
+        "예산은", 1, 1, "ko"
+    )
 
 
 def test_an_earlier_answer_of_a_regenerated_turn_is_not_found(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("제주도가 좋습니다."), text("부산이 좋습니다."), to="어디로")
     chat.say("어디로 갈까요?")
     chat.regenerate()
-    assert recall(chat, server, "섬이요", query="제주도").steps[0].result == words.recall_nothing("제주도", 1, "ko")
+    found = recall(chat, server, "섬이요", query="제주도").steps[0]
+    assert found.result == words.recall_nothing("제주도", 1, 1, "ko")
     assert recalled_numbers(recall(chat, server, "바다요", query="부산").steps[0].result) == (1,)
 
 
@@ -153,7 +156,48 @@ def test_recall_is_offered_from_the_first_turn_on_but_where_nothing_is_folded(
     assert ("recall" in tool_names(bodies[0])) == (strategy != "window")
 
 
+def test_words_are_found_in_any_form_and_no_query_breaks_the_tool(chat: Chat, server: FakeOpenAI) -> None:
+    for told in ("예산을 정했고 우산은 두고 갑니다.", "She booked two rooms.", "날씨가 좋네요."):
+        server.script(text("네."), to=told)
+        chat.say(told)
+    found = {
+        **dict.fromkeys(("예산", "예산은", "예산에서", "우산까지", "우산"), (1,)),
+        **dict.fromkeys(("booking", "Books", "room", "rooms?"), (2,)),
+        **dict.fromkeys(('"예산', "(예산 OR", "NEAR(예산 우산)", "예산 " * 2_500, "terms:예산* ^"), (1,)),
+        **dict.fromkeys(('"', "AND", "낙하산", "x" * 10_000, "\u3164", "a* NOT ("), ()),
+    }
+    queries = list(found)
+    for some in (queries[:10], queries[10:]):
+        calls = [
+            ScriptedCall("recall", json.dumps({"query": query}), f"call-{number}") for number, query in enumerate(some)
+        ]
+        server.script(tools(*calls, fragment_chars=20_000), text("답입니다."), to="여러 말을")
+        chat.say("여러 말을 찾아봅시다.")
+        steps = chat.last_turn.steps
+        assert [step.status for step in steps] == ["done"] * len(some)
+        asked = {query[:20]: step.turns for query, step in zip(some, steps, strict=True)}
+        assert asked == {query[:20]: found[query] for query in some}
+
+
 def test_a_look_up_is_no_model_call(chat: Chat, server: FakeOpenAI) -> None:
     tell(chat, server)
     recall(chat, server, "번호 좀요", query="예약 번호")
     assert chat.rows("SELECT kind FROM model_call WHERE turn = 5") == [("answer",), ("answer",)]
+
+
+def test_what_was_said_before_a_reset_is_not_found(chat: Chat, server: FakeOpenAI) -> None:
+    tell(chat, server)
+    chat.service.folds.reset(chat.session_id)
+    none = recall(chat, server, "전에 뭐라고 했죠", query="예약 번호").steps[0]
+    assert none.result == words.RECALL_NO_TURNS["ko"]
+    by_words = recall(chat, server, "그 번호요", query="예약 번호").steps[0]
+    assert by_words.result == words.recall_nothing("예약 번호", 5, 5, "ko")
+    by_number = recall(chat, server, "첫 턴이요", turns="1-4").steps[0]
+    assert by_number.result == words.no_such_turns("1-4", 5, 6, "ko")
+
+
+def test_what_an_undone_reset_hid_is_found_again(chat: Chat, server: FakeOpenAI) -> None:
+    tell(chat, server)
+    chat.service.folds.reset(chat.session_id)
+    chat.service.folds.undo_reset(chat.session_id)
+    assert recalled_numbers(recall(chat, server, "번호요", query="예약 번호").steps[0].result) == (1,)

@@ -150,3 +150,16 @@ def test_the_offline_models_own_table_adds_nothing() -> None:
     table = "| 내용 | 출처 |\n| --- | --- |\n| 예산은 320만 원입니다. | (1-3턴 요약에서) |"
     said: list[AnyMessage] = [HumanMessage("마감은 10월 14일로 정했습니다."), AIMessage(table)]
     assert pick(said, 40) == "마감은 10월 14일로 정했습니다."
+
+
+def test_what_recall_found_is_not_picked_again() -> None:
+    found = ToolMessage("<recalled> 예약 번호는 KX-7781이고 마감은 3월 2일입니다.", tool_call_id="c", name="recall")
+    searched = ToolMessage("내일 부산은 비가 옵니다.", tool_call_id="d", name="web_search")
+    said: list[AnyMessage] = [
+        HumanMessage("번호를 찾아봅시다."),
+        found,
+        searched,
+        AIMessage("서면의 숙소로 정했습니다."),
+    ]
+    assert extract_summary(said, 1_000) == extract_summary([said[0], *said[2:]], 1_000)
+    assert "KX-7781" not in extract_summary(said, 1_000)

@@ -145,8 +145,8 @@ def test_a_line_without_room_is_empty(max_chars: int) -> None:
 
 
 def test_what_the_line_holds_already_is_not_written_twice() -> None:
-    line = facts_line(facts_in("'갤럭시 노트 3' 3"), "ko", 100)
-    assert line.text == "사실: 3, 갤럭시 노트 3"
+    line = facts_line(facts_in("'갤럭시 노트 1234' 1234"), "ko", 100)
+    assert line.text == "사실: 1234, 갤럭시 노트 1234"
     facts = (*facts_in("절대 야간버스는 안 돼요"), Fact("quoted", "야간버스", " 야 간 버 스 "))
     assert facts_line(facts, "ko", 100) == ("사실: 절대 야간버스는 안 돼요", facts)
 
@@ -201,3 +201,9 @@ def test_an_inserted_fact_is_found_again_whatever_particle_follows(fact: str, pa
 def test_hostile_text_of_200000_characters_is_read_to_its_end(part: str, last: str) -> None:
     text = (part * (200_000 // len(part) + 1))[:200_000] + last
     assert sum(len(fact.text) for fact in facts_in(f"{text}\nAUTH-4821")) >= len("AUTH-4821")
+
+
+def test_what_recall_found_has_no_facts_of_its_own() -> None:
+    found = ToolMessage("예약 번호는 KX-7781입니다.", tool_call_id="c", name="recall")
+    searched = ToolMessage("편명은 BX-1234입니다.", tool_call_id="d", name="web_search")
+    assert [fact.text for fact in facts_of([found, searched])] == ["BX-1234"]

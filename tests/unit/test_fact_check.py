@@ -77,3 +77,20 @@ def test_a_long_list_of_a_tool_is_compared_by_its_weightiest_facts() -> None:
     checked = check_facts("표를 봄.", source_of(HumanMessage("K7QX2M"), ToolMessage(listed, tool_call_id="c")))
     assert len(checked.kept) + len(checked.missing) == MOST_FACTS
     assert checked.kept[0] == "K7QX2M"
+
+
+def test_a_prohibition_that_was_pasted_is_no_fact_of_the_users() -> None:
+    pasted = (
+        "Our reviewer wrote this:\n\n전체 지연은 6초를 넘으면 안 됩니다.\n\nNever restart pay-worker-3 by hand. Agreed?"
+    )
+    source = source_of(HumanMessage(pasted), AIMessage("I see. " * 60), session_language="en")
+    checked = check_facts("(turn 1) The reviewer's note was discussed.", source)
+    assert not [fact for fact in (*checked.kept, *checked.missing) if "안 됩니다" in fact]
+    assert [fact for fact in checked.kept if fact.startswith("Never restart pay-worker-3")]
+
+
+def test_a_small_number_alone_does_not_stand_in_the_line() -> None:
+    source = source_of(HumanMessage("답은 7, 42, 4417, 6초와 K7QX2M입니다. " + LONG))
+    checked = check_facts("(1턴) 답을 적음.", source)
+    assert {"4417", "6초", "K7QX2M"} <= set(checked.kept)
+    assert {"7", "42"} <= set(checked.missing)

@@ -1,7 +1,7 @@
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graph.core.fact import Fact, facts_in, facts_of, missing_from
+from graph.core.fact import Fact, facts_in, facts_of, is_wish, missing_from
 
 
 def _found(text: str) -> set[tuple[str, str]]:
@@ -130,6 +130,32 @@ def test_plain_words_hold_no_fact(text: str) -> None:
 )
 def test_how_many_is_asked_and_no_fact(text: str) -> None:
     assert facts_of([HumanMessage(text)]) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "식당을 고를 때 제가 절대 넣지 말라고 한 게 뭐였고, 왜였죠?",
+        "order_log에 대해 제가 못 하게 한 게 뭐죠, 절대 안 된다고 했던 거요?",
+        "Which setting must not be raised, what is its value, and who said so?",
+        "What did I say you must never suggest?",
+    ],
+)
+def test_who_asks_what_was_forbidden_forbids_nothing(text: str) -> None:
+    assert not [fact for fact in facts_in(text) if is_wish(fact)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "해산물 뷔페는 절대 안 되는데 어디가 좋을까요?",
+        "갑각류 알레르기라고 했는데 어디로 갈까요?",
+        "What can we eat there, as I'm allergic to shrimp?",
+        "표는 쓰지 말아 주시겠어요?",
+    ],
+)
+def test_a_prohibition_within_a_question_counts(text: str) -> None:
+    assert [fact for fact in facts_in(text) if is_wish(fact)]
 
 
 def test_of_a_very_long_sentence_the_stretch_around_the_prohibition_is_taken() -> None:

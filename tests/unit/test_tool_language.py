@@ -34,7 +34,7 @@ def past(*exchanges: tuple[str, str]) -> PastTurns:
             for message in (HumanMessage(exchanges[turn - 1][0]), AIMessage(exchanges[turn - 1][1]))
         ]
 
-    def find(_: str, limit: int) -> list[int]:
+    def find(_: str, __: int, limit: int) -> list[int]:
         return list(range(1, len(exchanges) + 1))[:limit]
 
     return PastTurns(len(exchanges) + 1, 4_000, find, read)
