@@ -9,11 +9,14 @@ from tests.browser.stage import Stage
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, text, tools
 
+# More than a summary has room for, so that some are missing from it.
+MEASURED = ", ".join(f"{7 * number} kg" for number in range(1, 100))
+
 
 def folded(stage: Stage) -> None:
     chat = Chat(stage.service)
     for number in range(1, 14):
-        chat.say(question(number) * 4)
+        chat.say(question(number) * 4 + (MEASURED if number == 12 else ""))
         chat.wait_for_folds()
     stage.visitor.open(f"?session={chat.session_id}")
     expect(stage.visitor.turn(13)).to_be_visible()

@@ -14,7 +14,7 @@ from tests.fake.openai_server import FakeOpenAI
 
 STRUCTURED = """<summary>
 1. **Task Overview**
-   서버 이전은 10월 2일에 하기로 했다.
+   질문 4번: 서버 이전은 10월 4일에, 예산은 420만 원으로 하기로 했다.
 2. **Current State**
    - [문서](https://example.com/a_b)와 https://example.com/c, kim@example.com 참고
    - ![그림](https://example.com/x.png)
