@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from component import delivery, dialog, listing, page_state, service_provider, slots
+from component import delivery, dialog, page_state, service_provider, session_list, slots
 from graph.error import TurnfoldError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def stale_parts() -> list[str] | None:
             parts.append(PANEL)
         elif st.session_state.get(_HEAD) != service.folds.next_fold(identifier, strategy=strategy):
             parts.append(HEAD if st.session_state[_HAS_HEAD] else PANEL)
-        if listing.is_changed(service):
+        if session_list.is_changed(service):
             parts.append(SESSIONS)
         if st.session_state.get(_RUNNING) != session.is_running:
             parts.append(COMPOSER)

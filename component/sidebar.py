@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, listing, page_state, redraw, setting_box
+from component import action, dialog, page_state, redraw, session_list, setting_box
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
@@ -53,9 +53,9 @@ def _draw_sessions(now: PageState) -> None:
 
 
 def _draw_list(now: PageState) -> None:
-    words, search = now.words, listing.search()
-    items = listing.read(now.service)
-    listing.note_drawn(items)
+    words, search = now.words, session_list.search()
+    items = session_list.read(now.service)
+    session_list.note_drawn(items)
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return
@@ -69,7 +69,7 @@ def _draw_list(now: PageState) -> None:
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
         st.button(
-            label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=listing.show_more
+            label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=session_list.show_more
         )
 
 
@@ -83,7 +83,7 @@ def _draw_row(now: PageState, item: SessionItem) -> None:
             title,
             key=f"session_{item.session_id}",
             type="tertiary",
-            icon=":material/pending:" if listing.is_marked(item) else None,
+            icon=":material/pending:" if session_list.is_marked(item) else None,
             width="stretch",
             wrap=False,
             on_click=page_state.open_session,

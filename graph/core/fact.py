@@ -14,7 +14,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from graph.core.fact_key import inner_places, key_of, narrow
 from graph.core.fact_pattern import PATTERNS, QUOTED, Kind
 from graph.core.fact_wish import holds_wish, wish_key, wishes_in
-from graph.core.turn import is_recalled, text_of
+from graph.core.turn import is_repetition, text_of
 
 _WEIGHTS: Final[dict[Kind, float]] = {
     "negation": 10.0,
@@ -113,10 +113,11 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
     """Returns the facts of messages by weight, heaviest first, of equals the earlier one; each once, by its key.
 
     What the user said weighs most, then answers, then tool results. Rules and prohibitions count as the user's alone;
-    words too common to be compared are left out, and what `recall` found, which is no news.
+    words too common to be compared are left out, and so is what only repeats: what `recall` found, and the
+    answers of the embedded model.
     """
     heaviest: dict[tuple[str, str], Fact] = {}
-    for message in filterfalse(is_recalled, messages):
+    for message in filterfalse(is_repetition, messages):
         is_users = isinstance(message, HumanMessage)
         share = 1.0 if is_users else _TOOL_WEIGHT if isinstance(message, ToolMessage) else _ANSWER_WEIGHT
         for fact in facts_in(text_of(message)):

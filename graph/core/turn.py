@@ -8,6 +8,8 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 RECALL_TOOL: Final = "recall"
+# What the endpoint names the model that is built in, also in archived answers.
+EMBEDDED_MODEL: Final = "offline-mini"
 
 
 def text_of(message: AnyMessage) -> str:
@@ -22,6 +24,12 @@ def text_of(message: AnyMessage) -> str:
 def is_recalled(message: BaseMessage) -> bool:
     """Whether a message is what `recall` found, which was said before and stands in the archive already."""
     return isinstance(message, ToolMessage) and message.name == RECALL_TOOL
+
+
+def is_repetition(message: BaseMessage) -> bool:
+    """Whether a message only repeats what was said: what `recall` found, and each answer of the embedded model."""
+    answered_by = message.response_metadata.get("model_name") if isinstance(message, AIMessage) else None
+    return is_recalled(message) or answered_by == EMBEDDED_MODEL
 
 
 def _is_text(block: str | dict[str, object]) -> bool:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
+from graph.core.turn import EMBEDDED_MODEL
 from graph.error import ModelError, ModelMissingError
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
-from graph.offline.chat_model import OFFLINE_NAME, OfflineChat
+from graph.offline.chat_model import OfflineChat
 from graph.settings import Settings
 from graph.view import ModelOption
 
@@ -69,8 +70,8 @@ class ChatModels:
     def _resolve(self, name: str, list_entries: _ListEntries) -> str:
         settings = self._settings
         if settings.is_offline:
-            return OFFLINE_NAME
-        if name not in ("", OFFLINE_NAME):
+            return EMBEDDED_MODEL
+        if name not in ("", EMBEDDED_MODEL):
             return name
         if settings.chat_model is not None:
             return settings.chat_model
@@ -109,7 +110,7 @@ class ChatModels:
     def options(self) -> tuple[ModelOption, ...]:
         """Returns the models to choose from: the default one, then those that the endpoint lists."""
         if self._settings.is_offline:
-            return (ModelOption(OFFLINE_NAME, is_offline=True),)
+            return (ModelOption(EMBEDDED_MODEL, is_offline=True),)
         listed = [entry.name for entry in self._known_entries()]
         names = dict.fromkeys(name for name in (self.default_name, *sorted(listed)) if name)
         return tuple(ModelOption(name, is_offline=False) for name in names)

@@ -19,9 +19,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from graph.core.turn import EMBEDDED_MODEL
 from graph.offline.reply import compose
-
-OFFLINE_NAME: Final = "offline-mini"
 
 _PIECE: Final = re.compile(r"\s*\S+|\s+$")
 
@@ -37,7 +36,7 @@ class OfflineChat(BaseChatModel):
 
     @property
     def _llm_type(self) -> str:
-        return OFFLINE_NAME
+        return EMBEDDED_MODEL
 
     def bind_tools(
         self,
@@ -76,7 +75,7 @@ class OfflineChat(BaseChatModel):
             call = tool_call_chunk(name=reply.tool, args=arguments, id=_call_id(messages), index=0)
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
             finish_reason = "tool_calls"
-        metadata = {"model_name": OFFLINE_NAME, "finish_reason": finish_reason}
+        metadata = {"model_name": EMBEDDED_MODEL, "finish_reason": finish_reason}
         yield ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata=metadata))
 
 

@@ -181,3 +181,14 @@ def test_a_fold_of_a_look_up_says_nothing_of_what_it_was_framed_in(open_chat: Op
     _, record = chat.service.folds.records(chat.session_id)
     assert record.turns == (4, 5, 6)
     assert not re.search(r"</?(?:recalled|turn|user)|도구 결과|앞뒤 턴", record.summary)
+
+
+@pytest.mark.parametrize("said", [KOREAN_CHAT, ENGLISH_CHAT])
+def test_what_the_embedded_model_says_of_itself_is_no_fact_of_the_chat(
+    open_chat: OpenChat, said: tuple[str, ...]
+) -> None:
+    chat = offline(open_chat, said, compression_rate=0.5)
+    assert "OPENAI_API_KEY" in chat.turns[0].answer_text
+    (record,) = chat.service.folds.records(chat.session_id, last=1)
+    assert "KX-7781" in record.kept_facts
+    assert "OPENAI" not in " ".join((record.summary, *record.kept_facts, *record.missing_facts))

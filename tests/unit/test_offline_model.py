@@ -7,9 +7,10 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
+from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ChatRunnable, ModelCaller
 from graph.model.chunk import Answer
-from graph.offline.chat_model import OFFLINE_NAME, OfflineChat
+from graph.offline.chat_model import OfflineChat
 from graph.offline.phrase import KOREAN
 
 INPUT: list[AnyMessage] = [
@@ -41,7 +42,7 @@ def test_it_streams_word_by_word_and_reports_no_usage(caller: ModelCaller) -> No
     assert answer.message.content == "".join(heard) == f"{KOREAN['greeting']}\n\n{KOREAN['introduction']}"
     assert len(heard) == len(str(answer.message.content).split())
     assert answer.usage is None
-    assert answer.message.response_metadata == {"model_name": OFFLINE_NAME, "finish_reason": "stop"}
+    assert answer.message.response_metadata == {"model_name": EMBEDDED_MODEL, "finish_reason": "stop"}
 
 
 def test_it_asks_the_clock_and_tells_what_it_said(caller: ModelCaller) -> None:
