@@ -39,8 +39,8 @@ FLAGS = (
 def chromium_path(playwright: Playwright) -> str | None:
     bundled = playwright.chromium.executable_path
     # The shell alone draws no window around a page, which is half of what opening one costs.
-    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    return bundled if Path(bundled).exists() else next(filter(None, map(shutil.which, names)), None)
+    shell, *whole = map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))
+    return shell or (bundled if Path(bundled).exists() else next(filter(None, whole), None))
 
 
 @contextmanager
@@ -136,11 +136,25 @@ def preparing(folder: Path, endpoint: FakeOpenAI) -> Iterator[ChatService]:
         yield service
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def other_server(folder: Path, endpoint: FakeOpenAI, address: str) -> Iterator[ChatService]:
     assert address
     with preparing(folder, endpoint) as service:
         yield service
+
+
+@pytest.fixture(autouse=True)
+def _leave_no_chats(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Deletes what the test has begun: every row of the sidebar costs each later drawing of a page."""
+    if "address" not in request.fixturenames:
+        yield
+        return
+    service: ChatService = request.getfixturevalue("other_server")
+    before = {item.session_id for item in service.sessions.list()}
+    yield
+    for item in service.sessions.list():
+        if item.session_id not in before:
+            service.sessions.delete(item.session_id)
 
 
 @pytest.fixture(scope="session")

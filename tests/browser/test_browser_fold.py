@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Locator, expect
 
 from graph.service import ChatService
-from tests.browser.conftest import preparing
 from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import text
@@ -27,12 +24,10 @@ WORDS = " 접은 글을 볼 이야기입니다."
 
 
 @pytest.fixture(scope="module")
-def long_session(folder: Path, endpoint: FakeOpenAI, address: str) -> str:
+def long_session(other_server: ChatService) -> str:
     """A chat of 37 turns: twelve summaries, and earlier turns that aren't drawn at first."""
-    assert address
-    with preparing(folder, endpoint) as service:
-        chat = Chat(service)
-        chat.ask(1, 37)
+    chat = Chat(other_server)
+    chat.ask(1, 37)
     return chat.session_id
 
 

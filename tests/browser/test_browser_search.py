@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import preparing
+from graph.service import ChatService
 from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat
 from tests.fake.openai_reply import text
@@ -13,16 +11,14 @@ from tests.fake.openai_server import FakeOpenAI
 
 
 @pytest.fixture(scope="module")
-def told_session(folder: Path, endpoint: FakeOpenAI, address: str) -> str:
+def told_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
     """A chat of 36 turns: what is looked for was said in the second, which isn't drawn at first."""
-    assert address
-    with preparing(folder, endpoint) as service:
-        chat = Chat(service)
-        for number in range(1, 37):
-            told = "암호는 낙하산입니다." if number == 2 else f"{number}째 말입니다. " * 10
-            endpoint.script(text(f"{number}째 답입니다. " * 10), to=told)
-            chat.say(told)
-            chat.wait_for_folds()
+    chat = Chat(other_server)
+    for number in range(1, 37):
+        told = "암호는 낙하산입니다." if number == 2 else f"{number}째 말입니다. " * 10
+        endpoint.script(text(f"{number}째 답입니다. " * 10), to=told)
+        chat.say(told)
+        chat.wait_for_folds()
     return chat.session_id
 
 
