@@ -12,8 +12,8 @@ from component.delivery import delivered
 from component.page_state import PageState
 
 _ASSETS = Path(__file__).parent / "asset"
-# One module in eight files: the last one exports what Streamlit calls.
-_SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "redraw.js", "browser.js")
+# One module in seven files: the last one exports what Streamlit calls.
+_SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "browser.js")
 _KEY = "browser"
 _KEEP = "keep_language"
 
@@ -29,10 +29,21 @@ def keep_language() -> None:
 @st.fragment
 @delivered
 def draw(now: PageState) -> None:
-    """Mounts the scripts, an invisible component; what they ask for is drawn without the rest of the page."""
+    """Mounts the scripts, invisible components; what they ask for is drawn without the rest of the page.
+
+    Of two requests that one component makes within one run, Streamlit drops the first: what the page asks for by itself
+    has a component of its own, so that it takes no press's place.
+    """
     delivery.note_automatic()
+    with st.container(gap=None):
+        _mount(now)
+        changed = st.components.v2.component("turnfold_redraw", js=_script("redraw.js"))
+        changed(key="redraw", on_changed_change=redraw.changed_as_asked)
+
+
+def _mount(now: PageState) -> None:
     turn, landing = page_state.landing()
-    component = st.components.v2.component("turnfold_browser", js=_script())
+    component = st.components.v2.component("turnfold_browser", js=_script(*_SCRIPTS))
     component(
         key=_KEY,
         data={
@@ -49,7 +60,6 @@ def draw(now: PageState) -> None:
         on_sent_change=_take_sent,
         on_turns_change=_show_turns,
         on_record_change=_show_record,
-        on_changed_change=redraw.changed_as_asked,
     )
 
 
@@ -70,5 +80,5 @@ def _show_record() -> None:
 
 
 @cache
-def _script() -> str:
-    return "\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+def _script(*names: str) -> str:
+    return "\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in names)

@@ -136,7 +136,6 @@ export default function ({ data, setTriggerValue }) {
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
   popoverOpening.observe(document.body, { childList: true });
   markPopovers();
-  redrawAsked.observe(document.querySelector("[data-testid='stMain']"), { childList: true, subtree: true });
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
   if (openSession === null) sendOutbox(); // the page was left before the server had it all

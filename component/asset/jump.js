@@ -16,15 +16,27 @@ function isSeen(element) {
   return element !== null && element.getClientRects().length > 0;
 }
 
-// Only the newest jump is waited for.
-function whenReady(find, act) {
+function isDrawing() {
+  return document.querySelector("[data-testid='stApp']")?.dataset.testScriptState === "running";
+}
+
+// Only the newest jump is waited for. What it needs is asked for again, as the outbox does: a request may be lost.
+function whenReady(find, act, ask) {
   const number = ++jumpNumber;
   const until = performance.now() + JUMP_MILLISECONDS;
+  let askAt = performance.now() + AGAIN_MILLISECONDS;
+  ask?.();
   const look = () => {
     if (number !== jumpNumber) return;
     const found = find();
-    if (found) act(found);
-    else if (performance.now() < until) requestAnimationFrame(look);
+    const now = performance.now();
+    if (found) return act(found);
+    // What is being drawn may be it.
+    if (ask && now >= askAt && !isDrawing()) {
+      askAt = now + AGAIN_MILLISECONDS;
+      ask();
+    }
+    if (now < until) requestAnimationFrame(look);
   };
   look();
 }
@@ -44,15 +56,12 @@ function onToTurns(event) {
   const first = Number(button.dataset.first);
   const last = Number(button.dataset.last);
   const isNew = !turnAt(first);
-  if (isNew) {
-    const newest = Math.max(...[...document.querySelectorAll(TURN)].map((turn) => Number(turn.dataset.turn)));
-    // It closes the drawer, too: of two presses at once Streamlit may drop the first.
-    askServer("turns", newest - first + 1);
-  } else {
-    button.closest("[role='dialog']")?.querySelector("[aria-label='Close']")?.click();
-  }
+  const newest = Math.max(...[...document.querySelectorAll(TURN)].map((turn) => Number(turn.dataset.turn)));
+  // It closes the drawer, too: of two presses at once Streamlit may drop the first.
+  const ask = isNew ? () => askServer("turns", newest - first + 1) : null;
+  if (!isNew) button.closest("[role='dialog']")?.querySelector("[aria-label='Close']")?.click();
   const isReady = () => turnAt(first) && turnAt(last) && !document.querySelector("[role='dialog']");
-  whenReady(isReady, () => showTurns(first, last, isNew));
+  whenReady(isReady, () => showTurns(first, last, isNew), ask);
 }
 
 // To the turn at which a chat was opened.
@@ -104,8 +113,8 @@ function onFold(event) {
     return isSeen(card) && card;
   };
   // Apart from the line's own message to the server: one is for a part of the page, the other for all of it.
-  if (!find()) setTimeout(() => askServer("record", id), APART_MILLISECONDS);
-  whenReady(find, showCard);
+  const ask = () => setTimeout(() => askServer("record", id), APART_MILLISECONDS);
+  whenReady(find, showCard, find() ? null : ask);
 }
 
 function showCard(card) {

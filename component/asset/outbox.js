@@ -4,6 +4,8 @@ const OUTBOX = "turnfold_outbox";
 const ID_BYTES = 12;
 const LOOK_MILLISECONDS = 50;
 const AGAIN_MILLISECONDS = 3000;
+// Streamlit sends what is set at once as one request, which is for one part of the page.
+const APART_FROM_WIDGETS_MILLISECONDS = 10;
 
 // Each has an id of its own, so that sending it again changes nothing, and the session that it was typed in. A new chat
 // takes the id of its first message.

@@ -5,12 +5,16 @@ const APART_FROM_WIDGETS_MILLISECONDS = 10;
 
 let redrawn = -1;
 
-function onRedraw() {
-  // A request that was answered may stand until its part is drawn again.
-  const newest = Math.max(...[...document.querySelectorAll(REDRAW)].map((asking) => Number(asking.dataset.mark)));
-  if (!askServer || newest <= redrawn) return;
-  redrawn = newest;
-  setTimeout(() => askServer("changed", String(newest)), APART_FROM_WIDGETS_MILLISECONDS);
+export default function ({ setTriggerValue }) {
+  const look = () => {
+    // A request that was answered may stand until its part is drawn again.
+    const newest = Math.max(...[...document.querySelectorAll(REDRAW)].map((asking) => Number(asking.dataset.mark)));
+    if (newest <= redrawn) return;
+    redrawn = newest;
+    setTimeout(() => setTriggerValue("changed", String(newest)), APART_FROM_WIDGETS_MILLISECONDS);
+  };
+  const observer = new MutationObserver(look);
+  observer.observe(document.querySelector("[data-testid='stMain']"), { childList: true, subtree: true });
+  look();
+  return () => observer.disconnect();
 }
-
-const redrawAsked = new MutationObserver(onRedraw);

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Browser, expect
 
 from component.wording import words_of
-from tests.browser.conftest import preparing, visiting
+from graph.service import ChatService
+from tests.browser.conftest import visiting
+from tests.browser.visitor import Visitor
+from tests.browser.wire import lose, on_the_way
 from tests.fake.chat import Chat
 from tests.fake.openai_reply import ScriptedCall, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
@@ -15,19 +16,17 @@ LOOKED_UP = ScriptedCall("recall", '{"query": "낙하산"}', "call-recall")
 
 
 @pytest.fixture(scope="module")
-def told_session(folder: Path, endpoint: FakeOpenAI, address: str) -> str:
+def told_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
     """A chat of 36 turns, the last of which looked up the second, which isn't drawn at first."""
-    assert address
-    with preparing(folder, endpoint) as service:
-        chat = Chat(service)
-        for number in range(1, 36):
-            told = "암호는 낙하산입니다." if number == 2 else f"{number}째 기억할 말입니다. " * 10
-            endpoint.script(text(f"{number}째 기억할 답입니다. " * 10), to=told)
-            chat.say(told)
-            chat.wait_for_folds()
-        endpoint.script(tools(LOOKED_UP), text("암호는 낙하산이었습니다."), to="암호를 찾아봅시다.")
-        chat.say("암호를 찾아봅시다.")
+    chat = Chat(other_server)
+    for number in range(1, 36):
+        told = "암호는 낙하산입니다." if number == 2 else f"{number}째 기억할 말입니다. " * 10
+        endpoint.script(text(f"{number}째 기억할 답입니다. " * 10), to=told)
+        chat.say(told)
         chat.wait_for_folds()
+    endpoint.script(tools(LOOKED_UP), text("암호는 낙하산이었습니다."), to="암호를 찾아봅시다.")
+    chat.say("암호를 찾아봅시다.")
+    chat.wait_for_folds()
     return chat.session_id
 
 
@@ -66,3 +65,31 @@ def test_while_an_answer_streams_a_turn_that_was_looked_up_is_gone_to(
         visitor.find("stop").locator("button").click()
         visitor.wait_for_end(37)
         expect(line).to_have_text("기억 찾기: 2턴, 36턴")
+
+
+def test_a_turn_is_gone_to_though_the_request_for_it_is_lost(visitor: Visitor, told_session: str) -> None:
+    on_the_way(visitor, '"turns"', lose)
+    visitor.open(f"?session={told_session}")
+    visitor.turn(36).get_by_role("button", name="2턴으로 가기").click()
+    expect(visitor.turn(2)).to_be_in_viewport()
+
+
+def test_a_turn_is_gone_to_though_the_page_finds_a_change_at_that_moment(
+    visitor: Visitor, told_session: str, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.script(hang("여기까지 씁니다. "), to="그동안 오래 걸리는 답")
+    visitor.open(f"?session={told_session}")
+    visitor.write("그동안 오래 걸리는 답")
+    answering = visitor.page.locator('[class*="st-key-turn_"]').last
+    expect(answering).to_contain_text("여기까지 씁니다.")
+    visitor.page.evaluate(
+        """() => {
+            const found = Object.assign(document.createElement("i"), { className: "redraw", hidden: true });
+            found.dataset.mark = "1000000";
+            document.querySelector(".st-key-turn_36 .recalled-turn").click();
+            document.querySelector("[data-testid='stMain']").append(found);
+        }"""
+    )
+    expect(visitor.turn(2)).to_be_in_viewport()
+    visitor.find("stop").locator("button").click()
+    expect(answering).to_contain_text("중지했습니다.")

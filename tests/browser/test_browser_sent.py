@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import pytest
-from playwright.sync_api import WebSocketRoute, expect
+from playwright.sync_api import expect
 
 from component.live import WATCH_SECONDS
 from tests.browser.visitor import Visitor
+from tests.browser.wire import Deliver, deliver_twice, lose, on_the_way
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -19,36 +19,6 @@ window.setTimeout = (run, after, ...rest) => soon(run, after === 0 ? {millisecon
 WHILE_ANSWERING_MILLISECONDS: Final = 290  # a little less than a run of the live turn
 WHILE_IDLE_MILLISECONDS: Final = 1000 * WATCH_SECONDS + 300
 TIMES: Final = 6
-Deliver = Callable[[WebSocketRoute, bytes], None]
-
-
-def deliver_twice(server: WebSocketRoute, request: bytes) -> None:
-    server.send(request)
-    server.send(request)
-
-
-def lose(server: WebSocketRoute, request: bytes) -> None:
-    """Delivers nothing, as Streamlit does with a request that another one overtakes."""
-
-
-def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
-    """Has the first request that holds these words delivered so."""
-    met: list[bytes] = []
-
-    def connect(browser: WebSocketRoute) -> None:
-        server = browser.connect_to_server()
-
-        def pass_on(request: str | bytes) -> None:
-            data = request if isinstance(request, bytes) else request.encode()
-            if met or words.encode() not in data:
-                server.send(request)
-            else:
-                met.append(data)
-                deliver(server, data)
-
-        browser.on_message(pass_on)
-
-    visitor.page.route_web_socket("**/_stcore/stream", connect)
 
 
 def pardon_shared_requests(visitor: Visitor) -> None:

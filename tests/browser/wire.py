@@ -1,0 +1,40 @@
+"""What may become of a request on its way from the browser to the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import WebSocketRoute
+
+from tests.browser.visitor import Visitor
+
+Deliver = Callable[[WebSocketRoute, bytes], None]
+
+
+def deliver_twice(server: WebSocketRoute, request: bytes) -> None:
+    server.send(request)
+    server.send(request)
+
+
+def lose(server: WebSocketRoute, request: bytes) -> None:
+    """Delivers nothing, as Streamlit does with a request that another one overtakes."""
+
+
+def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
+    """Has the first request that holds these words delivered so."""
+    met: list[bytes] = []
+
+    def connect(browser: WebSocketRoute) -> None:
+        server = browser.connect_to_server()
+
+        def pass_on(request: str | bytes) -> None:
+            data = request if isinstance(request, bytes) else request.encode()
+            if met or words.encode() not in data:
+                server.send(request)
+            else:
+                met.append(data)
+                deliver(server, data)
+
+        browser.on_message(pass_on)
+
+    visitor.page.route_web_socket("**/_stcore/stream", connect)
