@@ -129,9 +129,9 @@ def address(folder: Path, endpoint: FakeOpenAI) -> Iterator[str]:
 
 
 @contextmanager
-def preparing(folder: Path, endpoint: FakeOpenAI) -> Iterator[ChatService]:
+def preparing(folder: Path, endpoint: FakeOpenAI, **settings: str) -> Iterator[ChatService]:
     """A second server on the files of the first: it prepares chats in a tenth of the time that the page takes."""
-    values = {name.lower(): value for name, value in scripted_settings(endpoint).items()}
+    values = {name.lower(): value for name, value in {**scripted_settings(endpoint), **settings}.items()}
     with open_service(Settings(_env_file=None, turnfold_data_dir=folder / "data", **values)) as service:  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic turns text into values
         yield service
 
@@ -186,6 +186,10 @@ def visiting(chromium: Browser, address: str, **options: object) -> Iterator[Vis
     try:
         yield visitor
         visitor.expect_no_complaint()
+    except Exception as error:
+        with suppress(Error):
+            error.add_note(visitor.describe())
+        raise
     finally:
         # Also after a failure: the next page would open as this one was left.
         with suppress(Error):

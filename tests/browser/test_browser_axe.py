@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
+from component.word import Words
 from component.wording import words_of
 from graph.service import ChatService
-from tests.browser.conftest import visiting
+from tests.browser.conftest import preparing, scripted_settings, started, visiting
 from tests.browser.stage import Stage
 from tests.browser.state import WALKS
+from tests.fake.chat import Chat, question
 from tests.fake.openai_server import FakeOpenAI
 
 RULES: Final = {
@@ -29,6 +32,10 @@ LOOKS: Final[dict[str, dict[str, Any]]] = {
         "has_touch": True,
     },
 }
+
+
+def words_in(look: str) -> Words:
+    return words_of("en" if LOOKS[look]["locale"] == "en-US" else "ko")
 
 
 def violations(page: Page) -> list[str]:
@@ -52,8 +59,9 @@ def test_no_state_breaks_a_rule(
     options = LOOKS[look]
     found: list[str] = []
     with visiting(chromium, address, **options) as visitor:
-        words = words_of("en" if options["locale"] == "en-US" else "ko")
-        stage = Stage(visitor, words, is_narrow="viewport" in options, endpoint=fake_openai, service=other_server)
+        stage = Stage(
+            visitor, words_in(look), is_narrow="viewport" in options, endpoint=fake_openai, service=other_server
+        )
         for reach in WALKS[walk]:
             reach(stage)
             visitor.page.wait_for_timeout(100)  # what fades in has begun to
@@ -61,3 +69,23 @@ def test_no_state_breaks_a_rule(
             found += [f"{reach.__name__}: {violation}" for violation in violations(visitor.page)]
     if found:
         pytest.fail("\n".join(found))
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_warning_of_a_full_context_breaks_a_rule(
+    look: str, chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
+) -> None:
+    words = words_in(look)
+    limits = {"CONTEXT_STRATEGY": "compaction", "ENABLE_AUTO_COMPACTION": "false", "MAX_CONTEXT_TOKENS": "2000"}
+    with (
+        started(tmp_path, {**scripted_settings(fake_openai), **limits}) as address,
+        preparing(tmp_path, fake_openai, **limits) as service,
+        visiting(chromium, address, **LOOKS[look]) as visitor,
+    ):
+        chat = Chat(service)
+        for notice, told in (("nearly_full", words.nearly_full), ("full", words.full)):
+            while not service.sessions.list() or chat.view.context_notice != notice:
+                chat.say(question(1))
+            visitor.open(f"?session={chat.session_id}")
+            expect(visitor.find("chat").get_by_test_id("stAlert")).to_contain_text(told.replace("`", ""))
+            assert violations(visitor.page) == []
