@@ -162,7 +162,7 @@ def test_only_the_last_attempt_is_live_and_the_question_always_is(stores: StoreS
 def test_the_messages_of_turns_are_those_of_their_last_attempts_between_other_turns_and_sessions(
     stores: StoreSet,
 ) -> None:
-    holds = [stores.make_session(name) for name in (SESSION, "other")]
+    holds = [stores.make_session(name) for name in ("before", SESSION, "t-behind")]
     for number, attempts in enumerate((1, 3, 1, 2), start=1):
         for lease in holds:
             turn = stores.begin(lease, f"q{number}")
@@ -170,7 +170,8 @@ def test_the_messages_of_turns_are_those_of_their_last_attempts_between_other_tu
                 if attempt > 1:
                     turn = stores.turns.begin_attempt(lease, number, model="m")
                 result = ToolMessage("t", id=f"t{number}.{attempt}", tool_call_id="c")
-                stores.say(lease, turn, result, AIMessage("a", id=f"a{number}.{attempt}"))
+                more = [] if lease.session_id == SESSION else [AIMessage("calls", id=f"more{number}.{attempt}")]
+                stores.say(lease, turn, *more, result, AIMessage("a", id=f"a{number}.{attempt}"))
                 stores.turns.finish(lease, number, "finished")
 
     def said(first: int, last: int) -> list[str | None]:
