@@ -32,7 +32,7 @@ from graph.settings import Settings
 
 MAX_RATIO: Final = 1.2
 MAX_CHECKPOINT_BYTES: Final = 1_000_000
-MAX_BYTES_PER_CHAR: Final = 6.6  # 0.5 of them for the full-text index
+MAX_BYTES_PER_CHAR: Final = 6.0  # 0.5 of them for the full-text index
 _SESSION: Final = "long-session"
 _SHORT: Final = "short-session-{}"
 _PAIRS: Final = 60

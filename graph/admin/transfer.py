@@ -13,7 +13,16 @@ from sqlalchemy.types import TypeEngine
 
 from graph.error import InputError, NewerDatabaseError
 from graph.store.database import Database, head_revision
-from graph.store.schema import METADATA, JsonTuple, lease_table, message_table, search_session_table, session_table
+from graph.store.record_row import pack_facts, unpack_facts
+from graph.store.schema import (
+    METADATA,
+    JsonTuple,
+    lease_table,
+    message_table,
+    record_table,
+    search_session_table,
+    session_table,
+)
 from graph.store.search import index_message
 
 _FORMAT: Final = "turnfold-export"
@@ -22,7 +31,9 @@ _VERSION: Final = 1
 _NOT_EXPORTED: Final = (lease_table, search_session_table)
 _TABLES: Final = {table.name: table for table in METADATA.sorted_tables if table not in _NOT_EXPORTED}
 # Each database numbers its own rows; the order of the lines preserves the order that this column keeps.
-_LEFT_OUT: Final = {"record": {"sequence"}}
+_LEFT_OUT: Final = {"record": {"sequence", "facts"}}
+# What stands packed in a row is spelled out in a line.
+_SPELLED: Final = {"record": (Column("kept_facts", JsonTuple), Column("missing_facts", JsonTuple))}
 
 
 class Imported(NamedTuple):
@@ -67,7 +78,7 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imp
                     known = select(session_table.c.session_id).where(session_table.c.session_id == session_id)
                     is_new[session_id] = connection.execute(known).first() is None
                 if is_new[session_id]:
-                    connection.execute(insert(table).values({**row, "owner": owner}))
+                    connection.execute(insert(table).values({**_packed(table, row), "owner": owner}))
                     if table is message_table:
                         index_message(connection, row)
             except (ValueError, TypeError, LookupError, IntegrityError):
@@ -77,13 +88,29 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imp
 
 
 def _rows(connection: Connection, table: Table, session_id: str) -> Iterator[dict[str, Any]]:
-    query = select(*_columns(table)).where(table.c.session_id == session_id).order_by(*table.primary_key.columns)
+    query = select(table).where(table.c.session_id == session_id).order_by(*table.primary_key.columns)
     for row in connection.execute(query).mappings():
-        yield {name: _to_json(value) for name, value in row.items()}
+        values = _spelled(table, dict(row))
+        yield {column.name: _to_json(values[column.name]) for column in _columns(table)}
 
 
 def _columns(table: Table) -> list[Column[Any]]:
-    return [column for column in table.c if column.name not in _LEFT_OUT.get(table.name, ())]
+    kept = [column for column in table.c if column.name not in _LEFT_OUT.get(table.name, ())]
+    return [*kept, *_SPELLED.get(table.name, ())]
+
+
+def _spelled(table: Table, row: dict[str, Any]) -> dict[str, Any]:
+    if table is not record_table:
+        return row
+    kept, missing = unpack_facts(row["facts"], row["summary"])
+    return {**row, "kept_facts": kept, "missing_facts": missing}
+
+
+def _packed(table: Table, row: dict[str, Any]) -> dict[str, Any]:
+    if table is not record_table:
+        return row
+    kept, missing = (row.pop(column.name, None) or () for column in _SPELLED[table.name])
+    return {**row, "facts": pack_facts(kept, missing, row["summary"])}
 
 
 def _check_head(line: str) -> None:

@@ -6,17 +6,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AnyMessage
-from sqlalchemy import Connection, Row, Select, and_, bindparam, func, insert, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Row,
+    ScalarSelect,
+    Select,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+)
 
 from graph.core.token import measure
 from graph.error import InternalError, NotFoundError
 from graph.record import ArchivedMessage
 from graph.store.database import Clock, Database, Lease
 from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message, encode_message
-from graph.store.schema import message_table
+from graph.store.schema import message_table, turn_table
 from graph.store.search import index_message
 
 _message = message_table.c
+_END = 2**62  # behind every position
 _COLUMNS = (
     _message.position,
     _message.turn,
@@ -36,14 +50,26 @@ _TURN = select(_message.turn).where(_IS_IT)
 _ROW = select(*_COLUMNS).where(_IS_IT)
 _LIVE_ROWS = select(*_COLUMNS).select_from(WITH_TURN).where(IS_LIVE)
 _LIVE_IDS = select(_message.message_id).select_from(WITH_TURN).where(IS_LIVE)
-_LIVE_TOKENS = (
-    select(func.coalesce(func.sum(_message.tokens), 0))
-    .select_from(WITH_TURN)
-    .where(IS_LIVE, _IN_SESSION, _message.turn == bindparam("of_turn"))
+_FIRST, _LAST = bindparam("first", type_=Integer), bindparam("last", type_=Integer)
+
+
+def _question_of(number: ColumnElement[int]) -> ScalarSelect[int]:
+    """Returns the position of a turn's question, NULL without such a turn."""
+    asked, turn = message_table.alias("asked"), turn_table.alias("asking")
+    is_it = and_(asked.c.session_id == turn.c.session_id, asked.c.message_id == turn.c.user_message_id)
+    place = and_(turn.c.session_id == bindparam("of_session"), turn.c.number == number)
+    return select(asked.c.position).select_from(turn.join(asked, is_it)).where(place).scalar_subquery()
+
+
+# No index has the turns: each one's messages stand from its question to the next turn's, as only the last one goes on.
+_IS_IN_TURNS = and_(
+    _IN_SESSION,
+    _message.turn.between(_FIRST, _LAST),
+    _message.position >= func.coalesce(_question_of(_FIRST), 0),
+    _message.position < func.coalesce(_question_of(_LAST + 1), _END),
 )
-_OF_TURNS = _LIVE_ROWS.where(_IN_SESSION, _message.turn.between(bindparam("first"), bindparam("last"))).order_by(
-    _message.position
-)
+_LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE, _IS_IN_TURNS)
+_OF_TURNS = _LIVE_ROWS.where(_IS_IN_TURNS).order_by(_message.position)
 _OPENING = _LIVE_ROWS.where(_IN_SESSION, _message.turn == 1).order_by(_message.position).limit(1)
 
 
@@ -71,7 +97,7 @@ class Archive:
         Args:
             lease: The session's lease.
             owner: The session's owner.
-            turn: The turn that said them.
+            turn: The turn that said them, the session's last one: a turn's messages stand together.
             attempt: Its attempt.
             messages: Each with an id.
 
@@ -201,7 +227,7 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
     """Returns our estimate for the tokens of a turn's live messages."""
-    return int(connection.execute(_LIVE_TOKENS, {"of_session": session_id, "of_turn": turn}).scalar_one())
+    return int(connection.execute(_LIVE_TOKENS, {"of_session": session_id, "first": turn, "last": turn}).scalar_one())
 
 
 def _live(session_id: str) -> Select[Any]:

@@ -131,7 +131,7 @@ class CallStore:
             DatabaseError: A manifest can't be decoded.
         """
         query = select(*(_call[field.name] for field in fields(ModelCall)))
-        query = query.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE)
+        query = query.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE, _call.created_at)
         with self._database.read() as connection:
             return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
 

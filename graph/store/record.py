@@ -26,6 +26,7 @@ from graph.store.active import (
     revert_records,
 )
 from graph.store.database import Clock, Database, Lease
+from graph.store.record_row import to_record, to_values
 from graph.store.schema import record_table, turn_table
 
 EXPIRED_CODE = "expired"
@@ -39,8 +40,8 @@ _record = record_table.c
 _FAILED = _record.status == "FAILED"
 _KNOWN_LIMIT = 4_096
 _CLOCK_SLACK = timedelta(seconds=60)
-_SAME_NAMED = [_record[field.name] for field in fields(Record) if field.name != "thread_id"]
-_ROWS = select(_record.session_id.label("thread_id"), *_SAME_NAMED)
+_SAME_NAMED = [_record[field.name] for field in fields(Record) if field.name in _record]
+_ROWS = select(_record.session_id.label("thread_id"), *_SAME_NAMED, _record.facts)
 _ADD = insert(record_table)
 _ACTIVE_IDS = (
     select(_record.id).where(_record.session_id == bindparam("session_id"), IS_ACTIVE).order_by(_record.to_position)
@@ -110,7 +111,7 @@ class RecordStore:
             is_there = or_(IS_IN_PROGRESS, IS_PREPARED, IS_ACTIVE)
             if connection.execute(select(_record.id).where(same, is_there)).first() is not None:
                 return False
-            connection.execute(_ADD, {**_to_values(record), "owner": owner, "expires_at": expires_at})
+            connection.execute(_ADD, {**to_values(record), "owner": owner, "expires_at": expires_at})
             return True
 
     def end(self, record: Record) -> bool:
@@ -122,7 +123,7 @@ class RecordStore:
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
         cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
         with self._database.write() as connection:
-            ended = update(record_table).where(is_it, IS_IN_PROGRESS).values(_to_values(record))
+            ended = update(record_table).where(is_it, IS_IN_PROGRESS).values({**to_values(record), "expires_at": None})
             if connection.execute(ended).rowcount == 1:
                 return True
             too_late = and_(is_it, _FAILED, _record.error_code.in_((EXPIRED_CODE, DISCARDED_CODE)))
@@ -145,7 +146,7 @@ class RecordStore:
         """Returns the newest completed record of these sources that isn't adopted yet."""
         with self._database.read() as connection:
             row = connection.execute(_PREPARED, {"of_session": session_id, "of_source": source_key}).mappings().first()
-        return Record(**row) if row is not None else None
+        return to_record(row) if row is not None else None
 
     def in_progress(self, session_id: str, source_key: str, now: datetime) -> bool:
         """Whether a record of these sources is being made at `now` (UTC)."""
@@ -163,7 +164,7 @@ class RecordStore:
             if missing:
                 active = and_(_record.session_id == session_id, IS_ACTIVE)
                 rows = connection.execute(_ROWS.where(active, _record.id.in_(missing))).mappings()
-                found.update({row["id"]: Record(**row) for row in rows})
+                found.update({row["id"]: to_record(row) for row in rows})
         records = [record for record in found.values() if record is not None]
         if missing:
             if len(self._known) + len(missing) > _KNOWN_LIMIT:
@@ -271,13 +272,8 @@ class RecordStore:
 
     def _fetch(self, query: Select[Any]) -> list[Record]:
         with self._database.read() as connection:
-            return [Record(**row) for row in connection.execute(query).mappings()]
+            return [to_record(row) for row in connection.execute(query).mappings()]
 
 
 def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:
     return and_(_record.session_id == session_id, _record.source_key == source_key)
-
-
-def _to_values(record: Record) -> dict[str, object]:
-    values = dict(vars(record))
-    return {"session_id": values.pop("thread_id"), **values}

@@ -16,6 +16,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     Table,
@@ -95,7 +96,7 @@ class JsonTuple(TypeDecorator[tuple[Any, ...]]):
 
     def process_bind_param(self, value: tuple[Any, ...] | None, _dialect: Dialect) -> str:
         """Encodes the tuple."""
-        return json.dumps(plain_value(value or ()), ensure_ascii=False)
+        return json.dumps(plain_value(value or ()), ensure_ascii=False, separators=(",", ":"))
 
     def process_result_value(self, value: str | None, _dialect: Dialect) -> tuple[Any, ...]:
         """Decodes the tuple."""
@@ -111,6 +112,8 @@ def _session_id(*, is_key: bool = False) -> Column[str]:
 
 
 # Wide columns come last in each table: SQLite reads a row only up to the last column that a query selects.
+# Tables of short rows are kept in the order of their key, without a second tree for it (`sqlite_with_rowid`); long rows
+# would fill whole pages there.
 
 session_table = Table(
     "session",
@@ -149,6 +152,7 @@ turn_table = Table(
     Column("history_tokens", Integer, nullable=False),
     Column("partial_text", PlainText, nullable=False),
     PrimaryKeyConstraint("session_id", "number", name="turn_key"),
+    sqlite_with_rowid=False,
 )
 
 message_table = Table(
@@ -167,7 +171,6 @@ message_table = Table(
     Column("content", Text, nullable=False),
     PrimaryKeyConstraint("session_id", "position", name="message_key"),
     UniqueConstraint("session_id", "message_id", name="message_said_once"),
-    Index("message_by_turn", "session_id", "turn", "position"),
 )
 
 # The numbers that sessions have in the full-text index, whose rows have an integer key.
@@ -224,8 +227,7 @@ record_table = Table(
     Column("context_messages", Integer, nullable=False, server_default="0"),
     Column("context_messages_after", Integer, nullable=False, server_default="0"),
     Column("context_tokens", Integer, nullable=False, server_default="0"),
-    Column("kept_facts", JsonTuple, nullable=False, server_default="[]"),
-    Column("missing_facts", JsonTuple, nullable=False, server_default="[]"),
+    Column("facts", LargeBinary, nullable=True),  # `record_row.pack_facts`
     UniqueConstraint("id", name="record_id"),
     Index("record_by_source", "session_id", "source_key"),
     Index("record_by_place", "session_id", "from_position"),
@@ -242,12 +244,13 @@ reset_table = Table(
     Column("begin_before", Integer, nullable=True),
     Column("restored_tokens", Integer, nullable=False, server_default="0"),
     PrimaryKeyConstraint("session_id", "turn", name="context_reset_key"),
+    sqlite_with_rowid=False,
 )
 
 call_table = Table(
     "model_call",
     METADATA,
-    Column("id", PlainText, primary_key=True),
+    Column("id", PlainText, nullable=False),
     _session_id(),
     Column("owner", PlainText, nullable=False),
     Column("turn", Integer, nullable=False),
@@ -265,7 +268,8 @@ call_table = Table(
     Column("error_code", PlainText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("manifest", Text, nullable=False),
-    Index("model_call_by_turn", "session_id", "turn", "attempt", "ordinal"),
+    # With the id, because the first version gave both tries after a context-length error one ordinal.
+    PrimaryKeyConstraint("session_id", "turn", "attempt", "ordinal", "id", name="model_call_key"),
 )
 
 lease_table = Table(
@@ -278,4 +282,5 @@ lease_table = Table(
     Column("host", PlainText, nullable=False),
     Column("process_id", Integer, nullable=False),
     Column("process_started", PlainText, nullable=False),
+    sqlite_with_rowid=False,
 )

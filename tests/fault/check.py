@@ -67,7 +67,7 @@ def check_rows(folder: Path, session_id: str, messages: Mapping[str, int], shown
     with closing(sqlite3.connect(folder / "turnfold.db")) as connection:
         said = Counter(row[0] for row in rows("SELECT message_id FROM message WHERE role = 'human' AND session_id = ?"))
         turns = rows("SELECT number, user_message_id FROM turn WHERE session_id = ? ORDER BY number")
-        positions = [row[0] for row in rows("SELECT position FROM message WHERE session_id = ? ORDER BY position")]
+        places = rows("SELECT position, turn FROM message WHERE session_id = ? ORDER BY position")
         answers = dict(rows("SELECT message_id, turn FROM message WHERE role = 'ai' AND session_id = ?"))
         counted = rows("SELECT turn_count FROM session WHERE session_id = ?")
     by_number = dict(turns)
@@ -85,8 +85,10 @@ def check_rows(folder: Path, session_id: str, messages: Mapping[str, int], shown
         wrong.append(f"{session_id}: one message in two turns")
     if [number for number, _ in turns] != list(range(1, len(turns) + 1)) or counted != [(len(turns),)]:
         wrong.append(f"{session_id}: turn numbers with a gap")
-    if positions != list(range(1, len(positions) + 1)):
+    if [position for position, _ in places] != list(range(1, len(places) + 1)):
         wrong.append(f"{session_id}: positions with a gap")
+    if places != sorted(places, key=lambda place: place[1]):
+        wrong.append(f"{session_id}: turns out of order")
     return wrong
 
 

@@ -38,6 +38,7 @@ def test_a_sound_chat_passes(chatted: tuple[Path, Ledger]) -> None:
         ("UPDATE session SET turn_count = 3", "turn numbers with a gap"),
         ("UPDATE turn SET number = 9 WHERE number = 4", "q-4 is not turn 4"),
         ("UPDATE message SET position = 90 WHERE message_id = 'q-5'", "positions with a gap"),
+        ("UPDATE message SET turn = 2 WHERE message_id = 'q-5'", "turns out of order"),
     ],
 )
 def test_a_planted_fault_is_found(chatted: tuple[Path, Ledger], statement: str, found: str) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,9 @@ import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, message_to_dict
-from sqlalchemy import Connection, MetaData, create_engine, insert
+from sqlalchemy import Connection, MetaData, create_engine, insert, select
 
+from graph.store.schema import METADATA
 from graph.store.upgrade import make_config
 from tests.fake.body import content_of, faults, shape
 from tests.fake.chat import question
@@ -65,6 +68,8 @@ RECORD = {
     "output_tokens": 1, "is_usage": False, "version": 1, "replaces": None, "edited": False, "error_code": "",
     "seconds": 1.0, "turns": "[1, 2, 3]", "sources": "[]", "summary": "옛 버전이 쓴 요약입니다.",
 }  # fmt: skip
+KEPT, MISSING = ("OPS-4711", "야간버스는 절대"), ("180만 원", "K7QX2M")
+FACTS = {"kept_facts": json.dumps(KEPT, ensure_ascii=False), "missing_facts": json.dumps(MISSING)}
 SESSION = {
     **PLACE, "created_at": NOW, "updated_at": NOW, "compression_rate": 0.3, "strategy": "", "model": "",
     "turn_count": TURNS, "title": "옛 대화", "title_folded": "옛 대화",
@@ -75,7 +80,13 @@ def fill(connection: Connection) -> None:
     tables = MetaData()
     tables.reflect(connection)
     connection.execute(insert(tables.tables["session"]).values(SESSION))
-    connection.execute(insert(tables.tables["record"]).values(RECORD))
+    facts = FACTS if "kept_facts" in tables.tables["record"].c else {}
+    connection.execute(insert(tables.tables["record"]).values({**RECORD, **facts}))
+    # The first version gave both tries after a context-length error one ordinal.
+    twice = values("model_call", 2)[0] | {"id": "a-second-try", "sent_tokens": 80, "created_at": NOW + timedelta(1)}
+    connection.execute(insert(tables.tables["model_call"]).values(twice))
+    lease = {**PLACE, "fence": 7, "expires_at": None, "host": "h", "process_id": 1, "process_started": ""}
+    connection.execute(insert(tables.tables["lease"]).values(lease))
     for name in ("turn", "message", "model_call"):
         for turn in range(1, TURNS + 1):
             for row in values(name, turn):
@@ -102,7 +113,7 @@ def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
     assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
     assert chat.service.sessions.list()[0].updated_at == NOW.replace(tzinfo=UTC)
     assert [record.summary for record in chat.service.folds.records("old")] == ["옛 버전이 쓴 요약입니다."]
-    assert [point.sent_tokens for point in chat.service.folds.chart("old")] == [90] * TURNS
+    assert [point.sent_tokens for point in chat.service.folds.chart("old")] == [90, 80, 90, 90, 90]
     chat.ask(6, 8)
     first = server.bodies("chat")[0]
     assert shape(first) == [(1, 3), 4, 5, 6]
@@ -119,3 +130,39 @@ def test_what_was_said_under_an_older_version_is_found(tmp_path: Path, revision:
         assert stores.search.sessions("local", "질문의 답", limit=5).keys() == {"old"}
         stores.sessions.delete("old", "local")
         assert stores.search.sessions("local", "질문의 답", limit=5) == {}
+
+
+@pytest.mark.parametrize("revision", revisions())
+def test_every_row_of_an_older_version_is_kept(tmp_path: Path, revision: str) -> None:
+    lay_old_database(tmp_path, revision)
+    with open_store_set(tmp_path) as stores:
+        (record,) = stores.records.active("old")
+        has_facts = revision >= "0006"
+        assert (record.kept_facts, record.missing_facts) == ((KEPT, MISSING) if has_facts else ((), ()))
+        calls = [(call.id, call.ordinal) for turn in (1, 2, 3) for call in stores.calls.of_turn("old", turn)]
+        assert calls == [("call-1", 1), ("call-2", 1), ("a-second-try", 1), ("call-3", 1)]
+        assert [turn.number for turn in stores.turns.list("old", last=9)] == list(range(1, TURNS + 1))
+        assert stores.turns.get("old", 2).user_message_id == "user-2"
+        said = [entry.message.id for entry in stores.archive.live_turns("old", 2, 3)]
+        assert said == ["user-2", "ai-2", "user-3", "ai-3"]
+        assert stores.leases.acquire("old").fence == 8
+
+
+@pytest.mark.parametrize("revision", revisions())
+def test_a_session_of_an_older_version_is_deleted_whole(tmp_path: Path, revision: str) -> None:
+    lay_old_database(tmp_path, revision)
+    with open_store_set(tmp_path) as stores:
+        stores.sessions.delete("old", "local")
+        with stores.database.read() as connection:
+            for table in METADATA.tables.values():
+                assert connection.execute(select(table)).all() == [], table.name
+
+
+@pytest.mark.parametrize("spoilt", ["no list", "7", "[7]"])
+def test_a_list_of_facts_that_somebody_spoilt_keeps_no_chat_from_being_opened(tmp_path: Path, spoilt: str) -> None:
+    lay_old_database(tmp_path, "0008")
+    with closing(sqlite3.connect(tmp_path / "turnfold.db")) as connection, connection:
+        connection.execute("UPDATE record SET missing_facts = ?", (spoilt,))
+    with open_store_set(tmp_path) as stores:
+        (record,) = stores.records.active("old")
+        assert (record.summary, record.kept_facts, record.missing_facts) == (RECORD["summary"], (), ())

@@ -189,8 +189,8 @@ def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat
         config.attributes["connection"] = connection
         for table in ("context_reset", "message_search", "search_session"):
             connection.exec_driver_sql(f"DROP TABLE {table}")
-        for column in ("kept_facts", "missing_facts"):
-            connection.exec_driver_sql(f"ALTER TABLE record DROP COLUMN {column}")
+        connection.exec_driver_sql("ALTER TABLE record DROP COLUMN facts")
+        connection.exec_driver_sql("CREATE INDEX message_by_turn ON message (session_id, turn, position)")
         command.stamp(config, "0003")
     engine.dispose()
     with open_chat(chat.session_id) as chat:

@@ -159,6 +159,33 @@ def test_only_the_last_attempt_is_live_and_the_question_always_is(stores: StoreS
     assert stores.archive.get(SESSION, "old").message.content == "old"
 
 
+def test_the_messages_of_turns_are_those_of_their_last_attempts_between_other_turns_and_sessions(
+    stores: StoreSet,
+) -> None:
+    holds = [stores.make_session(name) for name in ("before", SESSION, "t-behind")]
+    for number, attempts in enumerate((1, 3, 1, 2), start=1):
+        for lease in holds:
+            turn = stores.begin(lease, f"q{number}")
+            for attempt in range(1, attempts + 1):
+                if attempt > 1:
+                    turn = stores.turns.begin_attempt(lease, number, model="m")
+                result = ToolMessage("t", id=f"t{number}.{attempt}", tool_call_id="c")
+                more = [] if lease.session_id == SESSION else [AIMessage("calls", id=f"more{number}.{attempt}")]
+                stores.say(lease, turn, *more, result, AIMessage("a", id=f"a{number}.{attempt}"))
+                stores.turns.finish(lease, number, "finished")
+
+    def said(first: int, last: int) -> list[str | None]:
+        return [entry.message.id for entry in stores.archive.live_turns(SESSION, first, last)]
+
+    of_turn = {
+        number: [f"q{number}", f"t{number}.{last}", f"a{number}.{last}"] for number, last in enumerate((1, 3, 1, 2), 1)
+    }
+    for first in range(6):
+        for last in range(6):
+            expected = [name for number in range(first, last + 1) for name in of_turn.get(number, [])]
+            assert said(first, last) == expected, (first, last)
+
+
 def test_ranges_include_both_ends(stores: StoreSet) -> None:
     lease = stores.make_session()
     for number in range(1, 6):

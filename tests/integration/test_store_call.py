@@ -80,7 +80,7 @@ def test_a_call_whose_row_could_not_be_written_is_no_base_of_the_next(stores: St
         stores.run_turn(lease, name)
     kept = [stores.calls.add(lease, stores.make_call("c1", 1, manifest=manifest(1)), OWNER)]
     with pytest.raises(DatabaseError):
-        stores.calls.add(lease, stores.make_call("c1", 2, manifest=manifest(2)), OWNER)
+        stores.calls.add(lease, stores.make_call("c2", 2, model=None, manifest=manifest(2)), OWNER)
     kept.append(stores.calls.add(lease, stores.make_call("c3", 3, manifest=manifest(3)), OWNER))
     assert [call for turn in (1, 2, 3) for call in stores.calls.of_turn(SESSION, turn)] == kept
 
