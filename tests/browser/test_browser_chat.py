@@ -27,7 +27,7 @@ def test_seven_turns_fold_twice_and_the_panel_equals_the_database(visitor: Visit
     visitor.open()
     visitor.ask(*[question(number) for number in range(1, 8)])
     rows = records_of(folder, visitor.session_id)
-    assert [row[1] for row in rows] == ["[1, 2, 3]", "[4, 5, 6]"]
+    assert [row[1] for row in rows] == ["[1,2,3]", "[4,5,6]"]
     for name, (identifier, _, original_chars, summary_chars, summary) in zip(("1-3", "4-6"), rows, strict=True):
         card = visitor.find(f"card_rail_{identifier}")
         expect(card.get_by_text(f"[{name}턴 요약]")).to_be_visible()

@@ -52,7 +52,7 @@ def test_an_answer_that_is_out_waits_for_no_look_at_the_folds(open_chat: OpenCha
     assert isinstance(other.say(question(1))[-1], TurnFinished)
     gate.set()
     chat.wait_for_folds()
-    assert chat.rows("SELECT turns FROM record WHERE status = 'COMPLETED'") == [("[1, 2, 3]",)]
+    assert chat.rows("SELECT turns FROM record WHERE status = 'COMPLETED'") == [("[1,2,3]",)]
 
 
 def test_nothing_of_a_deleted_session_is_kept_in_memory(chat: Chat, server: FakeOpenAI) -> None:

@@ -43,7 +43,7 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
         "SELECT turns, summary, original_chars FROM record WHERE superseded_by = ? ORDER BY from_position",
         first.id,
     )
-    assert [turns for turns, *_ in sources] == [f"[{k}, {k + 1}, {k + 2}]" for k in (1, 4, 7, 10)]
+    assert [turns for turns, *_ in sources] == [f"[{k},{k + 1},{k + 2}]" for k in (1, 4, 7, 10)]
     assert first.original_chars == sum(chars for *_, chars in sources)
     assert all(without_line(summary) in merge_prompts(server)[0] for _, summary, _ in sources)
     assert summaries(server.bodies("chat")[-1])[0] == (1, 12)
