@@ -215,29 +215,37 @@ class RecordStore:
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
         """Returns how many calls for folds over this position failed in a row, and the last code.
 
-        A fold that failed is one call, or two if it was the session's first and its draft was mended in vain. Ends of
-        servers don't count.
+        A fold that failed is one call, or two if the fold before it was made, as its draft was mended in vain then.
+        Ends of servers don't count.
         """
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
         worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, IS_COMPLETED).scalar_subquery()
         failed = and_(block, _FAILED, _record.error_code.not_in(_BLAMELESS_CODES))
-        query = select(_record.id, _record.error_code).where(failed, _record.sequence > worked)
+        query = select(_record.sequence, _record.error_code).where(failed, _record.sequence > worked)
         with self._database.read() as connection:
             rows = connection.execute(query.order_by(_record.sequence.desc())).all()
         if not rows:
             return 0, ""
-        was_mended = rows[-1].error_code.startswith(_DRAFT_CODES) and self.first_failure(session_id) == rows[-1].id
+        first = rows[-1]
+        was_mended = first.error_code.startswith(_DRAFT_CODES) and self.was_last_made(session_id, before=first.sequence)
         return len(rows) + was_mended, rows[0].error_code
 
-    def first_failure(self, session_id: str) -> str:
-        """Returns the id of the first fold that failed since a model last made one for this session; "" for none."""
-        of_session = _record.session_id == session_id
-        made = and_(of_session, IS_COMPLETED, _record.outcome != "picked", _record.kind != "verbatim")
-        last_made = select(func.coalesce(func.max(_record.sequence), 0)).where(made).scalar_subquery()
-        failed = and_(of_session, _FAILED, _record.error_code.not_in(_BLAMELESS_CODES), _record.sequence > last_made)
+    def was_last_made(self, session_id: str, *, before: int | None = None) -> bool:
+        """Whether the last fold that a model was asked for in this session was made; False if there was none yet.
+
+        Args:
+            session_id: The session.
+            before: Only folds that were begun before the one with this sequence number count; None for all.
+        """
+        made = and_(IS_COMPLETED, _record.outcome != "picked", _record.kind != "verbatim")
+        failed = and_(_FAILED, _record.error_code.not_in(_BLAMELESS_CODES))
+        asked = select(_record.status).where(_record.session_id == session_id, or_(made, failed))
+        if before is not None:
+            asked = asked.where(_record.sequence < before)
         with self._database.read() as connection:
-            return connection.execute(select(_record.id).where(failed).order_by(_record.sequence)).scalar() or ""
+            last = connection.execute(asked.order_by(_record.sequence.desc()).limit(1)).scalar()
+        return last == "COMPLETED"
 
     def sums(self, session_id: str) -> RecordSums:
         """Returns the sums for the panel; a turn that two records share counts once."""

@@ -11,7 +11,8 @@ from graph.core.snapshot import SessionSnapshot
 from graph.view import NextFold
 
 _RESERVE_SHARE: Final = 6
-_MIN_RESERVE_TOKENS: Final = 800
+# The prompt and the tools take about 700 tokens, a question has the rest.
+_MIN_RESERVE_TOKENS: Final = 1_000
 _MAX_RESERVE_TOKENS: Final = 4_000
 
 
@@ -53,7 +54,8 @@ class Limits:
     def within(self, input_tokens: int | None) -> Limits:
         """Returns the limits for a model whose whole input is at most `input_tokens`; None for no bound.
 
-        A sixth of the input, 800 to 4,000 tokens but at most half, is left for the prompt, the tools and the open turn.
+        A sixth of the input, 1,000 to 4,000 tokens but at most half, is left for the prompt, the tools and the open
+        turn.
         """
         if input_tokens is None:
             return self

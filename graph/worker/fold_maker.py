@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from graph.core.fold_record import begin_record, end_record, end_verbatim, source_of
 from graph.core.fold_spec import FoldSpec
-from graph.core.review import Flaw, Source, SummaryDraft, flaw_of
+from graph.core.review import Flaw, Source, SummaryDraft, flaw_of, review_drafts
 from graph.core.summary_request import SummaryRequest
 from graph.error import ContextLengthError, InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser, generate_summary
@@ -22,10 +22,12 @@ from graph.store.active import DISCARDED_CODE
 from graph.store.record import RecordStore
 from graph.worker.fold_queue import Lane
 from graph.worker.last_inputs import LastInputs
+from graph.worker.newest import Newest
 from graph.worker.session_terms import SessionTerms
 
 _LOG = logging.getLogger(__name__)
 _TRIES: Final = 2
+_KEPT_DRAFTS: Final = 64
 _EXPIRY_MARGIN_SECONDS: Final = 10
 Making = Literal["made", "left", "failed"]
 
@@ -39,7 +41,8 @@ class FoldPlan:
         is_fallback: Whether sentences are picked because the summary model failed.
         may_retry: Whether transient failures of a draft's call are retried at once, because somebody needs this fold
             now. Other folds are tried again after the next answer, so each of their drafts costs at most one call.
-        may_mend: Whether a flawed draft is mended by a second call.
+        is_trusted: Whether a draft that can't be adopted is mended at once. Otherwise it's mended when the fold is
+            tried again, so that a summariser whose drafts are never adopted costs one call a try.
     """
 
     session_id: str
@@ -49,7 +52,7 @@ class FoldPlan:
     key: str
     is_fallback: bool = False
     may_retry: bool = False
-    may_mend: bool = True
+    is_trusted: bool = True
 
     @property
     def lane(self) -> Lane:
@@ -82,6 +85,13 @@ class FoldMaker:
         self._last_inputs = last_inputs
         self._clock = clock
         self._deadline_seconds = deadline_seconds
+        # By lane, the key of the fold to be tried again, and its draft with what is wrong with it.
+        self._unmended: Newest[Lane, tuple[str, tuple[SummaryDraft, Flaw]]] = Newest(_KEPT_DRAFTS)
+
+    def forget(self, session_id: str) -> None:
+        """Forgets the drafts of a deleted session."""
+        for is_waited in (False, True):
+            self._unmended.drop((session_id, is_waited))
 
     def make(self, plan: FoldPlan, stop: threading.Event) -> Making:
         """Claims a fold, writes and reviews the summary, and stores the result.
@@ -125,17 +135,25 @@ class FoldMaker:
     def _draft(
         self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
     ) -> str:
-        """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error."""
-        flaw: Flaw | None = None
+        """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error.
+
+        A draft that the try before has left is mended, and no other is written.
+        """
+        key, left = self._unmended.get(plan.lane) or ("", None)
+        flawed = left if key == plan.key else None
         try:
             summarise = self._summarise(plan, stop)
-            for _ in range(_TRIES if plan.may_mend else 1):
+            for is_last in (False, True) if flawed is None else (True,):
                 if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return DISCARDED_CODE  # no longer needed: don't pay for another call
-                write = partial(summarise, flawed=None if flaw is None else (drafts[-1], flaw))
-                generate_summary(source.messages, source.target_chars, write, drafts=drafts)
+                generate_summary(source.messages, source.target_chars, partial(summarise, flawed=flawed), drafts=drafts)
+                self._unmended.drop(plan.lane)
                 flaw = flaw_of(drafts[-1], source)
-                if flaw is None:
+                if flaw is None or is_last:
+                    break
+                flawed = drafts[-1], flaw
+                if not plan.is_trusted and not review_drafts(drafts, source).text:
+                    self._unmended.put(plan.lane, (plan.key, flawed))
                     break
         except TurnfoldError as error:
             return error.code

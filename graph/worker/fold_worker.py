@@ -26,6 +26,7 @@ from graph.strategy.base import Strategy, first_turn
 from graph.worker.fold_maker import FoldMaker, FoldPlan
 from graph.worker.fold_queue import FoldQueue
 from graph.worker.last_inputs import InPlaceMode, LastInputs
+from graph.worker.newest import Newest
 from graph.worker.session_terms import SessionTerms
 
 _LOG = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class FoldWorker:
         )
         self._queue = FoldQueue()
         # Sessions in which a turn waited in vain and no fold was made since.
-        self._overdue = _NewestOnly(_KEPT_SESSIONS)
+        self._overdue: Newest[str, None] = Newest(_KEPT_SESSIONS)
 
     def snapshot(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> SessionSnapshot:
         """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
@@ -131,10 +132,10 @@ class FoldWorker:
                 break
         if record is None and not stop.is_set():
             # Set before the last look: a fold that is finished after that look removes the mark itself.
-            self._overdue.add(plan.session_id)
+            self._overdue.put(plan.session_id, None)
             record = self.prepared(plan)
             if record is not None:
-                self._overdue.remove(plan.session_id)
+                self._overdue.drop(plan.session_id)
         return record
 
     def make_now(
@@ -204,9 +205,10 @@ class FoldWorker:
     def forget(self, session_id: str) -> None:
         """Stops the running folds of a deleted session and drops the queued ones."""
         self._queue.forget(session_id)
+        self._maker.forget(session_id)
         self._terms.forget(session_id)
         self._last_inputs.forget(session_id)
-        self._overdue.remove(session_id)
+        self._overdue.drop(session_id)
 
     def close(self) -> None:
         """Stops the running folds, drops the queued ones, and waits for the threads."""
@@ -231,13 +233,13 @@ class FoldWorker:
     def _make(self, plan: FoldPlan, stop: threading.Event) -> bool:
         """Runs in a fold thread; returns False to drop the folds queued behind one that failed.
 
-        They would probably fail too, and cost money; they are tried again after the next answer. While folds of the
-        session fail, each is one call: its draft isn't mended, unless somebody needs the fold now.
+        They would probably fail too, and cost money; they are tried again after the next answer. Unless the last fold
+        of the session was made, or somebody needs this one now, a try that fails is one call.
         """
-        may_mend = plan.may_retry or not self._stores.records.first_failure(plan.session_id)
-        making = self._maker.make(replace(plan, may_mend=may_mend), stop)
+        is_trusted = plan.may_retry or self._stores.records.was_last_made(plan.session_id)
+        making = self._maker.make(replace(plan, is_trusted=is_trusted), stop)
         if making == "made":
-            self._overdue.remove(plan.session_id)
+            self._overdue.drop(plan.session_id)
         return making != "failed"
 
     def _pick(self, plan: FoldPlan) -> Record | None:
@@ -254,26 +256,3 @@ class FoldWorker:
             self._maker.make(plan, threading.Event())
             record = self.prepared(plan)
         return record
-
-
-class _NewestOnly:
-    """A thread-safe set that keeps only the newest `limit` names."""
-
-    def __init__(self, limit: int) -> None:
-        self._lock = threading.Lock()
-        self._limit = limit
-        self._names: dict[str, None] = {}
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._names
-
-    def add(self, name: str) -> None:
-        with self._lock:
-            self._names.pop(name, None)
-            self._names[name] = None
-            if len(self._names) > self._limit:
-                del self._names[next(iter(self._names))]
-
-    def remove(self, name: str) -> None:
-        with self._lock:
-            self._names.pop(name, None)

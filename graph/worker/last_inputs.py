@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Final, Literal
 
 from graph.core.fold_spec import FoldSpec
@@ -10,6 +9,7 @@ from graph.core.in_place import LastInput, input_tokens_in_place, price_in_place
 from graph.core.summary_request import SummaryRequest
 from graph.model.summariser import ModelSummariser
 from graph.store.call import CallStore
+from graph.worker.newest import Newest
 
 InPlaceMode = Literal["auto", "always", "never"]
 _KEPT_SESSIONS: Final = 64
@@ -26,8 +26,7 @@ class LastInputs:
     def __init__(self, calls: CallStore, mode: InPlaceMode) -> None:
         self._calls = calls
         self._mode = mode
-        self._lock = threading.Lock()
-        self._inputs: dict[str, LastInput] = {}
+        self._inputs: Newest[str, LastInput] = Newest(_KEPT_SESSIONS)
 
     def __len__(self) -> int:
         """How many sessions are remembered."""
@@ -39,18 +38,12 @@ class LastInputs:
 
     def keep(self, session_id: str, last: LastInput) -> None:
         """Remembers a session's last input, in place of the one before."""
-        if self._mode == "never":
-            return
-        with self._lock:
-            self._inputs.pop(session_id, None)
-            self._inputs[session_id] = last
-            if len(self._inputs) > _KEPT_SESSIONS:
-                del self._inputs[next(iter(self._inputs))]
+        if self._mode != "never":
+            self._inputs.put(session_id, last)
 
     def forget(self, session_id: str) -> None:
         """Forgets a session."""
-        with self._lock:
-            self._inputs.pop(session_id, None)
+        self._inputs.drop(session_id)
 
     def request_for(self, session_id: str, spec: FoldSpec, summariser: ModelSummariser) -> SummaryRequest | None:
         """Returns the request for a fold in place; None if it must or should be quoted.

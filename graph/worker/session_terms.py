@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
 from graph.core.turn import text_of
 from graph.core.weight import TermCounts, count_terms
 from graph.store.archive import Archive
+from graph.worker.newest import Newest
 
 _KEPT_SESSIONS: Final = 50
 
@@ -21,8 +21,7 @@ class SessionTerms:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._lock = threading.Lock()
-        self._counted: dict[str, tuple[int, TermCounts]] = {}
+        self._counted: Newest[str, tuple[int, TermCounts]] = Newest(_KEPT_SESSIONS)
 
     def counts(self, session_id: str) -> TermCounts:
         """Returns the counts over the session's live messages, those just archived included.
@@ -30,18 +29,13 @@ class SessionTerms:
         Raises:
             StoreError: The archive couldn't be read.
         """
-        with self._lock:
-            last, counts = self._counted.pop(session_id, (0, TermCounts(0, {})))
+        last, counts = self._counted.get(session_id) or (0, TermCounts(0, {}))
         new = self._archive.live(session_id, from_position=last + 1)
         if new:
             last, counts = new[-1].position, count_terms((text_of(entry.message) for entry in new), counts)
-        with self._lock:
-            self._counted[session_id] = last, counts
-            if len(self._counted) > _KEPT_SESSIONS:
-                del self._counted[next(iter(self._counted))]
+        self._counted.put(session_id, (last, counts))
         return counts
 
     def forget(self, session_id: str) -> None:
         """Drops the counts of a deleted session."""
-        with self._lock:
-            self._counted.pop(session_id, None)
+        self._counted.drop(session_id)

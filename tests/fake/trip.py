@@ -43,17 +43,23 @@ def summary_of(chars: int) -> str:
     return begin + end
 
 
-def fold(chat: Chat, server: FakeOpenAI, talk: Talk, *drafts: str, finish_reason: str = "stop") -> Record | None:
-    """Says three turns and a fourth that takes their fold, which these drafts are written for."""
+def fold(
+    chat: Chat, server: FakeOpenAI, talk: Talk, *drafts: str, finish_reason: str = "stop", after_turns: int = 0
+) -> Record | None:
+    """Says three turns and a fourth that takes their fold, which these drafts are written for.
+
+    With `after_turns` so many come before, whose folds are made: then a draft that can't be adopted is mended at once.
+    """
+    chat.ask(1, after_turns)
     server.script(*(text(answer) for _, answer in talk))
     if drafts:
         server.script(*(text(draft, finish_reason=finish_reason) for draft in drafts), kind="summary")
     for asked, _ in talk:
         chat.say(asked)
     chat.wait_for_folds()
-    chat.say(question(4))
+    chat.say(question(after_turns + 4))
     records = chat.service.folds.records(chat.session_id)
-    return records[0] if records else None
+    return next((record for record in records if record.turns[0] == after_turns + 1), None)
 
 
 def requests(server: FakeOpenAI) -> list[list[Body]]:

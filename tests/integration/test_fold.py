@@ -77,14 +77,15 @@ def test_three_failures_in_a_row_are_told_and_the_chat_goes_on(chat: Chat, serve
 
 
 def test_a_draft_of_the_wrong_length_is_asked_for_again_with_the_reason(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 3)
     server.script(text("너무 짧은 요약문 하나입니다."), kind="summary")
-    chat.ask(1, 4)
-    first, second = (body["messages"] for body in server.bodies("summary"))
+    chat.ask(4, 7)
+    _, first, second = (body["messages"] for body in server.bodies("summary"))
     assert second[:2] == first
     assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
     assert content_of(second[2]) == "너무 짧은 요약문 하나입니다."
     assert content_of(second[3]).startswith("방금 요약은 16자입니다.")
-    record = only_record(chat)
+    _, record = chat.service.folds.records(chat.session_id)
     assert record.outcome == "compressed"
     assert record.summary_chars > 100
     # The first try's usage is the script's, the second's is counted by the default responder.
@@ -120,7 +121,7 @@ def test_a_tiny_block_stands_word_for_word_without_a_call(chat: Chat, server: Fa
 
 def test_a_summary_in_the_wrong_language_is_not_adopted(chat: Chat, server: FakeOpenAI) -> None:
     english = "The user moves a server in October and Kim is in charge of it; the database is copied first. " * 3
-    server.script(text(english), text(english), text(english), kind="summary")
+    server.script(text(english), text(english), kind="summary")
     chat.ask(1, 3)
     assert chat.view.fold_error_code == "summary_language"
     chat.say(question(4))

@@ -20,14 +20,15 @@ HOLLOW = {
 
 @pytest.mark.parametrize("words", HOLLOW.values(), ids=HOLLOW.keys())
 def test_a_summary_that_holds_nothing_takes_no_turns_place(chat: Chat, server: FakeOpenAI, words: str) -> None:
+    chat.ask(1, 3)
     server.script(text(words), text(words), kind="summary")
-    chat.ask(1, 4)
-    assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4]
-    assert chat.covered == []
+    chat.ask(4, 7)
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6, 7]
+    assert chat.covered == [(1, 2, 3)]
     ((code,),) = chat.rows("SELECT error_code FROM record WHERE status = 'FAILED'")
     assert code in {"summary_short", "summary_empty"}
-    chat.ask(5, 5)
-    assert chat.covered == [(1, 2, 3)]
+    chat.ask(8, 8)
+    assert chat.covered == [(1, 2, 3), (4, 5, 6)]
 
 
 def test_a_summary_cut_by_the_providers_limit_is_asked_for_again(chat: Chat, server: FakeOpenAI) -> None:

@@ -49,9 +49,9 @@ def test_of_two_drafts_the_one_with_the_users_facts_is_adopted_though_it_is_long
 
 
 def test_a_short_draft_is_told_what_is_missing_by_name(chat: Chat, server: FakeOpenAI) -> None:
-    record = fold(chat, server, TRIP, f"(1턴) {RULE}", summary_of(target_of(TRIP)))
+    record = fold(chat, server, TRIP, f"(1턴) {RULE}", summary_of(target_of(TRIP)), after_turns=3)
     assert record is not None
-    told = content_of(requests(server)[1][3])
+    told = content_of(requests(server)[-1][3])
     assert told.endswith("빠진 것: 둘째가 새우 알레르기예요, 200만 원, 네 명, 220만 원.")
 
 

@@ -96,10 +96,10 @@ def test_a_flawed_draft_is_mended_behind_itself_and_the_second_one_adopted(
     chat: Chat, server: FakeOpenAI, draft: str, said: str
 ) -> None:
     good = summary_of(target_of(TRIP))
-    record = fold(chat, server, TRIP, draft, good)
+    record = fold(chat, server, TRIP, draft, good, after_turns=3)
     assert record is not None
     assert (record.summary, record.outcome) == (good, "compressed")
-    first, second = requests(server)
+    _, first, second = requests(server)
     assert second[:2] == first
     assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
     kept = "" if draft.startswith("<think>") else draft.strip()
@@ -111,10 +111,10 @@ def test_a_flawed_draft_is_mended_behind_itself_and_the_second_one_adopted(
 @pytest.mark.parametrize(("name", "code"), [("copy", "summary_copy"), ("answer", "summary_answer")])
 def test_a_copy_or_an_answer_takes_no_turns_place(chat: Chat, server: FakeOpenAI, name: str, code: str) -> None:
     draft, _ = DRAFTS[name]
-    # The fold is tried again after the fourth answer.
-    assert fold(chat, server, TRIP, draft, draft) is None
+    # The fold is tried again after the seventh answer.
+    assert fold(chat, server, TRIP, draft, draft, after_turns=3) is None
     assert chat.rows("SELECT error_code FROM record WHERE status = 'FAILED'") == [(code,)]
-    assert shape(server.bodies("chat")[-1]) == [4]
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), 7]
     assert len(server.bodies("chat")[-1]["messages"]) == 1 + 2 * 3 + 1
 
 

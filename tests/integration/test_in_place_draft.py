@@ -33,10 +33,10 @@ def test_a_flawed_draft_is_mended_behind_itself_in_the_chat(
     open_chat: OpenChat, server: FakeOpenAI, draft: str, said: str
 ) -> None:
     good = summary_of(target_of(TRIP))
-    record = fold(open_chat(**ALWAYS), server, TRIP, draft, good)
+    record = fold(open_chat(**ALWAYS), server, TRIP, draft, good, after_turns=3)
     assert record is not None
     assert (record.summary, record.outcome) == (good, "compressed")
-    first, second = server.bodies("summary")
+    _, first, second = server.bodies("summary")
     assert second["messages"][: len(first["messages"])] == first["messages"]
     behind = second["messages"][len(first["messages"]) :]
     assert [message["role"] for message in behind] == ["assistant", "user"]
@@ -50,16 +50,17 @@ def test_a_tool_call_in_place_of_a_summary_is_a_failed_draft(open_chat: OpenChat
     chat = open_chat(**ALWAYS)
     good = summary_of(target_of(TRIP))
     call = tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="시간을 먼저 보겠습니다.")
+    chat.ask(1, 3)
     server.script(*(text(answer) for _, answer in TRIP))
     server.script(call, text(good), kind="summary")
     for asked, _ in TRIP:
         chat.say(asked)
     chat.wait_for_folds()
-    chat.ask(4, 4)
-    _, second = server.bodies("summary")
+    chat.ask(7, 7)
+    *_, second = server.bodies("summary")
     assert faults(second["messages"]) == []
     assert content_of(second["messages"][-1]).startswith("답이 비어 있습니다")
-    (record,) = chat.service.folds.records(chat.session_id)
+    *_, record = chat.service.folds.records(chat.session_id)
     assert (record.summary, record.input_tokens, record.output_tokens) == (good, 200, 40)
     assert all(not turn.steps for turn in chat.turns)
 
@@ -67,10 +68,11 @@ def test_a_tool_call_in_place_of_a_summary_is_a_failed_draft(open_chat: OpenChat
 def test_two_tool_calls_in_place_of_a_summary_leave_the_turns_raw(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(**ALWAYS)
     call = tools(ScriptedCall("get_current_time", "{}", "call-1"))
+    chat.ask(1, 3)
     server.script(call, call, kind="summary")
-    chat.ask(1, 4)
+    chat.ask(4, 7)
     assert chat.rows("SELECT error_code FROM record WHERE status = 'FAILED'") == [("summary_empty",)]
-    assert shape(server.bodies("chat")[3]) == [1, 2, 3, 4]
+    assert shape(server.bodies("chat")[6]) == [(1, 3), 4, 5, 6, 7]
 
 
 def test_an_endpoint_that_refuses_tool_choice_gets_none_for_a_summary_either(

@@ -90,12 +90,14 @@ def english(chat: Chat, _: FakeOpenAI) -> None:
 
 
 def in_place(chat: Chat, server: FakeOpenAI) -> None:
-    """Folds behind the chat: with a tool's result and a draft that is mended, then behind the summary of that."""
+    """Folds behind the chat: with a tool's result and a draft that is mended a turn later, then one mended at once."""
     chat.ask(1, 1)
     server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text("서울은 낮입니다."), to="몇 시")
     chat.say("서울은 지금 몇 시야?", options=SEOUL)
     server.script(text("서버 이전."), kind="summary")
-    chat.ask(3, 7)
+    chat.ask(3, 5)
+    server.script(text("서버 이전."), kind="summary")
+    chat.ask(6, 7)
 
 
 STORIES: dict[str, tuple[Story, dict[str, object]]] = {

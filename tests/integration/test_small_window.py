@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from graph.event import FoldWaiting, TurnFinished
+from graph.strategy.base import Limits
 from tests.fake.body import raw_turns, summaries, tokens_of
+from tests.fake.caching import all_tokens
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, text
@@ -17,24 +19,24 @@ ANSWER = (SENTENCE * 30)[:1_200]
 UNKNOWN_WINDOW = 8_192
 
 
-def answers(usage_factor: float = 0) -> Callable[[Body], Reply]:
-    """Answers of 1,200 characters; the usage reported is so many times our estimate, none at all for 0."""
+def answers(usage_factor: float = 0, chars: int = 1_200) -> Callable[[Body], Reply]:
+    """Answers of so many characters; the usage reported is so many times our estimate, none at all for 0."""
 
     def reply(body: Body) -> Reply:
         if kind_of(body) == "summary":
             return answer_body(body)
         sent = round(tokens_of(body) * usage_factor)
         usage = {"prompt_tokens": sent, "completion_tokens": 900, "total_tokens": sent + 900}
-        return text(ANSWER, usage=usage if usage_factor else None)
+        return text(ANSWER[:chars], usage=usage if usage_factor else None)
 
     return reply
 
 
-def talk(chat: Chat, turns: int) -> int:
-    """Has that many turns; returns how many of them waited for a fold."""
+def talk(chat: Chat, turns: int, *, times: int = 1) -> int:
+    """Has that many turns, each with its question so many times; returns how many of them waited for a fold."""
     waited = 0
     for number in range(1, turns + 1):
-        events = chat.say(question(number))
+        events = chat.say(question(number) * times)
         assert isinstance(events[-1], TurnFinished), events[-1]
         waited += any(isinstance(event, FoldWaiting) for event in events)
         chat.wait_for_folds()
@@ -86,6 +88,29 @@ def test_the_limit_holds_in_the_providers_own_count(open_chat: OpenChat, server:
     counted = [2 * tokens_of(body) for body in server.bodies("chat")]
     assert max(counted) < 0.75 * UNKNOWN_WINDOW
     assert max(counted) > 0.5 * UNKNOWN_WINDOW
+
+
+@pytest.mark.parametrize("asked", [question(1) * 2, "When does the server move, and who is in charge of it? " * 4])
+def test_the_reserve_holds_the_prompt_the_tools_and_a_question(
+    open_chat: OpenChat, server: FakeOpenAI, asked: str
+) -> None:
+    open_chat().say(asked)
+    (body,) = server.bodies("chat")
+    assert len(body["tools"]) == 4
+    input_tokens = 3_000
+    room_tokens = Limits().within(input_tokens).room_tokens
+    assert room_tokens is not None
+    assert max(tokens_of(body), all_tokens(body)) <= input_tokens - room_tokens
+
+
+@pytest.mark.parametrize(("strategy", "window_tokens"), [("interval", 3_500), ("compaction", 4_096)])
+def test_in_a_small_window_no_turn_waits_for_room(
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str, window_tokens: int
+) -> None:
+    server.respond_with(answers(chars=300))
+    chat = open_chat(model_window_tokens=window_tokens, context_strategy=strategy)
+    assert talk(chat, 30, times=2) == 0
+    assert max(tokens_of(body) for body in server.bodies("chat")) < 0.75 * window_tokens
 
 
 @pytest.mark.parametrize(("sentences", "has_memory"), [(26, True), (34, True), (42, False)])

@@ -259,21 +259,29 @@ def test_failures_count_since_the_block_last_worked_whatever_the_clock_says(stor
 
 def test_a_session_fails_from_its_first_failed_fold_until_a_model_makes_one(stores: StoreSet) -> None:
     stores.make_session()
-    assert stores.records.first_failure(SESSION) == ""
-    fail(stores, "mended", "summary_language")
-    fail(stores, "again", "summary_language")
-    fail(stores, "elsewhere", "summary_copy", from_position=7, to_position=12)
-    # The draft of the first one was mended: that were two calls.
-    assert stores.records.first_failure(SESSION) == "mended"
-    assert stores.records.failures_in_a_row(SESSION, 1) == (3, "summary_language")
-    assert stores.records.failures_in_a_row(SESSION, 7) == (1, "summary_copy")
-    picked = stores.make_record("picked")
+    assert not stores.records.was_last_made(SESSION)
+    stores.complete(stores.make_record("first"))
+    assert stores.records.was_last_made(SESSION)
+    fail(stores, "mended", "summary_language", from_position=7, to_position=12)
+    fail(stores, "again", "summary_language", from_position=7, to_position=12)
+    fail(stores, "elsewhere", "summary_copy", from_position=13, to_position=18)
+    # The draft of the first one that failed was mended: that were two calls.
+    assert not stores.records.was_last_made(SESSION)
+    assert stores.records.failures_in_a_row(SESSION, 7) == (3, "summary_language")
+    assert stores.records.failures_in_a_row(SESSION, 13) == (1, "summary_copy")
+    picked = stores.make_record("picked", 7, 12)
     assert start(stores, picked)
     assert stores.records.end(picked.with_changes(status="COMPLETED", outcome="picked", summary="x"))
-    assert stores.records.first_failure(SESSION) == "mended"
-    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
-    stores.complete(stores.make_record("worked", 7, 12))
-    assert stores.records.first_failure(SESSION) == ""
+    assert not stores.records.was_last_made(SESSION)
+    assert stores.records.failures_in_a_row(SESSION, 7) == (0, "")
+    stores.complete(stores.make_record("worked", 13, 18))
+    assert stores.records.was_last_made(SESSION)
+
+
+def test_a_fold_that_fails_before_any_was_made_is_one_call(stores: StoreSet) -> None:
+    stores.make_session()
+    fail(stores, "first", "summary_language")
+    assert stores.records.failures_in_a_row(SESSION, 1) == (1, "summary_language")
 
 
 def test_what_was_thrown_away_or_ended_with_its_server_is_no_failure(stores: StoreSet) -> None:
