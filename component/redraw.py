@@ -129,7 +129,8 @@ def stale_parts() -> list[str] | None:
             parts.append(PANEL)
         elif st.session_state.get(_HEAD) != service.folds.next_fold(identifier, strategy=strategy):
             parts.append(HEAD if st.session_state[_HAS_HEAD] else PANEL)
-        if session_list.is_changed(service):
+        # A message takes its chat to the top of the list; its answer needn't wait for that.
+        if session_list.is_changed(service, is_order_kept=session.is_running):
             parts.append(SESSIONS)
         if st.session_state.get(_RUNNING) != session.is_running:
             parts.append(COMPOSER)

@@ -32,9 +32,10 @@ def note_drawn(items: Sequence[SessionItem]) -> None:
     st.session_state[_LISTED] = _rows(items)
 
 
-def is_changed(service: ChatService) -> bool:
-    """Whether another list would be drawn now."""
-    return bool(_rows(read(service)) != st.session_state.get(_LISTED))
+def is_changed(service: ChatService, *, is_order_kept: bool) -> bool:
+    """Whether another list would be drawn now, be it the same one in another order unless that is to be kept."""
+    rows, drawn = _rows(read(service)), st.session_state.get(_LISTED, [])
+    return set(rows) != set(drawn) or not (is_order_kept or rows == drawn)
 
 
 def is_marked(item: SessionItem) -> bool:
