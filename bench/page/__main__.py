@@ -117,8 +117,8 @@ def _compare(
         for chat, list_of in zip((bare, ours), taken, strict=True):
             others = _others(chat, beside, number)
             sample = chat.ask(f"{endpoint.TIMED}{name}{number} 지금까지의 일을 알려 주세요.", last_turn + number + 1)
-            for page in others:
-                page.page.close()
+            for other in others:
+                other.leave()
             if number:
                 list_of.append(sample)
     for context in contexts:

@@ -12,6 +12,7 @@ from bench.page.wire import Wire
 
 SETTLED: Final = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 _FIELD: Final = '[data-testid="stChatInputTextArea"]'
+_STOP: Final = ".st-key-stop"
 _PATIENCE_MILLISECONDS: Final = 60_000
 # Notes when each thing is first in the page, in milliseconds from the key press on.
 _WATCH: Final = """
@@ -86,6 +87,12 @@ class Chat:
         """Sends a message without waiting for anything."""
         self.page.fill(_FIELD, text)
         self.page.press(_FIELD, "Enter")
+
+    def leave(self) -> None:
+        """Stops what this tab is answered and closes it: our turn would go on without the tab, the bare chat's ends."""
+        self.page.keyboard.press("Escape")
+        self.page.wait_for_selector(_STOP, state="detached")
+        self.page.close()
 
     def ask(self, text: str, turn: int) -> Sample:
         """Sends a message, waits until its answer has settled, and returns what was seen."""
