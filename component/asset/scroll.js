@@ -24,7 +24,8 @@ const scroll = {
   resizedAt: -Infinity,
   isHeld: false,
 };
-const KEYS = { ArrowUp: -1, PageUp: -1, Home: -1, ArrowDown: 1, PageDown: 1, End: 1 };
+// Keys that move the page, and where to; elsewhere than in a field, where they move the cursor.
+const KEYS = { ArrowUp: -1, PageUp: -1, Home: -1, ArrowDown: 1, PageDown: 1, End: 1, " ": 0, Tab: 0 };
 
 function restOf(box) {
   return box.scrollHeight - box.clientHeight - box.scrollTop;
@@ -42,6 +43,7 @@ function scrollToEnd() {
   scroll.follows = true;
   scroll.isHeld = false;
   scroll.anchor = null;
+  scroll.gestureAt = -Infinity; // whoever wants the end has left what they scrolled to before
   if (!box || !document.querySelector(TURN)) return;
   box.scrollTop = box.scrollHeight;
   noteScroll(box);
@@ -59,6 +61,8 @@ function onScroll(event) {
   } else if (!scroll.follows && (scroll.isHeld || !scroll.anchor)) {
     // The page was short for a moment, while an answer was drawn again.
     if (!keepAnchor(box)) box.scrollTop = scroll.place;
+  } else if (scroll.follows && !scroll.anchor) {
+    box.scrollTop = box.scrollHeight;
   }
   noteScroll(box);
 }
@@ -71,9 +75,14 @@ function isByReader(box, move) {
   return box.scrollHeight === scroll.height && now - scroll.resizedAt > LAYOUT_MILLISECONDS;
 }
 
+function isScrolling(event) {
+  return event.key in KEYS && (event.key === "Tab" || !event.target.closest?.("input, textarea, [contenteditable]"));
+}
+
 function onGesture(event) {
   // A press on the box itself is one on its scroll bar.
   if (event.type === "pointerdown" && !event.target.matches?.(SCROLLER)) return;
+  if (event.type === "keydown" && !isScrolling(event)) return;
   scroll.gesture = event.type === "wheel" ? Math.sign(event.deltaY) : (KEYS[event.key] ?? 0);
   scroll.gestureAt = performance.now();
   scroll.isHeld = false;

@@ -45,6 +45,41 @@ def test_a_message_sent_from_further_up_is_shown_and_followed_each_time(
         wait_for_end_in_view(visitor)
 
 
+def draw_again(visitor: Visitor) -> None:
+    """Moves the page as a turn that is drawn again does: it is shorter for a moment, and the browser moves it up."""
+    visitor.turn(2).evaluate(
+        """async (turn) => {
+            document.querySelector("#stMain").scrollTop -= 300;
+            turn.style.paddingBottom = "40px";
+            await new Promise(requestAnimationFrame);
+            await new Promise(requestAnimationFrame);
+        }"""
+    )
+
+
+@pytest.mark.parametrize("key", ["a", "Shift", "ArrowUp", "Home"])
+def test_typing_while_the_page_is_drawn_again_is_no_scrolling(
+    visitor: Visitor, fake_openai: FakeOpenAI, key: str
+) -> None:
+    visitor.open()
+    ask_for_long_answers(visitor, fake_openai, f"글을 쓰며 {key}를 누릅니다.", f"글을 쓰며 {key}를 또 누릅니다.")
+    wait_for_end_in_view(visitor)
+    visitor.field.press(key)
+    draw_again(visitor)
+    wait_for_end_in_view(visitor)
+
+
+def test_who_went_up_and_back_to_the_end_stays_there(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    visitor.open()
+    ask_for_long_answers(visitor, fake_openai, "위로 갔다가 끝으로 돌아옵니다.", "위로 갔다가 또 돌아옵니다.")
+    wait_for_end_in_view(visitor)
+    scroll(visitor, -1500)
+    visitor.page.wait_for_function("() => document.documentElement.classList.contains('away-from-end')")
+    visitor.page.locator("button.to-end").evaluate("(button) => button.click()")
+    draw_again(visitor)
+    wait_for_end_in_view(visitor)
+
+
 def test_who_scrolls_up_is_left_alone_and_gets_back_by_a_button(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "천천히 길게 답해 주세요."
     fake_openai.script(text(*(f"{number}번째 줄입니다.\n\n" for number in range(150)), pause_seconds=0.02), to=asked)
