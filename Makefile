@@ -18,11 +18,12 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Most tests wait for clocks and sockets: four processes keep two cores busy. A file stays in one process, and the files
-# begin in their order, so that the long ones (browser, fault, integration) don't come last.
+# Many tests wait for clocks and sockets: three processes keep two cores busy, and with four the browsers hold each other
+# up. A file stays in one process, and the files begin in their order, so that the long ones (browser, fault,
+# integration) don't come last.
 unit: export PYTHONDONTWRITEBYTECODE :=
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 bench-store: $(STAMP)
 	$(BIN)/python -m bench.store

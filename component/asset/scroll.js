@@ -61,8 +61,6 @@ function onScroll(event) {
   } else if (!scroll.follows && (scroll.isHeld || !scroll.anchor)) {
     // The page was short for a moment, while an answer was drawn again.
     if (!keepAnchor(box)) box.scrollTop = scroll.place;
-  } else if (scroll.follows && !scroll.anchor) {
-    box.scrollTop = box.scrollHeight;
   }
   noteScroll(box);
 }
