@@ -56,9 +56,8 @@ function onToTurns(event) {
   const first = Number(button.dataset.first);
   const last = Number(button.dataset.last);
   const isNew = !turnAt(first);
-  const newest = Math.max(...[...document.querySelectorAll(TURN)].map((turn) => Number(turn.dataset.turn)));
   // It closes the drawer, too: of two presses at once Streamlit may drop the first.
-  const ask = isNew ? () => askServer("turns", newest - first + 1) : null;
+  const ask = isNew ? () => askServer("turns", lastTurnNumber() - first + 1) : null;
   if (!isNew) button.closest("[role='dialog']")?.querySelector("[aria-label='Close']")?.click();
   const isReady = () => turnAt(first) && turnAt(last) && !document.querySelector("[role='dialog']");
   whenReady(isReady, () => showTurns(first, last, isNew), ask);

@@ -186,7 +186,7 @@ def visiting(chromium: Browser, address: str, **options: object) -> Iterator[Vis
     try:
         yield visitor
         visitor.expect_no_complaint()
-    except Exception as error:
+    except (AssertionError, Error) as error:
         with suppress(Error):
             error.add_note(visitor.describe())
         raise

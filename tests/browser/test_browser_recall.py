@@ -6,9 +6,9 @@ from playwright.sync_api import Browser, expect
 from component.wording import words_of
 from graph.service import ChatService
 from tests.browser.conftest import visiting
+from tests.browser.told import told_chat
 from tests.browser.visitor import Visitor
 from tests.browser.wire import lose, on_the_way
-from tests.fake.chat import Chat
 from tests.fake.openai_reply import ScriptedCall, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 
@@ -18,12 +18,7 @@ LOOKED_UP = ScriptedCall("recall", '{"query": "낙하산"}', "call-recall")
 @pytest.fixture(scope="module")
 def told_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
     """A chat of 36 turns, the last of which looked up the second, which isn't drawn at first."""
-    chat = Chat(other_server)
-    for number in range(1, 36):
-        told = "암호는 낙하산입니다." if number == 2 else f"{number}째 기억할 말입니다. " * 10
-        endpoint.script(text(f"{number}째 기억할 답입니다. " * 10), to=told)
-        chat.say(told)
-        chat.wait_for_folds()
+    chat = told_chat(other_server, endpoint, 35)
     endpoint.script(tools(LOOKED_UP), text("암호는 낙하산이었습니다."), to="암호를 찾아봅시다.")
     chat.say("암호를 찾아봅시다.")
     chat.wait_for_folds()

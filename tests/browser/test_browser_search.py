@@ -4,22 +4,14 @@ import pytest
 from playwright.sync_api import expect
 
 from graph.service import ChatService
+from tests.browser.told import told_chat
 from tests.browser.visitor import Visitor
-from tests.fake.chat import Chat
-from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
 
 @pytest.fixture(scope="module")
 def told_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
-    """A chat of 36 turns: what is looked for was said in the second, which isn't drawn at first."""
-    chat = Chat(other_server)
-    for number in range(1, 37):
-        told = "암호는 낙하산입니다." if number == 2 else f"{number}째 말입니다. " * 10
-        endpoint.script(text(f"{number}째 답입니다. " * 10), to=told)
-        chat.say(told)
-        chat.wait_for_folds()
-    return chat.session_id
+    return told_chat(other_server, endpoint, 36).session_id
 
 
 def test_a_line_that_was_found_leads_to_its_turn(visitor: Visitor, told_session: str) -> None:

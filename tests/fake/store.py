@@ -112,9 +112,17 @@ class StoreSet:
         done = record.with_changes(
             status="COMPLETED", outcome="compressed", summary=summary, summary_chars=len(summary), summary_tokens=5
         )
-        assert self.records.start(record, owner=OWNER, expires_at=self.clock() + timedelta(seconds=60))
+        assert self.start(record)
         assert self.records.end(done)
         return done
+
+    def start(self, record: Record, seconds: float = 60) -> bool:
+        return self.records.start(record, owner=OWNER, expires_at=self.clock() + timedelta(seconds=seconds))
+
+    def fail(self, record_id: str, error_code: str, **place: int) -> None:
+        record = self.make_record(record_id, **place)
+        assert self.start(record)
+        assert self.records.end(record.with_changes(status="FAILED", outcome="failed", error_code=error_code))
 
     def make_call(self, call_id: str, turn: int, **changes: object) -> ModelCall:
         values: dict[str, object] = {

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.weight import count_terms
@@ -11,16 +7,10 @@ from graph.model.summariser import ExtractiveSummariser
 from graph.worker.session_terms import SessionTerms
 from tests.fake.open_chat import OpenChat
 from tests.fake.scripted_model import ScriptedChat, scripted_models
-from tests.fake.store import SESSION, StoreSet, open_store_set
+from tests.fake.store import SESSION, StoreSet
 
 OFTEN = "The lantern hangs beside the wooden door."
 ONCE = "The anchor hangs beside the rusted gate."
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
-        yield opened
 
 
 def test_terms_are_those_of_all_live_messages_said_so_far(stores: StoreSet) -> None:

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -13,17 +11,11 @@ from sqlalchemy import update
 
 from graph.error import InternalError, NotFoundError
 from graph.store.schema import message_table
-from tests.fake.store import SESSION, StoreSet, open_store_set
+from tests.fake.store import SESSION, StoreSet
 
 USAGE = UsageMetadata(
     input_tokens=10, output_tokens=2, total_tokens=12, input_token_details=InputTokenDetails(cache_read=8)
 )
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,6 @@ from graph.core.manifest import LONGEST_CHAIN, Manifest
 from graph.error import DatabaseError, LeaseLostError
 from graph.store.call import ModelCall
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
-        yield opened
 
 
 def test_the_newest_answered_call_is_found(stores: StoreSet) -> None:

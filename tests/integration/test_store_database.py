@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
@@ -48,12 +47,6 @@ def work(number):
 
 run_crowd(8, work)
 """
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
-        yield opened
 
 
 def tables_of(path: Path) -> set[str]:

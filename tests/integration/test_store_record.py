@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from graph.error import LeaseLostError, NotFoundError
 from graph.record import Record
 from graph.store.record import RecordStore, RecordSums
-from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
+from tests.fake.store import SESSION, StoreSet
 
 ROOT = Path(__file__).resolve().parents[2]
 EIGHT_START_THE_SAME = """
@@ -29,22 +27,6 @@ def work(number):
 
 run_crowd(8, work)
 """
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
-        yield opened
-
-
-def start(stores: StoreSet, record: Record, seconds: float = 60) -> bool:
-    return stores.records.start(record, owner=OWNER, expires_at=stores.clock() + timedelta(seconds=seconds))
-
-
-def fail(stores: StoreSet, record_id: str, error_code: str, **place: int) -> None:
-    record = stores.make_record(record_id, **place)
-    assert start(stores, record)
-    assert stores.records.end(record.with_changes(status="FAILED", outcome="failed", error_code=error_code))
 
 
 def ids(records: list[Record]) -> list[str]:
@@ -72,9 +54,9 @@ def test_record_comes_back_as_it_was_made(stores: StoreSet) -> None:
 
 def test_one_maker_at_a_time_for_the_same_sources(stores: StoreSet) -> None:
     stores.make_session()
-    assert start(stores, stores.make_record("r1"))
-    assert not start(stores, stores.make_record("r2"))
-    assert start(stores, stores.make_record("other", 7, 12))
+    assert stores.start(stores.make_record("r1"))
+    assert not stores.start(stores.make_record("r2"))
+    assert stores.start(stores.make_record("other", 7, 12))
     assert [stores.records.get(SESSION, record_id).status for record_id in ("r1", "other")] == ["IN_PROGRESS"] * 2
     with pytest.raises(NotFoundError):
         stores.records.get(SESSION, "r2")
@@ -90,37 +72,37 @@ def test_one_of_several_processes_gets_to_make_it(stores: StoreSet) -> None:
 
 def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> None:
     stores.make_session()
-    assert start(stores, stores.make_record("dead"))
+    assert stores.start(stores.make_record("dead"))
     key = stores.make_record("dead").source_key
     assert stores.records.in_progress(SESSION, key, stores.clock())
     stores.clock.move(60)
     assert not stores.records.in_progress(SESSION, key, stores.clock())
-    assert start(stores, stores.make_record("next"))
+    assert stores.start(stores.make_record("next"))
     dead = stores.records.get(SESSION, "dead")
     assert (dead.status, dead.outcome, dead.error_code) == ("FAILED", "failed", "expired")
 
 
 def test_a_maker_with_more_time_than_the_asking_server_gives_is_not_late(stores: StoreSet) -> None:
     stores.make_session()
-    assert start(stores, stores.make_record("slow"), seconds=600)
-    assert not start(stores, stores.make_record("hasty"), seconds=10)
+    assert stores.start(stores.make_record("slow"), seconds=600)
+    assert not stores.start(stores.make_record("hasty"), seconds=10)
     assert stores.records.get(SESSION, "slow").status == "IN_PROGRESS"
 
 
 def test_maker_of_before_the_clock_was_set_back_makes_room_at_once(stores: StoreSet) -> None:
     stores.make_session()
     stores.clock.move(3_600)
-    assert start(stores, stores.make_record("ahead"))
+    assert stores.start(stores.make_record("ahead"))
     stores.clock.move(-3_600)
-    assert start(stores, stores.make_record("next"))
-    assert not start(stores, stores.make_record("third"))
+    assert stores.start(stores.make_record("next"))
+    assert not stores.start(stores.make_record("third"))
     assert stores.records.get(SESSION, "ahead").error_code == "expired"
 
 
 def test_text_that_came_too_late_is_dropped_but_what_it_cost_counts(stores: StoreSet) -> None:
     stores.make_session()
     late = stores.make_record("late")
-    assert start(stores, late)
+    assert stores.start(late)
     stores.clock.move(60)
     stores.complete(stores.make_record("next"))
     done = late.with_changes(status="COMPLETED", summary="too late", input_tokens=700, output_tokens=90, is_usage=True)
@@ -136,7 +118,7 @@ def test_prepared_record_waits_until_it_is_adopted(stores: StoreSet) -> None:
     assert stores.records.prepared(SESSION, record.source_key) is None
     done = stores.complete(record)
     assert stores.records.prepared(SESSION, record.source_key) == done
-    assert not start(stores, stores.make_record("r2"))
+    assert not stores.start(stores.make_record("r2"))
     assert stores.records.active(SESSION) == []
     stores.records.adopt(lease, "r1")
     assert stores.records.prepared(SESSION, record.source_key) is None
@@ -145,15 +127,15 @@ def test_prepared_record_waits_until_it_is_adopted(stores: StoreSet) -> None:
 
 def test_failed_block_may_be_started_again(stores: StoreSet) -> None:
     stores.make_session()
-    fail(stores, "r1", "provider")
-    assert start(stores, stores.make_record("r2"))
+    stores.fail("r1", "provider")
+    assert stores.start(stores.make_record("r2"))
 
 
 def test_an_active_record_is_not_made_a_second_time(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.complete(stores.make_record("r1"))
     assert stores.records.adopt(lease, "r1")
-    assert not start(stores, stores.make_record("r2"))
+    assert not stores.start(stores.make_record("r2"))
 
 
 def test_ended_record_is_never_overwritten(stores: StoreSet) -> None:
@@ -166,8 +148,8 @@ def test_ended_record_is_never_overwritten(stores: StoreSet) -> None:
 
 def test_adopt_needs_the_lease_and_a_completed_record(stores: StoreSet) -> None:
     lease = stores.make_session()
-    assert start(stores, stores.make_record("running"))
-    fail(stores, "failed", "provider", from_position=7, to_position=12)
+    assert stores.start(stores.make_record("running"))
+    stores.fail("failed", "provider", from_position=7, to_position=12)
     stores.complete(stores.make_record("ready", 13, 18))
     for record_id in ("running", "failed", "unknown"):
         assert not stores.records.adopt(lease, record_id)
@@ -242,56 +224,6 @@ def test_records_read_before_are_the_same_as_a_new_server_reads(stores: StoreSet
         fresh = RecordStore(stores.database, clock=stores.clock)
         assert stores.records.active(SESSION) == fresh.active(SESSION)
     assert len(stores.records.active(SESSION)) == 4
-
-
-def test_failures_count_since_the_block_last_worked_whatever_the_clock_says(stores: StoreSet) -> None:
-    stores.make_session()
-    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
-    fail(stores, "f1", "provider")
-    stores.clock.move(-3600)
-    fail(stores, "f2", "rate_limit")
-    fail(stores, "elsewhere", "quota", from_position=7, to_position=12)
-    assert stores.records.failures_in_a_row(SESSION, 1) == (2, "rate_limit")
-    stores.complete(stores.make_record("worked"))
-    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
-    assert stores.records.failures_in_a_row(SESSION, 7) == (1, "quota")
-
-
-def test_a_session_fails_from_its_first_failed_fold_until_a_model_makes_one(stores: StoreSet) -> None:
-    stores.make_session()
-    assert not stores.records.was_last_made(SESSION)
-    stores.complete(stores.make_record("first"))
-    assert stores.records.was_last_made(SESSION)
-    fail(stores, "mended", "summary_language", from_position=7, to_position=12)
-    fail(stores, "again", "summary_language", from_position=7, to_position=12)
-    fail(stores, "elsewhere", "summary_copy", from_position=13, to_position=18)
-    # The draft of the first one that failed was mended: that were two calls.
-    assert not stores.records.was_last_made(SESSION)
-    assert stores.records.failures_in_a_row(SESSION, 7) == (3, "summary_language")
-    assert stores.records.failures_in_a_row(SESSION, 13) == (1, "summary_copy")
-    picked = stores.make_record("picked", 7, 12)
-    assert start(stores, picked)
-    assert stores.records.end(picked.with_changes(status="COMPLETED", outcome="picked", summary="x"))
-    assert not stores.records.was_last_made(SESSION)
-    assert stores.records.failures_in_a_row(SESSION, 7) == (0, "")
-    stores.complete(stores.make_record("worked", 13, 18))
-    assert stores.records.was_last_made(SESSION)
-
-
-def test_a_fold_that_fails_before_any_was_made_is_one_call(stores: StoreSet) -> None:
-    stores.make_session()
-    fail(stores, "first", "summary_language")
-    assert stores.records.failures_in_a_row(SESSION, 1) == (1, "summary_language")
-
-
-def test_what_was_thrown_away_or_ended_with_its_server_is_no_failure(stores: StoreSet) -> None:
-    stores.make_session()
-    for number, code in enumerate(("discarded", "expired", "stopped")):
-        fail(stores, f"r{number}", code)
-    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
-    fail(stores, "failed", "deadline")
-    fail(stores, "later", "expired")
-    assert stores.records.failures_in_a_row(SESSION, 1) == (1, "deadline")
 
 
 def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> None:

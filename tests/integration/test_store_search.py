@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -10,13 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from graph.admin.transfer import export_lines, import_lines
 from graph.store.database import Lease, open_database
 from graph.store.search import Hit, SearchStore
-from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
-        yield opened
+from tests.fake.store import OWNER, SESSION, StoreSet
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
@@ -11,13 +9,7 @@ from sqlalchemy import func, select
 from graph.error import NotFoundError
 from graph.store.reset import ResetStore
 from graph.store.schema import METADATA
-from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
-        yield opened
+from tests.fake.store import OWNER, SESSION, StoreSet
 
 
 def make(stores: StoreSet, *titles: str) -> None:

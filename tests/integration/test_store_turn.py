@@ -1,21 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.token import sum_tokens
 from graph.error import InternalError, NotFoundError
 from graph.store.turn import TurnStore
-from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
-        yield opened
+from tests.fake.store import OWNER, SESSION, StoreSet
 
 
 def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
