@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from graph.error import SettingsError
 from graph.strategy.base import Limits
@@ -64,6 +64,9 @@ class Settings(BaseSettings):
     tool_deadline_seconds: Seconds = 30
     message_chars: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
 
+    project_roots: Annotated[tuple[Path, ...], NoDecode] = ()
+    context_volatile: Literal["merge", "request"] = "merge"
+
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
     turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
 
@@ -76,6 +79,20 @@ class Settings(BaseSettings):
     def _is_http(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
             msg = "takes a URL that begins with http:// or https://"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("project_roots", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return [path for part in value.split(",") if (path := part.strip())] if isinstance(value, str) else value
+
+    @field_validator("project_roots")
+    @classmethod
+    def _are_absolute(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
+        # Whether a folder exists is seen when it is used: a disk may be mounted later.
+        if relative := [str(path) for path in value if not path.is_absolute()]:
+            msg = f"takes absolute paths with commas between them, not {relative[0]!r}"
             raise ValueError(msg)
         return value
 

@@ -17,7 +17,7 @@ def test_every_setting_stands_in_the_readme_with_its_default(name: str) -> None:
         if line.startswith("| `") and len(cells := line.split("|")) == 5
     }
     for field, info in Settings.model_fields.items():
-        default = "–" if info.default is None else str(info.default)
+        default = "–" if info.default in (None, ()) else str(info.default)
         shown = rows.get(field.upper())
         assert shown is not None, f"{field.upper()} is not in {name}"
         assert shown == (default.lower() if isinstance(info.default, bool) else default.removesuffix(".0"))

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
-from graph.settings import Settings
+from graph.error import SettingsError
+from graph.settings import Settings, load_settings
 
 
 def settings_of(**values: object) -> Settings:
@@ -26,3 +29,34 @@ def test_lease_shorter_than_two_heartbeats_is_refused_with_both_names(
 def test_lease_that_outlasts_a_missed_heartbeat_is_taken(lease_seconds: float, heartbeat_seconds: float) -> None:
     settings = settings_of(lease_seconds=lease_seconds, heartbeat_seconds=heartbeat_seconds)
     assert settings.lease_seconds == lease_seconds
+
+
+def test_no_project_may_be_read_unless_somebody_names_it() -> None:
+    assert settings_of().project_roots == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "roots"),
+    [
+        ("/srv/app", ["/srv/app"]),
+        (" /srv/app , /home/김민수/일,", ["/srv/app", "/home/김민수/일"]),
+        (",", []),
+        ("/not/there/yet", ["/not/there/yet"]),
+    ],
+)
+def test_project_roots_are_absolute_paths_with_commas_between_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str, roots: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PROJECT_ROOTS", value)
+    assert list(load_settings().project_roots) == [Path(root) for root in roots]
+
+
+@pytest.mark.parametrize("value", ["app", "./app", "~/app", "/srv/app,app", '["/srv/app"]'])
+def test_a_project_root_that_is_no_absolute_path_is_refused_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PROJECT_ROOTS", value)
+    with pytest.raises(SettingsError, match="PROJECT_ROOTS: takes absolute paths"):
+        load_settings()
