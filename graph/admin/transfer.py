@@ -20,6 +20,7 @@ from graph.store.schema import (
     lease_table,
     message_table,
     record_table,
+    rule_agreement_table,
     search_session_table,
     session_table,
 )
@@ -27,8 +28,9 @@ from graph.store.search import index_message
 
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
-# A lease means something only now and on this machine; the index is made of the messages.
-_NOT_EXPORTED: Final = (lease_table, search_session_table)
+# A lease means something only now and on this machine, an agreement only for its folders; the index is made of the
+# messages.
+_NOT_EXPORTED: Final = (lease_table, rule_agreement_table, search_session_table)
 _TABLES: Final = {table.name: table for table in METADATA.sorted_tables if table not in _NOT_EXPORTED}
 # Each database numbers its own rows; the order of the lines preserves the order that this column keeps.
 _LEFT_OUT: Final = {"record": {"sequence", "facts"}}

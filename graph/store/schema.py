@@ -23,6 +23,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    true,
 )
 from sqlalchemy.dialects.sqlite import DATETIME
 from sqlalchemy.types import TypeEngine
@@ -130,6 +131,8 @@ session_table = Table(
     Column("title_folded", PlainText, nullable=False),
     Column("context_from_position", Integer, nullable=False, server_default="0"),
     Column("restored_tokens", Integer, nullable=False, server_default="0"),
+    Column("project_root", PlainText, nullable=False, server_default=""),
+    Column("has_memory", Boolean, nullable=False, server_default=true()),
     Index("session_by_owner", "owner", "updated_at"),
 )
 
@@ -270,6 +273,31 @@ call_table = Table(
     Column("manifest", Text, nullable=False),
     # With the id, because the first version gave both tries after a context-length error one ordinal.
     PrimaryKeyConstraint("session_id", "turn", "attempt", "ordinal", "id", name="model_call_key"),
+)
+
+context_block_table = Table(
+    "context_block",
+    METADATA,
+    _session_id(),
+    Column("kind", PlainText, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("owner", PlainText, nullable=False),
+    Column("text", PlainText, nullable=False),
+    PrimaryKeyConstraint("session_id", "kind", "version", name="context_block_key"),
+)
+
+# Of an owner and a folder of this machine, whatever sessions there are.
+rule_agreement_table = Table(
+    "rule_agreement",
+    METADATA,
+    # Orders the rows by insertion, as in `record`.
+    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    Column("owner", PlainText, nullable=False),
+    Column("root", PlainText, nullable=False),
+    Column("digest", PlainText, nullable=False),
+    Column("decided_at", UtcTime, nullable=False),
+    Column("rules", PlainText, nullable=False),
+    Index("rule_agreement_by_root", "owner", "root"),
 )
 
 lease_table = Table(

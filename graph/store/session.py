@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     Column,
@@ -25,11 +25,14 @@ from sqlalchemy import (
 )
 
 from graph.error import NotFoundError
+from graph.store.context_block import end_front
 from graph.store.database import Clock, Database, Lease
 from graph.store.schema import session_table, turn_table
 from graph.store.search import unindex_session
 
 _session = session_table.c
+# What a session's front is made from; another value makes another front.
+_OF_FRONT: Final = {"project_root", "has_memory"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class SessionRow:
     Attributes:
         updated_at: When a turn last began or ended; a change of title or settings doesn't count.
         model: Name of the chosen model, "" for the default one.
+        project_root: The folder of its project, "" for none.
+        has_memory: Whether it starts with the project's memory.
         is_running: Whether the row of its last turn says that it is in progress.
     """
 
@@ -51,6 +56,8 @@ class SessionRow:
     strategy: str
     model: str
     turn_count: int
+    project_root: str
+    has_memory: bool
     is_running: bool
 
 
@@ -155,6 +162,7 @@ class SessionStore:
         with self._database.write() as connection:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
+            _end_changed_front(connection, session_id, values)
 
     def context_begin(self, session_id: str) -> int:
         """Returns the archive position up to which everything is excluded from the context, 0 if nothing is."""
@@ -193,6 +201,12 @@ class SessionStore:
 def change_session(connection: Connection, session_id: str, **values: object) -> None:
     """Changes columns of the session's row within the caller's transaction."""
     connection.execute(update(session_table).where(_session.session_id == session_id).values(**values))
+    _end_changed_front(connection, session_id, values)
+
+
+def _end_changed_front(connection: Connection, session_id: str, values: Mapping[str, object]) -> None:
+    if _OF_FRONT & values.keys():
+        end_front(connection, session_id)
 
 
 def is_in_title(search: str, title: str) -> bool:

@@ -14,10 +14,12 @@ from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.call import CallStore
+from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, open_database
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
+from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
@@ -54,6 +56,8 @@ class Stores:
     resets: ResetStore
     calls: CallStore
     search: SearchStore
+    blocks: ContextBlockStore
+    agreements: RuleAgreementStore
     checkpointer: Checkpointer
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -111,5 +115,7 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             ResetStore(database),
             CallStore(database),
             SearchStore(database),
+            ContextBlockStore(database),
+            RuleAgreementStore(database, clock=clock),
             checkpointer,
         )

@@ -15,9 +15,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from graph.record import ArchivedMessage, Record
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
+from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, Lease, open_database
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
+from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.turn import TurnRow, TurnStore
@@ -66,6 +68,8 @@ class StoreSet:
     records: RecordStore
     calls: CallStore
     search: SearchStore
+    blocks: ContextBlockStore
+    agreements: RuleAgreementStore
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
@@ -163,6 +167,8 @@ def open_store_set(folder: Path) -> Iterator[StoreSet]:
         RecordStore(database, clock=clock),
         CallStore(database),
         SearchStore(database),
+        ContextBlockStore(database),
+        RuleAgreementStore(database, clock=clock),
     )
     leases.close()
     database.close()

@@ -146,6 +146,9 @@ def test_every_row_of_an_older_version_is_kept(tmp_path: Path, revision: str) ->
         said = [entry.message.id for entry in stores.archive.live_turns("old", 2, 3)]
         assert said == ["user-2", "ai-2", "user-3", "ai-3"]
         assert stores.leases.acquire("old").fence == 8
+        session = stores.sessions.get("old", "local")
+        assert (session.project_root, session.has_memory) == ("", True)
+        assert stores.blocks.newest("old", "front") is None
 
 
 @pytest.mark.parametrize("revision", revisions())

@@ -1,0 +1,86 @@
+"""The table of context blocks as they were sent, so that a stored input can be built again."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Row, bindparam, insert, select
+
+from graph.core.context_block import BlockKind, ContextBlock
+from graph.core.text import plain_text
+from graph.error import NotFoundError
+from graph.store.database import Database, Lease
+from graph.store.schema import context_block_table
+
+_block = context_block_table.c
+_ADD = insert(context_block_table)
+_OF_KIND = select(_block.version, _block.owner, _block.text).where(
+    _block.session_id == bindparam("of_session"), _block.kind == bindparam("of_kind")
+)
+_NEWEST = _OF_KIND.order_by(_block.version.desc()).limit(1)
+_ONE = _OF_KIND.where(_block.version == bindparam("of_version"))
+# The text of a row that ends the front before it.
+_ENDED = ""
+
+
+class ContextBlockStore:
+    """Keeps each text that differs from the one before as a new version. Rows are never changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def keep(self, lease: Lease, kind: BlockKind, text: str, *, owner: str) -> ContextBlock:
+        """Returns the block with this text: the newest of its kind, or a new version if that differs.
+
+        Args:
+            lease: The session's lease.
+            kind: The kind of the block.
+            text: Not empty; NUL and lone surrogates become U+FFFD.
+            owner: The session's owner.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+        """
+        text = plain_text(text)
+        newest = self.newest(lease.session_id, kind)
+        if newest is not None and newest.text == text:
+            return newest
+        with self._database.write(lease) as connection:
+            return _add(connection, lease.session_id, kind, text, owner)
+
+    def newest(self, session_id: str, kind: BlockKind) -> ContextBlock | None:
+        """Returns the session's newest block of this kind; None if there is none, or the front has ended."""
+        with self._database.read() as connection:
+            row = _newest(connection, session_id, kind)
+        return None if row is None or row.text == _ENDED else ContextBlock(kind, row.version, row.text)
+
+    def get(self, session_id: str, kind: BlockKind, version: int) -> ContextBlock:
+        """Returns one block.
+
+        Raises:
+            NotFoundError: The session has no such block.
+        """
+        place = {"of_session": session_id, "of_kind": kind, "of_version": version}
+        with self._database.read() as connection:
+            row = connection.execute(_ONE, place).one_or_none()
+        if row is None:
+            detail = f"{kind} {version}"
+            raise NotFoundError(detail)
+        return ContextBlock(kind, version, row.text)
+
+
+def end_front(connection: Connection, session_id: str) -> None:
+    """Ends the session's front, so that the next turn makes another; in the caller's transaction."""
+    newest = _newest(connection, session_id, "front")
+    if newest is not None and newest.text != _ENDED:
+        _add(connection, session_id, "front", _ENDED, newest.owner)
+
+
+def _newest(connection: Connection, session_id: str, kind: BlockKind) -> Row[tuple[int, str, str]] | None:
+    return connection.execute(_NEWEST, {"of_session": session_id, "of_kind": kind}).one_or_none()
+
+
+def _add(connection: Connection, session_id: str, kind: BlockKind, text: str, owner: str) -> ContextBlock:
+    newest = _newest(connection, session_id, kind)
+    version = 1 if newest is None else newest.version + 1
+    values = {"session_id": session_id, "kind": kind, "version": version, "owner": owner, "text": text}
+    connection.execute(_ADD, values)
+    return ContextBlock(kind, version, text)
