@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,11 +12,14 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
+from graph.core.context_block import ContextBlock
+from graph.core.divider import labelled
 from graph.core.review import label_of
 from graph.core.token import estimate_tokens, message_tokens
+from graph.core.turn import extract_current_turn, text_of
 from graph.record import HistoryEntry
 from prompt.system import chat
-from prompt.system.framing import COMPACTION_HEADING, CONTINUED, SUMMARY_HEADING, Language
+from prompt.system.framing import CONTINUED, CURRENT_PART, SUMMARY_HEADING, Language
 
 History = Sequence[HistoryEntry]
 Messages = Sequence[AnyMessage]
@@ -25,15 +27,8 @@ Messages = Sequence[AnyMessage]
 SHORTENED: Final = "shortened"
 CUT: Final = "cut"
 KEPT_CHARS: Final = "turnfold_kept_chars"
-_INDENT: Final = "  "
-_HEADINGS: Final = "|".join(map(re.escape, [*SUMMARY_HEADING.values(), COMPACTION_HEADING]))
-# Beginnings of the lines that divide an input, of every strategy and in both languages.
-_DIVIDER: Final = re.compile(
-    rf"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|{_HEADINGS}"
-    r"|\[(?:CONVERSATION CONTEXT|RECENT MESSAGES|CURRENT MESSAGE)\]"
-    r"|(?:USER|ASSISTANT|TOOL): |---",
-    re.IGNORECASE,
-)
+# Tells a context block from what was said.
+CONTEXT: Final = "context"
 
 
 @dataclass(frozen=True)
@@ -41,10 +36,11 @@ class InputItem:
     """One block of a model input. Its text is not copied: the tables have it under (kind, id, version).
 
     Attributes:
-        kind: "system", "record", "message", "tools" or "note". If the guard shrank it for this call: "shortened" (a
-            verbatim record as its summary) or "cut" (a tool result). If a tool asks a model: "call" for the arguments
-            of the tool call.
-        version: Of a record or the system prompt; for a cut message the number of characters kept; 1 for the others.
+        kind: "system", "context" (its id is the block's kind), "record", "message", "tools" or "note". If the guard
+            shrank it for this call: "shortened" (a verbatim record as its summary) or "cut" (a tool result). If a tool
+            asks a model: "call" for the arguments of the tool call.
+        version: Of a record, a context block or the system prompt; for a cut message the number of characters kept; 1
+            for the others.
         tokens: Our estimate for the block.
     """
 
@@ -74,7 +70,7 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class SystemPart:
-    """The product's own part of every input.
+    """The part of an input that nobody said: the product's own, and what the turn's context adds.
 
     Attributes:
         text: The beginning of the system prompt; the same bytes in every turn of a session.
@@ -82,6 +78,8 @@ class SystemPart:
         note: A sentence appended to the last tool result, so that the cached prefix stays unchanged.
         name: Tells with the version which text it is; see `prompt.system.chat.read_prompt`.
         language: The language of the labels, headings and notes; the same in every turn of a session.
+        front: Stands behind `text`.
+        volatile: Stands before the user's words of the open turn.
     """
 
     text: str
@@ -90,6 +88,13 @@ class SystemPart:
     note: str = ""
     name: str = "chat"
     language: Language = "ko"
+    front: ContextBlock | None = None
+    volatile: ContextBlock | None = None
+
+    @property
+    def item_count(self) -> int:
+        """How many blocks of the system prompt it is: its text, and the front."""
+        return 1 if self.front is None else 2
 
 
 def stored_system(name: str, version: int) -> SystemPart:
@@ -112,29 +117,28 @@ def system_part(language: Language, *, can_recall: bool) -> SystemPart:
     return stored_system(chat.prompt_id(language, can_recall=can_recall), chat.PROMPT_VERSION)
 
 
-def labelled(label: str, text: str) -> str:
-    """Renders a text behind its label; further lines are indented, so that none of them can imitate a label."""
-    return label + f"\n{_INDENT}".join(text.splitlines())
-
-
-def unlabelled(text: str) -> str:
-    """Renders a text without a label; a first line that imitates one is indented too."""
-    block = labelled("", text)
-    return _INDENT + block if _DIVIDER.match(block) else block
-
-
 def render_system(system: SystemPart, history: History) -> str:
-    """Renders the system prompt: the product's own text, then the active records under their heading, oldest first."""
+    """Renders the system prompt: the product's own text, the front, then the active records under their heading."""
+    parts = [system.text] if system.front is None else [system.text, "", system.front.text]
     if not history:
-        return system.text
+        return "\n".join(parts)
     lines = [labelled(label_of(entry["turns"], system.language), entry["summary"]) for entry in history]
-    return "\n".join([system.text, "", SUMMARY_HEADING[system.language], *lines])
+    return "\n".join([*parts, "", SUMMARY_HEADING[system.language], *lines])
+
+
+def render_question(volatile: ContextBlock | None, text: str) -> str:
+    """Renders the user's words of the open turn behind the block of this turn, if it has one."""
+    return text if volatile is None else f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
 
 
 def record_item(entry: HistoryEntry) -> InputItem:
     """Returns the block of a record."""
     kind = SHORTENED if entry["kind"] == SHORTENED else "record"
     return InputItem(kind, entry["id"], entry["version"], entry["summary_tokens"])
+
+
+def _block_item(block: ContextBlock, tokens: int) -> InputItem:
+    return InputItem(CONTEXT, block.kind, block.version, tokens)
 
 
 def _message_item(message: AnyMessage) -> InputItem:
@@ -163,10 +167,10 @@ def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
 
 
 def assemble(system: SystemPart, history: History, messages: Messages) -> ModelInput:
-    """Builds `[system prompt with records] + [raw turns] + [open turn]`.
+    """Builds `[system prompt with front and records] + [raw turns] + [open turn behind the block of this turn]`.
 
     Args:
-        system: The product's own part of the input.
+        system: The part of the input that nobody said.
         history: Active records, oldest first.
         messages: The working set.
     """
@@ -174,11 +178,19 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
     prompt = render_system(system, history)
+    items = [record_item(entry) for entry in history]
+    if system.front is not None:
+        items.insert(0, _block_item(system.front, _prompt_tokens(system.front.text)))
     # The prompt and the records' heading; a difference, so that the items add up to what is sent.
-    own_tokens = max(0, _prompt_tokens(prompt) - sum(entry["summary_tokens"] for entry in history))
-    items = [InputItem("system", system.name, system.version, own_tokens)]
-    items += [record_item(entry) for entry in history]
-    items += [_message_item(message) for message in raw]
+    own_tokens = max(0, _prompt_tokens(prompt) - sum(item.tokens for item in items))
+    items.insert(0, InputItem("system", system.name, system.version, own_tokens))
+    place = len(raw) - len(extract_current_turn(raw))
+    said = [_message_item(message) for message in raw]
+    if system.volatile is not None and place < len(raw):
+        said.insert(place, _block_item(system.volatile, estimate_tokens(render_question(system.volatile, ""))))
+        words = render_question(system.volatile, text_of(raw[place]))
+        raw[place] = raw[place].model_copy(update={"content": words})
+    items += said
     if schema := system.tool_schema:
         items.append(InputItem("tools", hashlib.sha256(schema.encode()).hexdigest()[:16], 1, estimate_tokens(schema)))
     return ModelInput((SystemMessage(prompt), *raw), tuple(items))

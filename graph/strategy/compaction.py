@@ -74,7 +74,7 @@ class CompactionStrategy:
         around = InputItem("note", "context", 1, max(0, beside))
         return ModelInput(
             (prompt, first.model_copy(update={"content": joined}), *later),
-            (base.items[0], *records, around, *base.items[1:]),
+            (*base.items[: system.item_count], *records, around, *base.items[system.item_count :]),
         )
 
 

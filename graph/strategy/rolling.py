@@ -8,6 +8,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from graph.core.divider import labelled, unlabelled
 from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import (
     History,
@@ -16,9 +17,7 @@ from graph.core.model_input import (
     ModelInput,
     SystemPart,
     assemble,
-    labelled,
     record_item,
-    unlabelled,
 )
 from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
@@ -85,16 +84,17 @@ class RollingStrategy:
         if not self._limits.rolling_sends_unsummarised:
             recent = recent[unsent_count(recent, self._limits.app_context_recent_messages) :]
         current = text_of(opened[0])
-        text = build_context_prompt(render_summary(history, system.language), recent, current)
+        volatile = "" if system.volatile is None else system.volatile.text
+        text = build_context_prompt(render_summary(history, system.language), recent, current, volatile)
         joined = opened[0].model_copy(update={"content": text})
+        head, rest = base.items[: system.item_count], base.items[system.item_count :]
         items = [record_item(entry) for entry in history]
         items += [InputItem("message", str(message.id), 1, estimate_tokens(_words(message))) for message in recent]
         beside = estimate_tokens(text) - estimate_tokens(current) - sum(item.tokens for item in items)
+        if volatile:
+            beside -= rest[0].tokens
         items.append(InputItem("note", "context", 1, max(0, beside)))
-        return ModelInput(
-            (base.messages[0], joined, *base.messages[2:]),
-            (base.items[0], *items, *base.items[1:]),
-        )
+        return ModelInput((base.messages[0], joined, *base.messages[2:]), (*head, *items, *rest))
 
 
 def _due_messages(snapshot: SessionSnapshot, limits: Limits) -> list[ArchivedMessage]:
@@ -125,13 +125,14 @@ def render_summary(history: History, language: Language) -> str:
     return "\n".join(labelled(label_of(entry["turns"], language), entry["summary"]) for entry in history)
 
 
-def build_context_prompt(summary: str, recent: Messages, current: str) -> str:
+def build_context_prompt(summary: str, recent: Messages, current: str, volatile: str = "") -> str:
     """Renders seed 003's single user message.
 
     Args:
         summary: The rendered summary of the earlier conversation; "" leaves its part out.
         recent: Messages since then, oldest first; each is cut at 2,000 characters.
         current: The current message, uncut and unindented, as nothing follows it.
+        volatile: The context of this turn; "" leaves it out.
     """
     parts = []
     if summary:
@@ -139,6 +140,8 @@ def build_context_prompt(summary: str, recent: Messages, current: str) -> str:
     lines = [labelled(f"{_speaker(message)}: ", words) for message in recent if (words := _words(message))]
     if lines:
         parts.append(RECENT_PART.format(lines="\n".join(lines)))
+    if volatile:
+        parts.append(volatile)
     return "\n\n".join([*parts, CURRENT_PART.format(text=current)])
 
 

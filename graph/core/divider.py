@@ -1,0 +1,37 @@
+"""The lines that divide a model input, and texts rendered so that none of their lines can be taken for one."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from prompt.system.framing import COMPACTION_HEADING, SUMMARY_HEADING
+
+_INDENT: Final = "  "
+_HEADINGS: Final = "|".join(map(re.escape, [*SUMMARY_HEADING.values(), COMPACTION_HEADING]))
+# Beginnings of the lines that divide an input, of every strategy and in both languages.
+_DIVIDER: Final = re.compile(
+    rf"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|{_HEADINGS}"
+    r"|\[(?:CONVERSATION CONTEXT|RECENT MESSAGES|CURRENT MESSAGE)\]"
+    r"|(?:USER|ASSISTANT|TOOL): |---",
+    re.IGNORECASE,
+)
+
+
+def labelled(label: str, text: str) -> str:
+    """Renders a text behind its label; further lines are indented, so that none of them can imitate a label."""
+    return label + f"\n{_INDENT}".join(text.splitlines())
+
+
+def unlabelled(text: str) -> str:
+    """Renders a text without a label; a first line that imitates one is indented too."""
+    return _indented(labelled("", text))
+
+
+def undivided(text: str) -> str:
+    """Renders a text of lines; only those that imitate a label or heading are indented."""
+    return "\n".join(map(_indented, text.splitlines()))
+
+
+def _indented(text: str) -> str:
+    return _INDENT + text if _DIVIDER.match(text) else text
