@@ -10,6 +10,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "closing": "The server is shutting down. Reload the page once it's back.",
     "settings": "A setting has an invalid value.",
     "input": "This input isn't accepted.",
+    "path": "This path can't be used.",
     "not_found": "Chat not found. It was deleted, or the address is wrong.",
     "busy": "An answer is still being written. Send when it's done, or stop it.",
     "server_busy": "There are many requests just now. Please send it again in a moment.",
@@ -59,4 +60,16 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "bad_strategy": "There is no summary strategy of this name.",
     "no_reset": "This can't be undone any more. The chat has gone on since.",
     "not_last": "Only the last turn can be retried.",
+}
+PATH_REASONS: Final[Mapping[str, str]] = {
+    "not_allowed": "This folder isn't among the projects that the server's administrator allows.",
+    "outside": "This path leads out of the project.",
+    "symlink_outside": "A symbolic link leads out of the project.",
+    "not_regular": "This isn't a regular file.",
+    "not_a_folder": "This isn't a folder.",
+    "too_large": "This is too large to be read.",
+    "too_slow": "Reading took too long.",
+    "binary": "This isn't a text file.",
+    "unreadable": "The server can't read this.",
+    "vanished": "This isn't there, or it was replaced while it was read.",
 }

@@ -3,6 +3,7 @@
 * TurnfoldError
   x SettingsError
   x InputError
+  x PathError
   x NotFoundError
   x BusyError
     + ServerBusyError
@@ -55,6 +56,19 @@ InputReason = Literal[
     "too_long",
 ]
 
+PathReason = Literal[
+    "binary",
+    "not_a_folder",
+    "not_allowed",
+    "not_regular",
+    "outside",
+    "symlink_outside",
+    "too_large",
+    "too_slow",
+    "unreadable",
+    "vanished",
+]
+
 
 class TurnfoldError(Exception):
     """Base of all errors that Turnfold raises on purpose.
@@ -86,6 +100,16 @@ class InputError(TurnfoldError):
 
     def __init__(self, reason: InputReason, detail: str = "") -> None:
         super().__init__(detail or reason)
+        self.reason = reason
+
+
+class PathError(TurnfoldError):
+    """A file or folder of a project is refused and wasn't read; `detail` is its path, as it was asked for."""
+
+    code = "path"
+
+    def __init__(self, reason: PathReason, path: str = "") -> None:
+        super().__init__(path or reason)
         self.reason = reason
 
 
