@@ -56,6 +56,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "not_a_compaction": "That isn't a compaction that could be restored.",
     "empty": "There is no text.",
     "too_long": "That's too long. Please send it in parts.",
+    "bad_context": "The context of a request consists of names and texts.",
     "bad_rate": "The summary length must be between 0.1 and 0.5.",
     "bad_strategy": "There is no summary strategy of this name.",
     "no_reset": "This can't be undone any more. The chat has gone on since.",

@@ -41,6 +41,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 InputReason = Literal[
+    "bad_context",
     "bad_rate",
     "bad_strategy",
     "compact_failed",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -40,6 +41,8 @@ class SessionView:
         fold_error_code: The error code of the newest of these failures, or "".
         unsent_messages: Messages that are neither summarised nor sent (strategy "rolling" only).
         context_notice: Set with automatic compaction off: "nearly_full" above 80 % of the limit, "full" above it.
+        project_root: The folder of its project, "" for none.
+        has_memory: Whether it starts with the project's memory.
     """
 
     session_id: str
@@ -53,6 +56,8 @@ class SessionView:
     fold_error_code: str
     unsent_messages: int = 0
     context_notice: ContextNotice = ""
+    project_root: str = ""
+    has_memory: bool = True
 
 
 @dataclass(frozen=True)
@@ -221,10 +226,16 @@ class TurnOptions:
     """Settings for the next turn; None keeps the session's setting.
 
     Attributes:
+        project_root: A folder of `PROJECT_ROOTS` or below one; "" for no project.
+        has_memory: False starts the session without the project's memory.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
+        context: What this request says of its own context: `currentFile`, `selection`.
     """
 
     compression_rate: float | None = None
     strategy: str | None = None
     model: str | None = None
+    project_root: str | None = None
+    has_memory: bool | None = None
     time_zone: str = ""
+    context: Mapping[str, str] = field(default_factory=dict)

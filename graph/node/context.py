@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
 
+from graph.core.context_block import ContextBlock
 from graph.core.model_input import SystemPart, system_part
 from graph.core.snapshot import SessionSnapshot
 from graph.event import Folded
@@ -61,6 +62,8 @@ class TurnContext:
         time_zone: IANA name of the user's zone, "" for UTC.
         language: The language of the session's fixed sentences.
         fold_wait: Counts the waits of summary_node and guard.
+        front: What the turn's context adds to the system prompt.
+        volatile: What it adds before the user's words.
     """
 
     lease: Lease
@@ -71,11 +74,14 @@ class TurnContext:
     time_zone: str
     language: Language
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
+    front: ContextBlock | None = None
+    volatile: ContextBlock | None = None
 
     @property
     def system(self) -> SystemPart:
-        """The product's own part of every input of this turn."""
-        return system_part(self.language, can_recall=self.strategy.sends_records)
+        """The part of every input of this turn that nobody said."""
+        own = system_part(self.language, can_recall=self.strategy.sends_records)
+        return replace(own, front=self.front, volatile=self.volatile)
 
 
 @dataclass(frozen=True)

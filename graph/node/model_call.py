@@ -12,7 +12,7 @@ from typing import Literal
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
-from graph.core.model_input import InputItem, ModelInput
+from graph.core.model_input import CONTEXT, InputItem, ModelInput
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import extract_current_turn
 from graph.error import StoreError, TurnfoldError
@@ -73,9 +73,9 @@ class AnswerCall:
 
     def _full_tokens(self, model_input: ModelInput) -> int:
         """Estimates what the same call would send without folds: every message of the session in full."""
-        tools = sum(item.tokens for item in model_input.items if item.kind == "tools")
+        beside = sum(item.tokens for item in model_input.items if item.kind in ("tools", CONTEXT))
         said = self._runtime.context.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
-        return estimate_tokens(self._runtime.context.system.text) + said + tools
+        return estimate_tokens(self._runtime.context.system.text) + said + beside
 
 
 def keep_call(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,6 +12,7 @@ from graph.core.schedule import round_rate
 from graph.error import BusyError, InputError
 from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
+from graph.root_folder import RootFolders
 from graph.settings import Settings
 from graph.store.database import Lease
 from graph.store.session import SessionRow
@@ -30,6 +31,7 @@ class SessionAccess:
     """Stores, models and workers of one service, for the sessions of one owner.
 
     Attributes:
+        roots: The folders that a project may be in.
         compacting: The stop event of each manual compaction that runs in this server, by session.
     """
 
@@ -40,6 +42,7 @@ class SessionAccess:
     recovery: StateRecovery
     fold_worker: FoldWorker
     strategies: Strategies
+    roots: RootFolders
     compacting: dict[str, threading.Event] = field(default_factory=dict)
 
     @property
@@ -90,7 +93,9 @@ class SessionAccess:
 
         Raises:
             InputError: A value is invalid.
+            PathError: The project isn't in one of the allowed folders.
         """
+        _check_context(options.context, max_chars=self.settings.message_chars)
         changes: dict[str, Any] = {}
         if options.compression_rate is not None:
             changes["compression_rate"] = round_rate(options.compression_rate)
@@ -100,6 +105,10 @@ class SessionAccess:
             changes["strategy"] = options.strategy
         if options.model is not None:
             changes["model"] = options.model
+        if options.project_root is not None:
+            changes["project_root"] = str(self.roots.resolve(options.project_root)) if options.project_root else ""
+        if options.has_memory is not None:
+            changes["has_memory"] = options.has_memory
         return changes
 
     def changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:
@@ -110,6 +119,7 @@ class SessionAccess:
 
         Raises:
             InputError: A value is invalid.
+            PathError: The project isn't in one of the allowed folders.
         """
         changes = {name: value for name, value in self.chosen(options).items() if value != getattr(session, name)}
         if "strategy" in changes and not session.strategy and changes["strategy"] == self.strategies.default.name:
@@ -117,3 +127,15 @@ class SessionAccess:
         if "model" in changes and not session.model and changes["model"] == self.models.default_name:
             del changes["model"]
         return changes
+
+
+def _check_context(context: Mapping[str, str], *, max_chars: int) -> None:
+    """Checks what a request says of its own context; it comes from other programs as it is.
+
+    Raises:
+        InputError: `bad_context` (not all of it is text) or `too_long` (over `max_chars` in all).
+    """
+    if not all(isinstance(part, str) for item in context.items() for part in item):
+        raise InputError("bad_context")
+    if (chars := sum(len(key) + len(value) for key, value in context.items())) > max_chars:
+        raise InputError("too_long", f"{chars} > {max_chars}")

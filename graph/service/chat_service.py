@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from langchain_core.tools import BaseTool
 
 from graph.builder import build_graph
+from graph.core.context_block import ContextSource
 from graph.model.factory import ChatModels, open_models
 from graph.recovery import StateRecovery
+from graph.root_folder import RootFolders
 from graph.service.access import SessionAccess
 from graph.service.folds import Folds
 from graph.service.sessions import Sessions
@@ -21,6 +23,7 @@ from graph.strategy.strategies import build_strategies
 from graph.tool.registry import ToolContext, build_tools
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
+from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_runner import TurnRunner
 
 
@@ -58,6 +61,7 @@ def open_service(
     models: Callable[[Settings], AbstractContextManager[ChatModels]] = open_models,
     tools: Callable[[ToolContext], list[BaseTool]] = build_tools,
     stores: Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]] = open_stores,
+    context: ContextSource | None = None,
 ) -> Iterator[ChatService]:
     """Opens the stores, models and workers of a server, and closes them in order; running turns end as stopped.
 
@@ -74,6 +78,7 @@ def open_service(
         models: Opens the models that answer and summarise.
         tools: Builds the tools of one turn.
         stores: Opens the stores, given the clock.
+        context: Composes the context blocks of turns in a project; None if there are none.
 
     Raises:
         DatabaseError: The database can't be opened; the subclass says why.
@@ -102,7 +107,11 @@ def open_service(
             recovery=recovery,
             fold_worker=fold_worker,
             limiter=limiter,
+            blocks=TurnBlocks(context, chat_stores.blocks, chat_models),
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
-        yield ChatService(SessionAccess(settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies))
+        roots = RootFolders(settings.project_roots)
+        yield ChatService(
+            SessionAccess(settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies, roots)
+        )

@@ -102,6 +102,8 @@ class Sessions:
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),
             context_notice=self._context_notice(row),
+            project_root=row.project_root,
+            has_memory=row.has_memory,
         )
 
     def _unsent_messages(self, row: SessionRow) -> int:
@@ -131,6 +133,8 @@ class Sessions:
         compression_rate: float | None = None,
         strategy: str | None = None,
         model: str | None = None,
+        project_root: str | None = None,
+        has_memory: bool | None = None,
     ) -> SessionView:
         """Changes a session's settings, from the next fold and the next turn on.
 
@@ -138,8 +142,15 @@ class Sessions:
 
         Raises:
             InputError: A value is invalid.
+            PathError: The project isn't in one of the allowed folders.
         """
-        options = TurnOptions(compression_rate=compression_rate, strategy=strategy, model=model)
+        options = TurnOptions(
+            compression_rate=compression_rate,
+            strategy=strategy,
+            model=model,
+            project_root=project_root,
+            has_memory=has_memory,
+        )
         session = self._access.own(session_id)
         changes = self._access.changes_of(session, options)
         if changes:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from langchain_core.messages import HumanMessage
 
 from graph.core.casual import is_casual
+from graph.core.context_block import ContextRequest
 from graph.core.language import session_language
 from graph.core.text import check_text, plain_text, title_of
 from graph.core.token import estimate_tokens
@@ -254,7 +255,16 @@ class Turns:
             time_zone=options.time_zone,
             language=session_language(self._stores.archive.opening(lease.session_id)),
         )
-        self._runner.submit(Job(log, context, message, session.compression_rate))
+        request = ContextRequest(
+            session_id=lease.session_id,
+            owner=self._owner,
+            root=session.project_root,
+            has_memory=session.has_memory,
+            language=context.language,
+            turn=turn.number,
+            context={plain_text(key): plain_text(value) for key, value in options.context.items()},
+        )
+        self._runner.submit(Job(log, context, message, session.compression_rate, request))
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

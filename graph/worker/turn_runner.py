@@ -16,6 +16,7 @@ from langchain_core.messages import HumanMessage
 
 from graph.builder import ChatGraph
 from graph.core.close_turn import ClosedStatus
+from graph.core.context_block import ContextRequest
 from graph.core.turn import text_of
 from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
 from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
@@ -26,6 +27,7 @@ from graph.state import ChatState
 from graph.store.stores import Stores
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
+from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_log import TurnLog
 
 _LOG = logging.getLogger(__name__)
@@ -40,12 +42,14 @@ class Job:
 
     Attributes:
         message: The user's message; None for a new attempt, because the state has the message already.
+        request: What the turn's context blocks are composed of.
     """
 
     log: TurnLog
     context: TurnContext
     message: HumanMessage | None
     compression_rate: float
+    request: ContextRequest
 
     @property
     def session_id(self) -> str:
@@ -82,12 +86,14 @@ class TurnRunner:
         recovery: StateRecovery,
         fold_worker: FoldWorker,
         limiter: TurnLimiter,
+        blocks: TurnBlocks,
         max_workers: int,
     ) -> None:
         self._graph = graph
         self._stores = stores
         self._recovery = recovery
         self._fold_worker = fold_worker
+        self._blocks = blocks
         self.limiter = limiter
         self._jobs: dict[str, Job] = {}  # the newest of each session
         self._lock = threading.Lock()
@@ -187,7 +193,7 @@ class TurnRunner:
         parts = self._graph.stream(
             cast("ChatState", update),
             config_of(job.session_id),
-            context=job.context,
+            context=self._blocks.added_to(job.context, job.request),
             stream_mode=["custom"],
             version="v2",
             durability="sync",

@@ -40,6 +40,12 @@ CONTEXT_PART: Final = "[CONVERSATION CONTEXT]\nThe following is a summary of our
 RECENT_PART: Final = "[RECENT MESSAGES]\n{lines}"
 CURRENT_PART: Final = "[CURRENT MESSAGE]\n{text}"
 
+# The last line of a context block that a small window has no room for.
+BLOCK_CUT: Final[Mapping[Language, str]] = {
+    "ko": "(이하 생략: 이 모델의 창에 다 들어가지 않습니다.)",
+    "en": "(The rest is left out: this model's window has no room for it.)",
+}
+
 CLOSED_ANSWER: Final[Mapping[tuple[str, Language], str]] = {
     ("failed", "ko"): "(답변을 만들지 못했습니다.)",
     ("failed", "en"): "(No answer could be made.)",

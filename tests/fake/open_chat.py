@@ -9,6 +9,7 @@ from pathlib import Path
 
 from langchain_core.tools import BaseTool
 
+from graph.core.context_block import ContextSource
 from graph.model.factory import ChatModels, open_models
 from graph.service import open_service
 from graph.settings import Settings
@@ -58,6 +59,7 @@ def chat_opener(make_settings: MakeSettings) -> Iterator[OpenChat]:
             models: Callable[[Settings], AbstractContextManager[ChatModels]] = open_models,
             stores: Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]] = open_stores,
             tools: Sequence[BaseTool] | None = None,
+            context: ContextSource | None = None,
             **settings: object,
         ) -> Chat:
             opened = all_opened.enter_context(ExitStack())
@@ -68,6 +70,7 @@ def chat_opener(make_settings: MakeSettings) -> Iterator[OpenChat]:
                     models=models,
                     stores=stores,
                     tools=build_tools if tools is None else lambda _: list(tools),
+                    context=context,
                 )
             )
             return Chat(service, session_id, close=opened.close)
