@@ -12,16 +12,26 @@ from graph.admin.__main__ import main
 from graph.admin.transfer import export_lines, import_lines
 from graph.error import InputError
 from graph.store.database import Database, open_database
+from graph.store.schema import rule_agreement_table
+from graph.view import TurnOptions
+from tests.fake.body import system_prompt
+from tests.fake.chat import question
+from tests.fake.context_source import FRONT, ScriptedContext
 from tests.fake.logs import kept_logging
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.rebuilt import rebuilt
 
 
 @pytest.fixture(scope="module")
 def exported(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    make_settings = settings_maker(tmp_path_factory.mktemp("exported"), endpoint.url)
+    folder = tmp_path_factory.mktemp("exported")
+    make_settings = settings_maker(folder, endpoint.url)
     with chat_opener(make_settings) as open_chat:
-        open_chat("exported").ask(1, 4)
+        chat = open_chat("exported", context=ScriptedContext(), project_roots=(folder,))
+        chat.say(question(1), options=TurnOptions(project_root=str(folder), has_memory=False))
+        chat.ask(2, 4)
+        chat.service._access.stores.agreements.agree("local", str(folder), digest="aa", rules="{}")  # noqa: SLF001  # nobody but a test has to know
     with closing(open_database(make_settings().database_path, busy_timeout_seconds=10)) as database:
         return list(export_lines(database))
 
@@ -80,6 +90,7 @@ NEEDED = {
     "message": ("position", "message_id", "role", "content", "tokens"),
     "record": ("id", "kind", "summary", "turns", "source_key"),
     "model_call": ("id", "manifest", "sent_tokens", "error_code"),
+    "context_block": ("kind", "version", "text"),
 }
 
 
@@ -104,6 +115,8 @@ def test_row_that_lacks_a_column_is_named_by_its_line_and_nothing_is_imported(
         ("session", "created_at", "yesterday"),
         ("turn", "stop_requested", "no"),
         ("message", "content", 7),
+        ("session", "has_memory", "yes"),
+        ("context_block", "version", "one"),
     ],
 )
 def test_value_of_another_kind_is_refused(
@@ -113,12 +126,36 @@ def test_value_of_another_kind_is_refused(
     assert refusal(empty, lines) == ("not_an_export", str(number))
 
 
-@pytest.mark.parametrize("table", ["turn", "message", "record", "model_call"])
+@pytest.mark.parametrize("table", ["turn", "message", "record", "model_call", "context_block"])
 def test_row_that_stands_twice_is_refused(exported: list[str], empty: Database, table: str) -> None:
     lines = [*exported, exported[row_of(exported, table)]]
     assert refusal(empty, lines) == ("not_an_export", str(len(lines)))
 
 
-def test_column_that_an_older_version_had_not_yet_may_lack(exported: list[str], empty: Database) -> None:
-    lines, _ = changed(exported, "session", lambda row: row.pop("context_from_position"))
+@pytest.mark.parametrize("column", ["context_from_position", "project_root", "has_memory"])
+def test_column_that_an_older_version_had_not_yet_may_lack(exported: list[str], empty: Database, column: str) -> None:
+    lines, _ = changed(exported, "session", lambda row: row.pop(column))
     assert import_lines(empty, lines, owner="me").session_count == 1
+
+
+def test_inputs_with_blocks_are_rebuilt_where_they_were_imported(
+    exported: list[str], open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    with closing(open_database(open_chat().service.settings.database_path, busy_timeout_seconds=10)) as database:
+        import_lines(database, exported, owner="local")
+    source = ScriptedContext()
+    chat = open_chat("exported", context=source)
+    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
+    for call in [call for turn in range(1, 5) for call in access.stores.calls.of_turn("exported", turn)]:
+        assert rebuilt(access.stores, call, access.strategies.of("interval")).digest() == call.input_hash
+    chat.ask(5, 5)
+    assert FRONT in system_prompt(server.bodies("chat")[-1])
+    assert (source.requests[0].front, source.requests[0].has_memory) == (FRONT, False)
+    assert chat.rows("SELECT version FROM context_block WHERE kind = 'front'") == [(1,)]
+
+
+def test_an_agreement_stays_on_its_machine(exported: list[str], empty: Database) -> None:
+    assert "rule_agreement" not in {json.loads(line).get("table") for line in exported}
+    import_lines(empty, exported, owner="me")
+    with empty.read() as connection:
+        assert connection.execute(rule_agreement_table.select()).all() == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.context_block import ContextBlock
+from graph.core.context_block import ContextBlock, cut_block
 from graph.core.divider import undivided
 from graph.core.fold_spec import fold_of
 from graph.core.in_place import LastInput, request_in_place
@@ -25,7 +25,7 @@ from graph.strategy.fit import Fit, Fitting
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy
 from graph.strategy.window import WindowStrategy
-from prompt.system.framing import Language
+from prompt.system.framing import BLOCK_CUT, Language
 from tests.fake.body import faults
 from tests.fake.snapshot import archived, plain_turn, record_of, tool_turn
 
@@ -206,3 +206,21 @@ def test_no_block_can_say_where_another_part_begins(language: Language, front: s
 def test_a_line_that_divides_nothing_stays_letter_for_letter(text: str) -> None:
     for line, told in zip(text.splitlines() or [""], undivided(text).split("\n"), strict=True):
         assert told == (f"  {line}" if DIVIDING.match(line) else line)
+
+
+LONG: Final = st.lists(
+    st.sampled_from(["규칙을 지킵니다.", "a b c " * 30, "", "0x7f 0x80", "👩\u200d👧"]), max_size=30
+).map("\n".join)
+
+
+@settings(deadline=None)
+@given(LONG, st.integers(0, 300), st.sampled_from(get_args(Language)))
+def test_a_cut_block_is_whole_lines_and_says_that_it_is_cut(text: str, most_tokens: int, language: Language) -> None:
+    cut = cut_block(text, most_tokens, language)
+    assert cut == text or estimate_tokens(cut) <= most_tokens
+    if cut not in (text, ""):
+        *kept, note = cut.split("\n")
+        assert text.split("\n")[: len(kept)] == kept
+        assert note == BLOCK_CUT[language]
+    assert cut_block(cut, most_tokens, language) == cut
+    assert estimate_tokens(text) > most_tokens or cut == text
