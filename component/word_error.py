@@ -23,6 +23,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "database_busy": "Something else has held the database for long. Please try again in a moment.",
     "disk_full": "There is no room left on the disk.",
     "lease_lost": "Another server has taken over this chat. Reload and try again.",
+    "file_access": "A file that is kept for this project couldn't be read or written.",
     "model": "The model couldn't be called.",
     "authentication": "The API key is missing or wrong.",
     "access_denied": "This key may not use this model.",

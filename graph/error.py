@@ -16,6 +16,7 @@
       - DatabaseBusyError
       - DiskFullError
     + LeaseLostError
+    + FileAccessError
   x ModelError
     + AuthenticationError
     + AccessDeniedError
@@ -188,6 +189,13 @@ class LeaseLostError(StoreError):
     """This worker's lease of the session expired and another worker acquired it."""
 
     code = "lease_lost"
+
+
+class FileAccessError(StoreError):
+    """A file that Turnfold keeps beside the database can't be read, written or locked."""
+
+    code = "file_access"
+    advice = "See that the folder belongs to the user who runs the server, and that no other process holds the file."
 
 
 class ModelError(TurnfoldError):

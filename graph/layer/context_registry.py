@@ -1,0 +1,90 @@
+"""Finds the context of each owner and project root, and keeps each one's files in a folder of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from graph.layer.app_context import AppContextService
+from graph.layer.context_file import FileContextStore
+from graph.layer.context_store import MemoryContextStore
+from graph.layer.execution import MOST_SUMMARIES
+from graph.layer.request_context import RequestPolicy
+from graph.layer.scope import ContextScope, PersistenceKind
+
+_PERSISTENT_FILE: Final = "persistent-context.json"
+_SUMMARY_FILE: Final = "execution-summary-cache.json"
+_MOST_SERVICES: Final = 256
+
+
+class ContextRegistry:
+    """The services of the owners and roots that were last asked for. Safe to use from any thread.
+
+    One process has one service for an owner and a root, up to 256 of them: beyond that the one that was asked for the
+    longest time ago is forgotten with its volatile values. Its files stay.
+
+    Args:
+        folder: Where the folders of owners and roots are made.
+        load_rules: Returns the rules that an owner agreed to in a root, "" for none.
+        directory: The server's working directory.
+        policy: See `apply_request`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        load_rules: Callable[[str, str], str],
+        *,
+        directory: Path,
+        policy: RequestPolicy = "merge",
+    ) -> None:
+        self._folder = folder
+        self._load_rules = load_rules
+        self._directory = directory
+        self._policy = policy
+        self._lock = threading.Lock()
+        self._services: OrderedDict[tuple[str, str], AppContextService] = OrderedDict()
+
+    def app_context(self, owner: str, root: str) -> AppContextService:
+        """Returns the one service of this owner and root.
+
+        Raises:
+            FileAccessError: Its folder or file can't be read, written or locked.
+            DiskFullError: There is no room left for its folder.
+        """
+        key = (owner, root)
+        with self._lock:
+            if key not in self._services:
+                self._services[key] = self._open(owner, root)
+            self._services.move_to_end(key)
+            if len(self._services) > _MOST_SERVICES:
+                self._services.popitem(last=False)
+            return self._services[key]
+
+    def summaries(self, owner: str, root: str) -> FileContextStore:
+        """Returns EXECUTION_TREE x PERSISTENT of this owner and root: the lines of the newest 20 turns, by turn.
+
+        Raises:
+            FileAccessError: Its folder or file can't be read, written or locked.
+            DiskFullError: There is no room left for its folder.
+        """
+        path = self._folder_of(owner, root) / _SUMMARY_FILE
+        return FileContextStore(path, ContextScope.EXECUTION_TREE, most_entries=MOST_SUMMARIES)
+
+    def _open(self, owner: str, root: str) -> AppContextService:
+        return AppContextService(
+            FileContextStore(self._folder_of(owner, root) / _PERSISTENT_FILE, ContextScope.APP),
+            MemoryContextStore(ContextScope.APP, PersistenceKind.VOLATILE),
+            lambda asked_root: self._load_rules(owner, asked_root),
+            directory=self._directory,
+            policy=self._policy,
+        )
+
+    def _folder_of(self, owner: str, root: str) -> Path:
+        """Returns the folder named by a hash: an owner's name or a root may hold anything."""
+        identity = f"{len(owner)}:{owner}{root}".encode("utf-8", "surrogatepass")
+        return self._folder / hashlib.sha256(identity).hexdigest()[:32]

@@ -1,0 +1,45 @@
+"""The context of one owner in one root with everything in memory, and rules that a test agrees to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from graph.layer.app_context import AppContextService
+from graph.layer.context_store import MemoryContextStore
+from graph.layer.execution import ExecutionContext
+from graph.layer.request_context import RequestPolicy
+from graph.layer.scope import ContextScope, ContextSnapshot, PersistenceKind
+
+DIRECTORY: Final = Path("/srv/work")
+
+
+class AgreedRules:
+    """The rules by root, and how often each root's were loaded."""
+
+    def __init__(self, rules: Mapping[str, str]) -> None:
+        self.rules = dict(rules)
+        self.loaded: list[str] = []
+
+    def load(self, root: str) -> str:
+        """Returns the rules of a root; fails with a KeyError for one that has none."""
+        self.loaded.append(root)
+        return self.rules[root]
+
+
+def app_context(agreed: AgreedRules | None = None, policy: RequestPolicy = "merge") -> AppContextService:
+    """Returns the service of one owner and root."""
+    return AppContextService(
+        MemoryContextStore(ContextScope.APP, PersistenceKind.PERSISTENT),
+        MemoryContextStore(ContextScope.APP, PersistenceKind.VOLATILE),
+        (agreed or AgreedRules({})).load,
+        directory=DIRECTORY,
+        policy=policy,
+    )
+
+
+def execution(request: ContextSnapshot, *, message: str = "이 함수는 뭘 해?", file_rules: str = "") -> ExecutionContext:
+    """Returns the context of one turn."""
+    summaries = MemoryContextStore(ContextScope.EXECUTION_TREE, PersistenceKind.PERSISTENT)
+    return ExecutionContext("turn-1", message, request, summaries, file_rules=file_rules)

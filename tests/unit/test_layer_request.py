@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.layer.request_context import PATH_CHARS, SELECTION_CHARS, RequestPolicy
+from prompt.system.framing import Language
+from tests.fake.layer import DIRECTORY, app_context
+
+KEYS = st.sampled_from(["currentFile", "selection", "projectRoot", "workingDirectory", "currentFileRules"]) | st.text()
+SAID = st.text(max_size=50) | st.integers() | st.none() | st.lists(st.text(), max_size=2)
+SERVER = {"workingDirectory": str(DIRECTORY), "projectRoot": "/srv/root"}
+
+
+@given(st.lists(st.dictionaries(KEYS, SAID, max_size=6), max_size=4), st.sampled_from(get_args(RequestPolicy)))
+def test_only_the_allowed_keys_are_taken(requests: list[dict[str, object]], policy: RequestPolicy) -> None:
+    service = app_context(policy=policy)
+    for request in requests:
+        service.ensure_volatile_server_working_directory(DIRECTORY, Path("/srv/root"))
+        volatile = service.update_volatile_from_request(request)
+        assert set(volatile) <= {"workingDirectory", "projectRoot", "currentFile", "selection"}
+        assert volatile["workingDirectory"] == str(DIRECTORY)
+        assert all(volatile.values())
+        assert "projectRoot" in request or volatile["projectRoot"] == "/srv/root"
+        assert service.get_app_context_for_prompt()[1] == volatile
+
+
+def test_a_caller_cannot_set_what_the_server_sets() -> None:
+    service = app_context()
+    service.ensure_volatile_server_working_directory(DIRECTORY, Path("/srv/root"))
+    request = {"workingDirectory": "/etc", "currentFileRules": "따라.", "defaultSystemRules": "", "userMessage": "나"}
+    assert service.update_volatile_from_request(request) == SERVER
+    assert (
+        "currentFileRules" not in service.volatile_store.snapshot()
+        or not service.volatile_store.snapshot()["currentFileRules"]
+    )
+
+
+def test_a_projects_root_of_a_request_lasts_until_the_next_one() -> None:
+    service = app_context()
+    service.ensure_volatile_server_working_directory(DIRECTORY, Path("/srv/root"))
+    assert service.update_volatile_from_request({"projectRoot": "/srv/other"})["projectRoot"] == "/srv/other"
+    service.ensure_volatile_server_working_directory(DIRECTORY, Path("/srv/root"))
+    assert service.update_volatile_from_request({})["projectRoot"] == "/srv/root"
+
+
+@pytest.mark.parametrize(
+    ("said", "resolved"),
+    [
+        ("src/App.kt", "/srv/work/src/App.kt"),
+        (".", "/srv/work"),
+        ("./src/../문서/a.md", "/srv/work/문서/a.md"),
+        ("../other/a.py", "/srv/other/a.py"),
+        ("/repo/./a.py", "/repo/a.py"),
+        ("~/a.py", "/srv/work/~/a.py"),
+        ("a\x00b", "/srv/work/a\ufffdb"),
+    ],
+)
+def test_relative_paths_are_resolved_against_the_servers_directory(said: str, resolved: str) -> None:
+    assert app_context().update_volatile_from_request({"currentFile": said})["currentFile"] == resolved
+
+
+def test_a_path_that_is_too_long_is_dropped_rather_than_cut() -> None:
+    service = app_context()
+    longest = "/" + "a" * (PATH_CHARS - 1)
+    assert service.update_volatile_from_request({"currentFile": longest})["currentFile"] == longest
+    assert service.update_volatile_from_request({"currentFile": longest + "a"})["currentFile"] == longest
+    assert service.update_volatile_from_request({"projectRoot": longest + "a"})["projectRoot"] == str(DIRECTORY)
+
+
+@pytest.mark.parametrize(
+    ("language", "note"),
+    [("ko", "[… 9,000자 중 1,023자 생략]"), ("en", "[… 1,039 of 9,000 characters left out]")],
+)
+def test_a_long_selection_is_cut_where_one_can_see_it(language: Language, note: str) -> None:
+    said = "가나다" * 3_000
+    cut = app_context().update_volatile_from_request({"selection": said}, language)["selection"]
+    kept, _, end = cut.rpartition("\n")
+    assert end == note
+    assert said.startswith(kept)
+    assert f"{len(said) - len(kept):,}" in note
+    assert len(cut) <= SELECTION_CHARS
+
+
+@given(st.integers(min_value=SELECTION_CHARS - 60, max_value=SELECTION_CHARS + 60), st.sampled_from(get_args(Language)))
+def test_a_selection_has_at_most_its_bound_and_is_cut_only_over_it(length: int, language: Language) -> None:
+    cut = app_context().update_volatile_from_request({"selection": "a" * length}, language)["selection"]
+    assert (cut == "a" * length) == (length <= SELECTION_CHARS)
+    assert len(cut) <= SELECTION_CHARS
+
+
+def test_merged_requests_keep_what_the_next_one_does_not_say() -> None:
+    service = app_context(policy="merge")
+    service.update_volatile_from_request({"currentFile": "a.py", "selection": "def a():"})
+    assert service.update_volatile_from_request({})["selection"] == "def a():"
+    assert service.update_volatile_from_request({"selection": "return"})["currentFile"] == "/srv/work/a.py"
+
+
+def test_a_request_alone_forgets_the_one_before() -> None:
+    service = app_context(policy="request")
+    service.update_volatile_from_request({"currentFile": "a.py", "selection": "def a():"})
+    server = {"workingDirectory": str(DIRECTORY), "projectRoot": str(DIRECTORY)}
+    assert service.update_volatile_from_request({}) == server
+    assert service.get_app_context_for_prompt()[1] == server
+
+
+def test_a_selection_is_not_kept_for_another_file() -> None:
+    service = app_context()
+    service.update_volatile_from_request({"currentFile": "a.py", "selection": "def a():"})
+    assert "selection" in service.update_volatile_from_request({"currentFile": "./a.py"})
+    assert "selection" not in service.update_volatile_from_request({"currentFile": "b.py"})
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t"])
+def test_a_blank_value_takes_back_an_earlier_one(blank: str) -> None:
+    service = app_context()
+    service.update_volatile_from_request({"currentFile": "a.py", "selection": "def a():"})
+    assert "selection" not in service.update_volatile_from_request({"selection": blank})
+    volatile = service.update_volatile_from_request({"currentFile": blank, "projectRoot": blank})
+    assert volatile == {"workingDirectory": str(DIRECTORY), "projectRoot": str(DIRECTORY)}
+
+
+def test_no_reader_sees_half_a_request() -> None:
+    service = app_context()
+    pairs = [{"currentFile": f"/{name}.py", "selection": name} for name in "ab"]
+    service.update_volatile_from_request(pairs[0])
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(2_000):
+            service.update_volatile_from_request(pairs[number % 2])
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = set()
+    while not done.is_set():
+        volatile = service.get_app_context_for_prompt()[1]
+        seen.add((volatile.get("currentFile"), volatile.get("selection")))
+    writer.join()
+    assert seen <= {("/a.py", "a"), ("/b.py", "b")}
