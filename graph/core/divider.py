@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
 from prompt.system.framing import COMPACTION_HEADING, SUMMARY_HEADING
 
 _INDENT: Final = "  "
@@ -16,6 +17,7 @@ _DIVIDER: Final = re.compile(
     r"|(?:USER|ASSISTANT|TOOL): |---",
     re.IGNORECASE,
 )
+_BLOCK_HEADINGS: Final = (PERSISTENT_HEADING, VOLATILE_HEADING)
 
 
 def labelled(label: str, text: str) -> str:
@@ -24,12 +26,13 @@ def labelled(label: str, text: str) -> str:
 
 
 def unlabelled(text: str) -> str:
-    """Renders a text without a label; a first line that imitates one is indented too."""
-    return _indented(labelled("", text))
+    """Renders a text without a label; a first line that imitates one, or a block's heading, is indented too."""
+    block = labelled("", text)
+    return _INDENT + block if block.startswith(_BLOCK_HEADINGS) else _indented(block)
 
 
 def undivided(text: str) -> str:
-    """Renders a text of lines; only those that imitate a label or heading are indented."""
+    """Renders a context block, headings of its own included; lines that imitate another divider are indented."""
     return "\n".join(map(_indented, text.splitlines()))
 
 

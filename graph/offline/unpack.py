@@ -1,4 +1,4 @@
-"""Takes the user's message out of the frames in which "rolling" and "compaction" send it with what was said before."""
+"""Takes the user's message out of the frames in which it is sent: with a context, or with what was said before."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from prompt.system.context_layer import VOLATILE_HEADING
 from prompt.system.framing import COMPACTION_HEADING, CONTEXT_PART, CURRENT_PART, RECENT_PART, SUMMARY_HEADING
 
 _CONTEXT, _RECENT, _CURRENT = (part.partition("{")[0] for part in (CONTEXT_PART, RECENT_PART, CURRENT_PART))
@@ -31,10 +32,11 @@ def _parts(message: BaseMessage) -> Iterator[BaseMessage]:
         told, _, own = text.removeprefix(COMPACTION_HEADING).partition(_RULE)
         # A note stands between the summary and the rule.
         yield _summary(told.strip().rpartition("\n\n")[0] if own else told)
-        yield message.model_copy(update={"content": own})
-    elif text.startswith((_CONTEXT, _RECENT)) and f"\n\n{_CURRENT}" in text:
+        yield from _parts(message.model_copy(update={"content": own}))
+    elif text.startswith((_CONTEXT, _RECENT, VOLATILE_HEADING)) and f"\n\n{_CURRENT}" in text:
         told, _, own = text.partition(f"\n\n{_CURRENT}")
-        summary, _, recent = f"\n\n{told}".partition(f"\n\n{_RECENT}")
+        told, _, _ = f"\n\n{told}".partition(f"\n\n{VOLATILE_HEADING}")
+        summary, _, recent = told.partition(f"\n\n{_RECENT}")
         if summary:
             yield _summary(summary.strip().removeprefix(_CONTEXT))
         lines = _LINE.split(recent)
