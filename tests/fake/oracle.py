@@ -65,19 +65,41 @@ def check_request(sent: Sequence[AnyMessage], question: str) -> None:
     assert isinstance(last, ToolMessage) or question in content_of(messages[-1])
 
 
-def check_sent(truth: Truth, sent: Sequence[AnyMessage], *, turn: int, begun: int, window_turns: int | None) -> None:
-    """The newest request of a turn has every live message before it, raw or by its record.
+def check_context(sent: Sequence[AnyMessage], *, front: str, volatile: str) -> None:
+    """The front stands once in the system prompt, the block of the turn once before the user's words, and no other."""
+    prompt, *said = (content_of(message) for message in convert_to_openai_messages(list(sent)))
+    assert prompt.count("## 영구 컨텍스트") == bool(front)
+    assert f"\n\n{front}\n" in f"{prompt}\n" or not front
+    assert sum(text.count("## 휘발성 컨텍스트") for text in said) == bool(volatile)
+    asked = [text for text, message in zip(said, sent[1:], strict=True) if message.type == "human"][-1]
+    assert f"{volatile}\n\n[CURRENT MESSAGE]\n" in asked or not volatile
 
-    Args:
-        truth: As the file stands after the turn.
-        sent: The turn's newest request.
+
+@dataclass(frozen=True)
+class Span:
+    """Which turns the newest request of a turn must have.
+
+    Attributes:
         turn: The open turn.
         begun: The last turn that a reset left behind, 0 for none.
         window_turns: Under "window" how many turns go with the open one, else None.
+        may_leave_out: Whether the oldest of these may be left out, as the model's window has no room for them.
     """
+
+    turn: int
+    begun: int
+    window_turns: int | None
+    may_leave_out: bool
+
+
+def check_sent(truth: Truth, sent: Sequence[AnyMessage], span: Span) -> None:
+    """The newest request of a turn has every live message of its span, raw or by its record; `truth` is of after it."""
+    turn, window_turns = span.turn, span.window_turns
     ids = {str(message.id) for message in sent}
     told = "\n".join(content_of(message) for message in convert_to_openai_messages(list(sent)))
-    first = begun + 1 if window_turns is None else max(begun + 1, turn - window_turns)
+    first = span.begun + 1 if window_turns is None else max(span.begun + 1, turn - window_turns)
+    if window_turns is not None and span.may_leave_out:
+        first = max(first, min((number for _, message_id, number, *_ in truth.live if message_id in ids), default=turn))
     for position, message_id, number, role, words in truth.live:
         is_question = number == turn and role == "human"
         if not first <= number < turn and not is_question:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import ExitStack, closing, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ from graph.settings import Settings
 from graph.view import TurnOptions
 from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
-from tests.fake.oracle import check_cover, check_request, check_sent, read_truth, state_ids
+from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth, state_ids
+from tests.fake.plotted_project import PlottedProject
 from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
-from tests.fake.store import lay_empty_database
+from tests.fake.store import lay_empty_database, leave_behind
 from tests.fake.waiting_tool import tools_and_wait
 
 SESSION = "session-1"
@@ -31,7 +31,8 @@ class Plot:
     def __init__(self, folder: Path, *, words: str = "", **settings: object) -> None:
         self._fold_worker = folder
         self._words = words
-        self._changes = settings
+        self._project = PlottedProject(folder)
+        self._changes = {"project_roots": (folder,), **settings}
         self._stack = ExitStack()
         self._opened = 0
         self.chat: Chat
@@ -84,7 +85,6 @@ class Plot:
         self._die()
 
     def restart(self) -> None:
-        self._stack.close()
         self._open(self.settings.turnfold_data_dir)
 
     def lose_checkpoints(self) -> None:
@@ -165,12 +165,20 @@ class Plot:
     def elsewhere(self) -> None:
         """The next question goes through another server on the same files, while this one is open."""
         here = self.chat
-        models = scripted_models(self.model, self.summariser)
-        with open_service(self.settings, models=models, tools=tools_and_wait) as other:
+        with self._served() as other:
             self.chat = Chat(other, SESSION)
             self.ask()
             self.chat.wait_for_folds()
         self.chat = here
+
+    def enter_project(self) -> None:
+        self._project.enter(self.chat)
+
+    def leave_project(self) -> None:
+        self._project.leave(self.chat)
+
+    def change_rules(self) -> None:
+        self._project.change_rules()
 
     def break_folds(self) -> None:
         self.summariser.is_failing = True
@@ -183,14 +191,15 @@ class Plot:
         self.chat.wait_for_folds()
         if self.turn_count == 0:
             return
-        inputs = self.model.inputs
-        turns, truth = self.chat.turns, read_truth(self.chat)
+        inputs, turns, truth = self.model.inputs, self.chat.turns, read_truth(self.chat)
         for sent in inputs[self._checked_inputs :]:
             check_request(sent, turns[-1].user_text)
+            self._project.check(sent, self.turn_count)
         check_cover(truth, self._begun)
         if len(inputs) > self._checked_inputs:
             window = self.settings.window_turns if self._strategy == "window" else None
-            check_sent(truth, inputs[-1], turn=self.turn_count, begun=self._begun, window_turns=window)
+            span = Span(self.turn_count, self._begun, window, may_leave_out="model_window_tokens" in self._changes)
+            check_sent(truth, inputs[-1], span)
         self.has_missed_folds = self.has_missed_folds or self.summariser.is_failing
         covered = [turn for turns in self.chat.covered for turn in turns]
         if self._is_plain:
@@ -228,14 +237,7 @@ class Plot:
         self._opened += 1
         self._has_crashed = True
         folder = self._fold_worker / f"data-{self._opened}"
-        folder.mkdir()
-        for file in (self.settings.database_path, self.settings.checkpoint_path):
-            with closing(sqlite3.connect(file)) as living, closing(sqlite3.connect(folder / file.name)) as dead:
-                living.backup(dead)
-        self._stack.close()
-        # The lease of a process that is gone is free; the process of this test isn't gone.
-        with closing(sqlite3.connect(folder / "turnfold.db")) as dead, dead:
-            dead.execute("UPDATE lease SET expires_at = NULL")
+        leave_behind(self.settings, folder)
         self._open(folder)
 
     def _send(self, text: str) -> list[Event]:
@@ -248,7 +250,8 @@ class Plot:
     def _start(self, text: str) -> None:
         self.turn_count += 1
         self._has_crashed = self._may_lag = False
-        number = self.chat.service.turns.send(SESSION, text, message_id=f"user-{self.turn_count}")
+        options = self._project.options(self.turn_count)
+        number = self.chat.service.turns.send(SESSION, text, message_id=f"user-{self.turn_count}", options=options)
         assert number == self.turn_count
 
     def _finish(self, events: list[Event]) -> None:
@@ -262,8 +265,7 @@ class Plot:
         self._start(self._question())
         self.chat.wait_until(lambda: len(self.model.inputs) == calls)
         if text:
-            live = self.chat.service.turns.live
-            self.chat.wait_until(lambda: (now := live(SESSION)) is not None and now.text == text)
+            self.chat.wait_until_live(lambda live: live.text == text)
 
     def _hang_in_tool(self, rounds: int) -> None:
         self.model.script(*[Said(tool="get_current_time")] * rounds, Said(["기다려 보겠습니다."], tool="wait"))
@@ -284,17 +286,15 @@ class Plot:
             self._has_crashed = self._may_lag = False
             assert self.chat.last_turn.attempt == before.attempt + 1
             return
-        try:
+        with pytest.raises(InputError):
             action()
-        except InputError:
-            return
-        raise AssertionError
 
     def _open(self, folder: Path) -> None:
         values: dict[str, Any] = {"turnfold_data_dir": folder, "model_attempts": 1, "fold_wait_seconds": 5}
         self.settings = Settings(_env_file=None, **{**values, **self._changes})  # type: ignore[call-arg]  # the base class's own argument
-        self._stack = ExitStack()
-        service: ChatService = self._stack.enter_context(
-            open_service(self.settings, models=scripted_models(self.model, self.summariser), tools=tools_and_wait)
-        )
-        self.chat = Chat(service, SESSION)
+        self._stack.close()
+        self.chat = Chat(self._stack.enter_context(self._served()), SESSION)
+
+    def _served(self) -> AbstractContextManager[ChatService]:
+        models = scripted_models(self.model, self.summariser)
+        return open_service(self.settings, models=models, tools=tools_and_wait, context=self._project.source)

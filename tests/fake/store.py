@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -13,6 +14,7 @@ from tempfile import TemporaryDirectory
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.record import ArchivedMessage, Record
+from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
 from graph.store.context_block import ContextBlockStore
@@ -54,6 +56,17 @@ def lay_empty_database(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         path.touch(mode=0o600)
         path.write_bytes(_empty_database())
+
+
+def leave_behind(settings: Settings, folder: Path) -> None:
+    """Copies the files as they are now to a new folder, as a server that dies leaves them."""
+    folder.mkdir()
+    for file in (settings.database_path, settings.checkpoint_path):
+        with closing(sqlite3.connect(file)) as living, closing(sqlite3.connect(folder / file.name)) as dead:
+            living.backup(dead)
+    # The lease of a process that is gone is free; the process of this test isn't gone.
+    with closing(sqlite3.connect(folder / "turnfold.db")) as dead, dead:
+        dead.execute("UPDATE lease SET expires_at = NULL")
 
 
 @dataclass(frozen=True)

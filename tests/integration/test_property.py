@@ -32,6 +32,9 @@ STEPS = st.one_of(
     st.tuples(st.just("set_rate"), st.sampled_from([0.1, 0.25, 0.5])),
     st.just(("break_folds",)),
     st.just(("mend_folds",)),
+    st.just(("enter_project",)),
+    st.just(("leave_project",)),
+    st.just(("change_rules",)),
 )
 LONG = " 이어서 조건을 하나씩 적습니다. 백업은 매일 새벽에 하고 점검은 매달 첫째 월요일에 합니다." * 4
 EARLY_MERGES = {"records_budget_tokens": 500, "merged_together": 2, "newest_records": 1, "merged_tokens": 200}
@@ -81,6 +84,12 @@ def end_well(plot: Plot) -> None:
 @example(
     [("ask",), ("stop_in_tool", 1), ("crash_in_tool", 0), ("ask",), ("regenerate",), ("stop_in_tool", 0), ("retry",)]
 )
+@example(
+    [("enter_project",), *[("ask",)] * 5, ("change_rules",), ("use_tools", 2), ("crash", "", 1), ("retry",), ("ask",)]
+)
+@example(
+    [("ask",), ("enter_project",), ("regenerate",), ("leave_project",), ("ask",), ("enter_project",), ("restart",)]
+)
 @given(st.lists(STEPS, max_size=12))
 def test_every_turn_is_sent_once_whatever_happens(steps: list[Step]) -> None:
     with opened_plot() as plot:
@@ -125,6 +134,8 @@ EARLY: dict[str, Any] = {
 @example(
     [("switch", "compaction"), *[("ask",)] * 7, ("restore", 0), ("switch", "interval"), *[("ask",)] * 3, ("refuse",)]
 )
+@example([("enter_project",), *ASKS, ("compact",), ("change_rules",), *ASKS, ("reset",), ("regenerate",), ("ask",)])
+@example([("enter_project",), *(step for name in STRATEGIES for step in (("ask",), ("switch", name), *ASKS))])
 @given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
 def test_every_turn_is_sent_once_whatever_is_done_to_the_context(steps: list[Step]) -> None:
     with opened_plot(**EARLY) as plot:
@@ -134,6 +145,7 @@ def test_every_turn_is_sent_once_whatever_is_done_to_the_context(steps: list[Ste
 
 @repeatable(12)
 @example([*[("ask",)] * 12, ("regenerate",), ("restore", 0), ("ask",), ("ask",)])
+@example([("enter_project",), *[("ask",)] * 6, ("change_rules",), ("switch", "rolling"), *[("ask",)] * 3])
 @given(st.lists(CONTEXT_STEPS, min_size=8, max_size=16))
 def test_every_turn_is_sent_once_in_a_small_window(steps: list[Step]) -> None:
     with opened_plot(words=LONG, model_window_tokens=2_500, rolling_sends_unsummarised=True) as plot:
