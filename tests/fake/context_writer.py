@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from graph.error import FileAccessError
-from graph.layer.context_file import FileContextStore
+from graph.layer.file_context_store import FileContextStore
 from graph.layer.scope import ContextScope
 
 

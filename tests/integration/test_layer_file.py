@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graph.error import FileAccessError
-from graph.layer.context_file import FileContextStore
+from graph.layer.file_context_store import FileContextStore
 from graph.layer.scope import ContextScope
 
 ROOT = Path(__file__).parents[2]
