@@ -14,7 +14,7 @@ from graph.layer.context_key import (
     DEFAULT_SYSTEM_RULES,
     PROJECT_ROOT,
     PROJECT_RULES,
-    REQUEST_KEYS,
+    VOLATILE_KEYS,
     WORKING_DIRECTORY,
 )
 from graph.layer.request_context import RequestPolicy, apply_request
@@ -98,7 +98,7 @@ class AppContextService:
         volatile = self.volatile_store.snapshot()
         return (
             {key: value for key, value in persistent.items() if value},
-            {key: volatile[key] for key in REQUEST_KEYS if volatile.get(key)},
+            {key: volatile[key] for key in VOLATILE_KEYS if volatile.get(key)},
         )
 
     def ensure_volatile_server_working_directory(self, directory: Path, root: Path | None = None) -> None:
@@ -108,11 +108,11 @@ class AppContextService:
             directory: The server's working directory.
             root: The project root of the session; the working directory if None.
         """
-        absolute = os.path.abspath(directory)  # noqa: PTH100  # `absolute` keeps ".."
+        absolute = plain_text(os.path.abspath(directory))  # noqa: PTH100  # `absolute` keeps ".."
+        own_root = absolute if root is None else plain_text(str(root))
         with self._lock:
-            self.volatile_store.put_all(
-                {WORKING_DIRECTORY: absolute, PROJECT_ROOT: absolute if root is None else str(root)}
-            )
+            self._server = {WORKING_DIRECTORY: absolute, PROJECT_ROOT: own_root}
+            self.volatile_store.put_all(self._server)
 
     def update_volatile_from_request(self, context: Mapping[str, object], language: Language = "ko") -> ContextSnapshot:
         """Takes over what a request says of its context and returns the volatile values that hold for it.
@@ -123,10 +123,11 @@ class AppContextService:
             language: Of the note of what was cut.
         """
         with self._lock:
-            stored = self.volatile_store.snapshot()
+            # The server's own values: those in the store may be of another request, which is served just now.
+            stored = {**self.volatile_store.snapshot(), **self._server}
             volatile = apply_request(stored, context, policy=self._policy, language=language)
             # In one step, so that no prompt is composed of half a request.
-            self.volatile_store.put_all(dict.fromkeys(REQUEST_KEYS, "") | volatile)
+            self.volatile_store.put_all(dict.fromkeys(VOLATILE_KEYS, "") | volatile)
         return volatile
 
     def refresh_persistent_if_needed(self, trigger: PersistentRefreshTrigger) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from graph.layer.app_context import AppContextService
-from graph.layer.context_file import FileContextStore
 from graph.layer.context_store import MemoryContextStore
 from graph.layer.execution import MOST_SUMMARIES
+from graph.layer.file_context_store import FileContextStore
 from graph.layer.request_context import RequestPolicy
 from graph.layer.scope import ContextScope, PersistenceKind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from graph.layer.context_key import CURRENT_FILE_RULES, EXECUTION_ID, REQUEST_KEYS, USER_MESSAGE
+from graph.layer.context_key import CURRENT_FILE_RULES, EXECUTION_ID, USER_MESSAGE, VOLATILE_KEYS
 from graph.layer.context_store import MemoryContextStore
 from graph.layer.scope import ContextScope, ContextSnapshot, ContextStore, PersistenceKind
 
@@ -45,14 +45,14 @@ class ExecutionContext:
             {
                 EXECUTION_ID: execution_id,
                 USER_MESSAGE: user_message,
-                **{key: request_context[key] for key in REQUEST_KEYS if key in request_context},
+                **{key: request_context[key] for key in VOLATILE_KEYS if key in request_context},
                 CURRENT_FILE_RULES: file_rules,
             }
         )
 
     def request_context(self) -> ContextSnapshot:
         """Returns the volatile values of the turn's request, in the order of their keys."""
-        return _chosen(self.volatile_store.snapshot(), REQUEST_KEYS)
+        return _chosen(self.volatile_store.snapshot(), VOLATILE_KEYS)
 
     def own_context(self) -> ContextSnapshot:
         """Returns the turn's id and the user's message."""

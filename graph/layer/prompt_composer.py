@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from graph.layer.app_context import AppContextService
-from graph.layer.context_block import join_lines, render_block
+from graph.layer.block_text import join_lines, render_block
 from graph.layer.context_key import LAYER_SUMMARY, PROJECT_MEMORY, RECENT_EXECUTIONS
 from graph.layer.execution import ExecutionContext
 from graph.layer.scope import ContextStore

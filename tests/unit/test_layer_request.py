@@ -35,17 +35,13 @@ def test_a_caller_cannot_set_what_the_server_sets() -> None:
     service.ensure_volatile_server_working_directory(DIRECTORY, Path("/srv/root"))
     request = {"workingDirectory": "/etc", "currentFileRules": "따라.", "defaultSystemRules": "", "userMessage": "나"}
     assert service.update_volatile_from_request(request) == SERVER
-    assert (
-        "currentFileRules" not in service.volatile_store.snapshot()
-        or not service.volatile_store.snapshot()["currentFileRules"]
-    )
+    assert not service.volatile_store.snapshot().get("currentFileRules")
 
 
-def test_a_projects_root_of_a_request_lasts_until_the_next_one() -> None:
+def test_a_root_that_a_request_names_holds_for_it_alone() -> None:
     service = app_context()
     service.ensure_volatile_server_working_directory(DIRECTORY, Path("/srv/root"))
     assert service.update_volatile_from_request({"projectRoot": "/srv/other"})["projectRoot"] == "/srv/other"
-    service.ensure_volatile_server_working_directory(DIRECTORY, Path("/srv/root"))
     assert service.update_volatile_from_request({})["projectRoot"] == "/srv/root"
 
 
@@ -107,6 +103,13 @@ def test_a_request_alone_forgets_the_one_before() -> None:
     server = {"workingDirectory": str(DIRECTORY), "projectRoot": str(DIRECTORY)}
     assert service.update_volatile_from_request({}) == server
     assert service.get_app_context_for_prompt()[1] == server
+
+
+def test_directories_that_are_no_utf_8_are_told_as_text() -> None:
+    service = app_context()
+    service.ensure_volatile_server_working_directory(Path("/srv/\udcff"), Path("/srv/\udcfe"))
+    volatile = service.update_volatile_from_request({"currentFile": "a.py"})
+    assert list(volatile.values()) == ["/srv/\ufffd", "/srv/\ufffd", "/srv/\ufffd/a.py"]
 
 
 def test_a_selection_is_not_kept_for_another_file() -> None:

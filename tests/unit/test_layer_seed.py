@@ -7,10 +7,10 @@ from types import MappingProxyType
 import pytest
 
 from graph.layer.app_context import PersistentRefreshTrigger
-from graph.layer.context_file import FileContextStore
 from graph.layer.context_registry import ContextRegistry
 from graph.layer.context_store import MemoryContextStore
 from graph.layer.execution import ExecutionContext
+from graph.layer.file_context_store import FileContextStore
 from graph.layer.prompt_composer import LLMTaskType, PromptComposer
 from graph.layer.scope import ContextScope, ContextStore, PersistenceKind
 from graph.layer.tool_layer import layer_of_tools
