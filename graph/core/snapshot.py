@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graph.record import ArchivedMessage, Record
 from prompt.system.framing import Language
@@ -21,8 +21,9 @@ class SessionSnapshot:
         correction: Factor from our estimates to the provider's usage; 1.0 while it reports none.
         restored_tokens: Our estimate for the context when a compaction was last undone, 0 if there was none since the
             last one. No automatic compaction is made until the context has grown past it.
-        input_tokens: The largest whole input for the session's model; None for no bound.
+        input_tokens: The largest input for the session's model, beside the front; None for no bound.
         language: The language of the session's fixed sentences.
+        front_tokens: Our estimate for the session's front.
     """
 
     complete_turns: int
@@ -33,6 +34,11 @@ class SessionSnapshot:
     restored_tokens: int = 0
     input_tokens: int | None = None
     language: Language = "ko"
+    front_tokens: int = 0
+
+    def within(self, input_tokens: int) -> SessionSnapshot:
+        """Returns the snapshot for a model whose whole input is at most that."""
+        return replace(self, input_tokens=input_tokens - self.front_tokens)
 
     @property
     def covered_turn(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import RemoveMessage
@@ -26,7 +25,7 @@ class SummaryNode:
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         """Returns the update of the state before the model is called."""
         turn, deps = runtime.context, self._deps
-        snapshot = replace(snapshot_of(deps, turn, state), input_tokens=deps.models.input_tokens(turn.row.model))
+        snapshot = snapshot_of(deps, turn, state).within(deps.models.input_tokens(turn.row.model))
         specs = turn.strategy.due_folds(snapshot)
         waited_for = _waited_for(specs, is_casual=state["is_casual"])
         adopted = False

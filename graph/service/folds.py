@@ -81,7 +81,7 @@ class Folds:
         )
         # Not `input_tokens`: that may wait for the endpoint's list of models.
         window = self._access.models.window_tokens(session.model or self._access.models.default_name)
-        snapshot = replace(snapshot, input_tokens=int(window * settings.guard_share))
+        snapshot = snapshot.within(int(window * settings.guard_share))
         is_reset = self._stores.sessions.context_begin(session_id) > 0
         return replace(chosen.next_fold(snapshot), is_reset=is_reset)
 

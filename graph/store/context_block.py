@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Connection, Row, bindparam, insert, select
 
 from graph.core.context_block import BlockKind, ContextBlock
@@ -74,7 +76,7 @@ def end_front(connection: Connection, session_id: str) -> None:
         _add(connection, session_id, "front", _ENDED, newest.owner)
 
 
-def _newest(connection: Connection, session_id: str, kind: BlockKind) -> Row[tuple[int, str, str]] | None:
+def _newest(connection: Connection, session_id: str, kind: BlockKind) -> Row[*tuple[Any, ...]] | None:
     return connection.execute(_NEWEST, {"of_session": session_id, "of_kind": kind}).one_or_none()
 
 

@@ -16,6 +16,7 @@ from graph.core.fold_spec import FoldSpec, source_key
 from graph.core.in_place import LastInput
 from graph.core.language import session_language
 from graph.core.snapshot import SessionSnapshot
+from graph.core.token import estimate_tokens
 from graph.error import ModelError, NotFoundError
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser
@@ -70,6 +71,7 @@ class FoldWorker:
         """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
         with self._stores.database.reading():
             active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
+            front = self._stores.blocks.newest(session_id, "front")
             return SessionSnapshot(
                 complete_turns,
                 active,
@@ -78,6 +80,7 @@ class FoldWorker:
                 self._stores.calls.correction(session_id),
                 self._stores.sessions.restored_tokens(session_id),
                 language=session_language(self._stores.archive.opening(session_id)),
+                front_tokens=estimate_tokens(front.text) if front else 0,
             )
 
     def remember(self, session_id: str, last: LastInput) -> None:
@@ -186,7 +189,7 @@ class FoldWorker:
             from_turn=first_turn(strategy, last.number),
         )
         try:
-            snapshot = replace(snapshot, input_tokens=self._models.input_tokens(session.model))
+            snapshot = snapshot.within(self._models.input_tokens(session.model))
             plans = [
                 self.plan(session_id, spec, owner=owner, model=session.model) for spec in strategy.due_folds(snapshot)
             ]

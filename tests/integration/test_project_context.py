@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from graph.core.token import estimate_tokens
 from graph.error import InputError, PathError
 from graph.event import TurnFinished
 from graph.view import TurnOptions
@@ -352,6 +353,17 @@ def test_a_small_window_takes_as_much_of_a_block_as_it_has_room_for(
         assert "\n(이하 생략: 이 모델의 창에 다 들어가지 않습니다.)" in system_prompt(body)
     assert len(blocks_of(chat, "front")) == 1
     assert chat.covered == [(1, 2, 3)]
+
+
+def test_the_room_of_the_records_is_what_the_front_leaves(
+    open_chat: OpenChat, source: ScriptedContext, root: Path
+) -> None:
+    chat = opened(open_chat, source, root)
+    ask(chat, 1, 2, root)
+    worker = chat.service._access.fold_worker  # noqa: SLF001  # nobody but a test has to know
+    assert worker.snapshot(chat.session_id, complete_turns=2, rate=0.3).front_tokens == estimate_tokens(FRONT)
+    chat.service.sessions.configure(chat.session_id, project_root="")
+    assert worker.snapshot(chat.session_id, complete_turns=2, rate=0.3).front_tokens == 0
 
 
 def test_a_deleted_session_takes_its_blocks_with_it(open_chat: OpenChat, source: ScriptedContext, root: Path) -> None:

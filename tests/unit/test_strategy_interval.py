@@ -116,3 +116,12 @@ def test_a_short_block_stands_verbatim_and_only_a_block_does() -> None:
     (long,) = IntervalStrategy(Limits()).due_folds(snapshot_of([plain_turn(n, "가" * 47) for n in (1, 2, 3)]))
     assert (long.source_chars, long.stands_verbatim) == (300, False)
     assert not replace(short, kind="merge").stands_verbatim
+
+
+def test_a_front_takes_room_from_the_records() -> None:
+    records = [record_of((3 * k + 1, 3 * k + 2, 3 * k + 3), "요약 " * 600, record_id=f"r{k}") for k in range(4)]
+    snapshot = snapshot_of([plain_turn(13, LONG)], records)
+    assert snapshot.within(6_000).input_tokens == 6_000
+    assert IntervalStrategy(Limits()).due_folds(snapshot.within(6_000)) == ()
+    (merge,) = IntervalStrategy(Limits()).due_folds(replace(snapshot, front_tokens=2_000).within(6_000))
+    assert merge.kind == "merge"
