@@ -107,7 +107,7 @@ _DRAWN: Final[Mapping[str, Callable[[random.Random], str]]] = {
 
 
 class Sentence(NamedTuple):
-    """An ordinary sentence, what it is about, and its shape: the text before it was filled."""
+    """An ordinary sentence, what it is about, and its shape: the template between beginning and end."""
 
     language: Language
     topic: Topic
@@ -130,12 +130,11 @@ def ordinary_sentences(seed: int, count: int) -> Iterator[Sentence]:
         made = 0
         while made < count // len(_TEMPLATES):
             _, topic, template = own[made % len(own)]
-            shape = _framed(draw, language, template)
-            text = fill(draw, language, shape)
+            text = fill(draw, language, _framed(draw, language, template))
             if text not in seen:
                 seen.add(text)
                 made += 1
-                yield Sentence(language, topic, shape, text)
+                yield Sentence(language, topic, template, text)
 
 
 def fill(draw: random.Random, language: Language, shape: str) -> str:
