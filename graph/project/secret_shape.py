@@ -31,8 +31,10 @@ _SHAPES: Final = (
     ("GitHub token", r"github_pat_[A-Za-z0-9_]{22,}+"),
     (
         "GitLab token",
-        rf"(?:gl(?:pat|ptt|dt|rtr?|cbt|ft|oas|imt|agent|soat|ffct|wt)-|GR1348941){_SEGMENT}{{20,}}+"
-        r"(?:\.[A-Za-z0-9]{2,}+){0,3}",
+        (
+            rf"(?:gl(?:pat|ptt|dt|rtr?|cbt|ft|oas|imt|agent|soat|ffct|wt)-|GR1348941){_SEGMENT}{{20,}}+"
+            r"(?:\.[A-Za-z0-9]{2,}+){0,3}"
+        ),
     ),
     ("Slack token", r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{10,}+"),
     ("Slack webhook", r"hooks\.slack(?:-gov)?\.com/((?:services|workflows|triggers)/[A-Za-z0-9_/-]{20,}+)"),
@@ -67,7 +69,7 @@ _SHAPES: Final = (
     ),
     ("authorization header", r"(?i:\bbearer\s{1,3})(?=[A-Za-z+/._~-]{0,200}+[0-9])([A-Za-z0-9+/._~-]{16,}+=*+)"),
     ("password in an address", r"://[^\s:/?#@\[\]]*+:([^\s/<>@]{3,}+)@[A-Za-z0-9\[가-힣]"),
-    ("password in a command", r"(?<![\w-])(?:-u|--user)[ =][\"']?[^\s:\"'/]{1,64}+:([^\s\"']{6,}+)"),
+    ("password in a command", r"(?<![\w-])(?:-u|--user)[ =][\"']?[^\s:\"'/]{1,64}+:(?!//)([^\s\"']{6,}+)"),
 )
 
 _PATTERNS: Final = tuple((kind, re.compile(pattern)) for kind, pattern in _SHAPES)
