@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from graph.core.token import estimate_tokens
 from graph.error import NotFoundError
 from graph.project.context_file import OPEN_FILES, Conversation, Decision, Memory, Message
-from graph.project.operation import Change, MaskedText, Operation, PathLine, TextLine
-from graph.project.part import ID_CHARS, next_id
+from graph.project.operation import Change, ItemId, MaskedText, Operation, PathLine, TextLine
+from graph.project.part import next_id
 from graph.project.project_state import ProjectState
 from graph.project.roll_up import WINDOW_KEEP, leaving_count, picked_summary, window_tokens
-
-ItemId = Annotated[str, StringConstraints(max_length=ID_CHARS)]
 
 
 class RegisterMessage(Operation):
@@ -141,7 +139,7 @@ class NoteOpenFiles(Operation):
     """Notes which files are open, as paths from the project's root; of more than 50 the newest stay."""
 
     opened: tuple[PathLine, ...] = ()
-    closed: tuple[str, ...] = ()
+    closed: tuple[ItemId, ...] = ()
 
     def change(self, state: ProjectState) -> Change:
         """Puts the opened ones at the end, the last one last."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
@@ -14,8 +14,6 @@ from graph.project.part import ID_CHARS, PATH_CHARS, TEXT_CHARS, TITLE_CHARS, Ti
 from graph.project.project_state import ProjectState
 from graph.project.secret import find_secret, mask_secrets
 
-_LONGEST_CHARS: Final = 2_000_000
-
 
 def _line(text: str) -> str:
     return " ".join(plain_text(text).split())
@@ -23,10 +21,10 @@ def _line(text: str) -> str:
 
 def _check(text: str, max_chars: int) -> str:
     check_text(text, max_chars=max_chars)
-    return refuse_secrets(text)
+    return _refuse_secrets(text)
 
 
-def refuse_secrets(text: str) -> str:
+def _refuse_secrets(text: str) -> str:
     """Returns the text as it is.
 
     Raises:
@@ -48,8 +46,10 @@ PathLine = Annotated[str, BeforeValidator(plain_text), AfterValidator(lambda tex
 Description = Annotated[
     str, BeforeValidator(_line), AfterValidator(lambda text: _check(text, TEXT_CHARS) if text else text)
 ]
+# It is looked up as it is, so that one of any kind is found or not found.
+ItemId = Annotated[str, BeforeValidator(plain_text)]
 # What was said is kept without its secrets.
-MaskedText = Annotated[str, BeforeValidator(_mask), StringConstraints(max_length=_LONGEST_CHARS)]
+MaskedText = Annotated[str, BeforeValidator(_mask)]
 OperationId = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)]
 
 Change = tuple[ProjectState, str]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from graph.error import NotFoundError
-from graph.project.context_operation import ItemId
-from graph.project.operation import Change, Description, Operation, TitleLine
+from graph.project.operation import Change, Description, ItemId, Operation, TitleLine
 from graph.project.part import next_id
 from graph.project.project_state import ProjectState
 from graph.project.workflow_file import DONE, OPEN, Plan, Task

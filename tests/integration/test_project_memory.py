@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from filelock import FileLock
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graph.error import (
     InputError,
@@ -222,6 +226,38 @@ def test_a_secret_that_others_wrote_is_masked_when_it_is_primed(project: Project
     told = "\n".join(project.context().hydrate_prompt())
     assert TOKEN not in told
     assert told.count("[secret: GitHub token]") == 5
+
+
+@settings(max_examples=40)
+@given(
+    st.text(st.characters(exclude_categories=())) | st.sampled_from([TOKEN, "\ud83d", "\x00", "가" * 5_000, "\u3164"]),
+    st.text(max_size=100),
+)
+def test_whatever_is_given_is_stored_or_refused_by_an_error_of_ours(text: str, other: str) -> None:
+    with TemporaryDirectory() as folder:
+        project = Project(Path(folder))
+        context, workflow = project.context(), project.workflow()
+        for attempt in (
+            lambda: context.register_message("user", text),
+            lambda: context.register_message("assistant", other + text),
+            lambda: context.edit_summary(text),
+            lambda: context.record_decision(text),
+            lambda: context.record_decision(other, replaces=text),
+            lambda: context.forget_decision(text),
+            lambda: context.note_open_files([text], closed=[text, other]),
+            lambda: workflow.open_plan(text, other),
+            lambda: workflow.open_task(other, plan_id=text),
+            lambda: workflow.open_task(text),
+            lambda: workflow.complete_task(text),
+            lambda: workflow.switch_plan(text),
+            lambda: workflow.rename("task_001", text),
+            lambda: workflow.name_project(text),
+        ):
+            with suppress(InputError, NotFoundError, PathError):
+                attempt()
+        assert project.context().data.conversation.message_count == 2
+        assert project.context().primed().tokens <= 1_600
+        assert TOKEN not in "".join(path.read_text(encoding="utf-8") for path in project.brain.glob("*.json"))
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "", ".", "a\0b"])
