@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality fault backup restore export import
+.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret fault backup restore export import
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -43,6 +43,11 @@ bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m bench.quality $(if $(DATA),--data $(DATA))
+
+# Which secrets the project memory misses and which ordinary sentences it stops; DATA=<folder> adds public texts and writes
+# the page.
+bench-secret: $(STAMP)
+	$(BIN)/python -m bench.secret $(if $(DATA),--data $(DATA))
 
 # Kills, locks, full disks and load for about a quarter of an hour; the last line sums up. SEED=<number> repeats a run.
 fault: $(STAMP)

@@ -17,6 +17,10 @@
       - DiskFullError
     + LeaseLostError
     + FileAccessError
+    + ProjectError
+      - ProjectBusyError
+      - ProjectDamagedError
+      - ProjectNewerError
   x ModelError
     + AuthenticationError
     + AccessDeniedError
@@ -55,6 +59,8 @@ InputReason = Literal[
     "not_last",
     "nothing_to_compact",
     "over_window",
+    "project_full",
+    "secret",
     "too_long",
 ]
 
@@ -196,6 +202,41 @@ class FileAccessError(StoreError):
 
     code = "file_access"
     advice = "See that the folder belongs to the user who runs the server, and that no other process holds the file."
+
+
+class ProjectError(StoreError):
+    """The files of a project's memory can't be read or written; `detail` says which and why. Nothing changed."""
+
+    code = "project"
+
+    def __init__(self, name: str = "", reason: str = "") -> None:
+        super().__init__(f"{name}: {reason}" if reason else name)
+
+
+class ProjectBusyError(ProjectError):
+    """Another process held the lock of the project's memory for too long; `detail` is how long was waited."""
+
+    code = "project_busy"
+
+
+class ProjectDamagedError(ProjectError):
+    """A file of the project's memory can't be understood and stays as it is; `detail` names the file and the place.
+
+    Attributes:
+        snapshot: The name of the newest snapshot that can be restored, or "".
+    """
+
+    code = "project_damaged"
+
+    def __init__(self, name: str = "", reason: str = "", *, snapshot: str = "") -> None:
+        super().__init__(name, reason)
+        self.snapshot = snapshot
+
+
+class ProjectNewerError(ProjectError):
+    """A file of the project's memory was written by a newer version of Turnfold; `detail` names it."""
+
+    code = "project_newer"
 
 
 class ModelError(TurnfoldError):
