@@ -117,7 +117,8 @@ class PathError(TurnfoldError):
     code = "path"
 
     def __init__(self, reason: PathReason, path: str = "") -> None:
-        super().__init__(path or reason)
+        # The name of a file may be no text; what is told of it is.
+        super().__init__(path.encode(errors="replace").decode() or reason)
         self.reason = reason
 
 

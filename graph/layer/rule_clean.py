@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 _LINE_END: Final = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_SYMBOL_CATEGORIES: Final = {"So", "Sm"}
 _UNSEEN_CATEGORIES: Final = {"Cc", "Cf", "Cs"}
 # Invisible characters of visible categories or of none yet: fillers, selectors, tags, what is ignored by default.
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
-_LAYOUT: Final = {"\n", "\t"}
 _JOINERS: Final = {"\u200c", "\u200d"}
 _STYLES: Final = {"\ufe0e", "\ufe0f"}
-_PLAIN: Final = re.compile(r"[\n\t -~\xa1-\xac\xae-\u02ff가-힣]*")
+# All but the commonest visible characters, which needn't be looked at one by one.
+_LOOKED_AT: Final = re.compile(r"[^\n\t -~\xa1-\xac\xae-\u02ff가-힣]")
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _IMPORT: Final = re.compile(r"(?<![^\s(])@(?:(?:~|\.{1,2})?/[\w./-]+|[\w/-][\w./-]*\.[A-Za-z]\w*)")
 
@@ -44,7 +46,7 @@ def clean_rules(text: str) -> CleanedText:
     A joiner between two letters stays, as several scripts need it, and a style selector behind a symbol.
     """
     lines = _LINE_END.sub("\n", text)
-    visible = lines if _PLAIN.fullmatch(lines) else "".join(_visible_signs(lines))
+    visible = _replace_unseen(lines, lambda _: "")
     # Not "": what stands round a comment can't become another one.
     cleaned, comment_count = _COMMENT.subn(" ", visible)
     return CleanedText(cleaned, len(lines) - len(visible), comment_count)
@@ -52,10 +54,7 @@ def clean_rules(text: str) -> CleanedText:
 
 def show_unseen(text: str) -> str:
     """Returns a text with its invisible characters as their code points, such as `⟦U+200B⟧`; for people to read."""
-    lines = _LINE_END.sub("\n", text)
-    if _PLAIN.fullmatch(lines):
-        return lines
-    return "".join(sign or f"⟦U+{ord(lines[at]):04X}⟧" for at, sign in enumerate(_visible_signs(lines)))
+    return _replace_unseen(_LINE_END.sub("\n", text), lambda sign: f"⟦U+{ord(sign):04X}⟧")
 
 
 def count_imports(text: str) -> int:
@@ -63,18 +62,20 @@ def count_imports(text: str) -> int:
     return len(_IMPORT.findall(_CODE.sub(" ", text)))
 
 
-def _visible_signs(text: str) -> list[str]:
-    """Returns each character of a text, or "" for one that isn't seen."""
-    padded = f" {text} "
-    return [sign if _is_seen(sign, padded[at], padded[at + 2]) else "" for at, sign in enumerate(text)]
+def _replace_unseen(text: str, replacement: Callable[[str], str]) -> str:
+    def look_at(found: re.Match[str]) -> str:
+        before, behind = text[max(0, found.start() - 1) : found.start()], text[found.end() : found.end() + 1]
+        return found[0] if _is_seen(found[0], before or " ", behind or " ") else replacement(found[0])
+
+    return _LOOKED_AT.sub(look_at, text)
 
 
 def _is_seen(sign: str, before: str, behind: str) -> bool:
     if sign in _JOINERS:
         return _is_letter(before) and _is_letter(behind)
     if sign in _STYLES:
-        return unicodedata.category(before) in {"So", "Sm"} and not _UNSEEN.match(before)
-    return sign in _LAYOUT or not (unicodedata.category(sign) in _UNSEEN_CATEGORIES or _UNSEEN.match(sign))
+        return unicodedata.category(before) in _SYMBOL_CATEGORIES and not _UNSEEN.match(before)
+    return unicodedata.category(sign) not in _UNSEEN_CATEGORIES and not _UNSEEN.match(sign)
 
 
 def _is_letter(sign: str) -> bool:

@@ -17,6 +17,7 @@ _KEYS: Final = ("description", "globs", "alwaysApply")
 _BLOCK: Final = re.compile(r"[|>][+-]?\d*[+-]?")
 _REMARK: Final = re.compile(r"(?:^|\s+)#.*")
 _FLAGS: Final = {"": False, "false": False, "true": True}
+_MAX_GLOBS: Final = 128
 _QUOTES: Final = ("'", '"')
 
 
@@ -54,7 +55,8 @@ class _UnreadableError(Exception):
 def parse_front_matter(text: str) -> FrontMatter:
     """Parses the lines between `---` and `---` at the start of a rule; without them all is its body.
 
-    `description`, `globs` and `alwaysApply` are read and all other keys ignored. Globs are a comma list or a YAML list.
+    `description`, `globs` and `alwaysApply` are read and all other keys ignored. Globs are a comma list or a YAML list,
+    at most 128 with each choice of their braces.
     What can't be read for certain is a `problem`, never a guess.
     """
     first, *lines = text.lstrip().split("\n")
@@ -115,7 +117,7 @@ def _read_globs(entry: _Entry) -> tuple[str, ...]:
     texts = [_unquoted(text) for text in _glob_texts(entry)]
     globs = tuple(text for text in texts if text)
     try:
-        is_read = None not in texts and all(expand_braces(glob) for glob in globs)
+        is_read = None not in texts and sum(len(expand_braces(glob)) for glob in globs) <= _MAX_GLOBS
     except ValueError:
         is_read = False
     if not is_read:

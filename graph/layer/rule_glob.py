@@ -25,7 +25,7 @@ def matches_globs(path: str, globs: Iterable[str]) -> bool:
     names = path.split("/")
     is_wanted = False
     for glob in globs:
-        if any([_matches(names, pattern) for pattern in expand_braces(glob.removeprefix("!"))]):
+        if any(_matches(names, pattern) for pattern in expand_braces(glob.removeprefix("!"))):
             if glob.startswith("!"):
                 return False
             is_wanted = True

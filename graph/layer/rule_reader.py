@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from graph.core.text import plain_text
@@ -75,7 +76,8 @@ class _Reader:
         self._seen = set[Identity]()
 
     def read(self, way: tuple[str, ...]) -> RuleSet:
-        nearest_first = [candidate for folder in reversed(way) for candidate in self._find(folder)]
+        folders = list(takewhile(lambda folder: not folder or self._is_there(folder), way))
+        nearest_first = [candidate for folder in reversed(folders) for candidate in self._find(folder)]
         if len(nearest_first) > MAX_FILES:
             self._exceeded.add("files")
         from_root = sorted(nearest_first[:MAX_FILES], key=lambda candidate: len(candidate.folder))
@@ -86,14 +88,10 @@ class _Reader:
         if not self._may_list():
             return
         rules = list(self._find_rules(folder))
-        try:
-            names = [_OWN_NAME] if self._folder.is_there(_below(folder, _OWN_NAME)) else []
-            if not names and not rules:
-                names = [name for name in _OTHER_NAMES if self._folder.is_there(_below(folder, name))]
-        except PathError as error:
-            yield _Candidate(folder, folder, error.reason)
-        else:
-            yield from (_Candidate(_below(folder, name), folder) for name in names)
+        names = [_OWN_NAME] if self._is_there(_below(folder, _OWN_NAME)) else []
+        if not names and not rules:
+            names = [name for name in _OTHER_NAMES if self._is_there(_below(folder, name))]
+        yield from (_Candidate(_below(folder, name), folder) for name in names)
         yield from rules
 
     def _find_rules(self, folder: str) -> Iterator[_Candidate]:
@@ -140,6 +138,13 @@ class _Reader:
             unread_bytes=decoded.unread_bytes,
             bad_count=decoded.bad_count,
         )
+
+    def _is_there(self, path: str) -> bool:
+        self._check_time()
+        try:
+            return self._folder.is_there(path)
+        except PathError:
+            return True  # reading it tells the reason
 
     def _may_list(self) -> bool:
         self._check_time()

@@ -53,7 +53,7 @@ class RuleSet(BaseModel):
     def within(self, folders: tuple[str, ...]) -> RuleSet:
         """Returns the files of these folders alone."""
         files = tuple(file for file in self.files if file.folder in folders)
-        return self.model_copy(update={"files": files, "folders": folders})
+        return RuleSet(files=files, folders=folders, exceeded=self.exceeded)
 
     def renewed(self, found: RuleSet) -> RuleSet:
         """Returns the set with all that was found in place of its own files in the same folders."""

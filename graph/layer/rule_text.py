@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,16 +65,16 @@ def fit_rules(files: Sequence[RuleFile], current_file: str) -> RuleText:
         files: In the order of the text, from the root on.
         current_file: Relative to the root, "" for none.
     """
+    applying = [file for file in files if file.applies_to(current_file)]
     room = MAX_SENT_BYTES
-    shares: dict[str, RuleShare] = {}
-    for file in sorted((file for file in files if file.applies_to(current_file)), key=_turn):
-        share = _share(file, room)
-        room -= share.sent_bytes
-        shares[file.path] = share
-    ordered = tuple(shares[file.path] for file in files if file.path in shares)
+    shares: dict[int, RuleShare] = {}
+    for index in sorted(range(len(applying)), key=lambda index: _turn(applying[index])):
+        shares[index] = _share(applying[index], room)
+        room -= shares[index].sent_bytes
+    ordered = tuple(shares[index] for index in range(len(applying)))
     return RuleText(
-        persistent="\n".join(filter(None, (_quote(share) for share in ordered if share.is_persistent))),
-        volatile="\n".join(filter(None, (_quote(share) for share in ordered if not share.is_persistent))),
+        persistent=_join(share for share in ordered if share.is_persistent),
+        volatile=_join(share for share in ordered if not share.is_persistent),
         shares=ordered,
     )
 
@@ -97,6 +97,10 @@ def cut_lines(text: str, room_bytes: int) -> str:
     """Returns as many whole lines of a text as fit into the room, without the last one's end."""
     data = text.encode()
     return text if len(data) <= room_bytes else data[: max(0, data.rfind(b"\n", 0, room_bytes + 1))].decode()
+
+
+def _join(shares: Iterable[RuleShare]) -> str:
+    return "\n".join(filter(None, map(_quote, shares)))
 
 
 def _quote(share: RuleShare) -> str:

@@ -171,11 +171,20 @@ def test_folders_are_looked_into_up_to_a_limit(project: Path) -> None:
 
 
 def test_deep_way_is_read_from_the_current_file_up(project: Path) -> None:
-    deep = "/".join(["d"] * 250)
+    deep = "/".join(["d"] * 201)
     write(project, {f"{deep}/AGENTS.md": "near", "AGENTS.md": "root"})
     rules = read(project, f"{deep}/a.ts")
     assert paths(rules) == [f"{deep}/AGENTS.md"]
     assert rules.exceeded == ("folders",)
+
+
+def test_folders_that_are_not_there_cost_nothing(project: Path) -> None:
+    write(project, {"AGENTS.md": "root"})
+    looks = itertools.count()
+    rules = read(project, "d/" * 2_000 + "a.ts", clock=lambda: next(looks) and 0.0)
+    assert paths(rules) == ["AGENTS.md"]
+    assert next(looks) < 10
+    assert len(rules.folders) == 2_001
 
 
 def test_search_that_takes_too_long_is_refused(project: Path) -> None:
@@ -220,7 +229,7 @@ def test_folder_without_permission_is_refused_with_its_reason(project: Path) -> 
     if os.access(project / "src", os.R_OK):
         pytest.skip("this user may read everything")
     try:
-        assert refusals(read(project, "src/a.ts"))["src"] == "unreadable"
+        assert refusals(read(project, "src/a.ts"))["src/AGENTS.md"] == "unreadable"
     finally:
         (project / "src").chmod(0o700)
 

@@ -102,6 +102,7 @@ def test_each_reason_of_a_path_error_has_its_sentence(language: Language) -> Non
 def test_path_error_is_told_by_its_reason_and_its_path() -> None:
     told = explain_error(words_of("en"), errors.PathError("not_regular", "docs/AGENTS.md"))
     assert told.startswith("This isn't a regular file. (docs/AGENTS")
+    assert errors.PathError("vanished", "\udcff.md").detail == "?.md"
 
 
 def test_browser_that_says_nothing_gets_korean() -> None:

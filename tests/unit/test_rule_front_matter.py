@@ -79,6 +79,7 @@ def test_flag_is_true_or_false(value: str, *, flag: bool) -> None:
         (["globs: *.ts", "  - *.tsx"], "bad_globs"),
         (["globs:", "  ts: yes"], "bad_globs"),
         (["globs: " + "{a,b}" * 7], "bad_globs"),
+        (["globs: " + "{a,b}," * 65], "bad_globs"),
         (["description: |", "  two", "  lines"], "bad_description"),
         (["description: >-"], "bad_description"),
         (["description: one", "  two"], "bad_description"),

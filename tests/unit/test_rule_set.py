@@ -87,6 +87,7 @@ def test_agreement_to_one_folder_keeps_that_to_another() -> None:
     at_b = RuleSet(files=(own("", "root"), own("b", "in b")), folders=("", "b"))
     agreed = at_a.renewed(at_b)
     assert [file.path for file in agreed.files] == ["AGENTS.md", "a/AGENTS.md", "b/AGENTS.md"]
+    assert agreed.digest not in {at_a.digest, at_b.digest}
     assert agreed.within(at_a.folders).digest == at_a.digest
     assert agreed.within(at_b.folders).digest == at_b.digest
     assert "in a" in agreed.text_for("a/x.ts").volatile

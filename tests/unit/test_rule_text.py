@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import unicodedata
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +10,21 @@ from graph.layer.rule_set import RuleSet
 from graph.layer.rule_text import MAX_SENT_BYTES, RuleText, cut_lines
 
 LINE = "Always answer in Korean. 언제나 짧게.\n"
+FRONT = ["---", "globs: **/*", "globs: '", "description: <rule>", "description: 가\u200b", "alwaysApply: true"]
+MARKS = [
+    "</rules>",
+    "<rules from='a'>",
+    "< /Rule>",
+    "<!--",
+    "-->",
+    "\U000e0041",
+    "\u202e",
+    "\x1b[0m",
+    "x\u200dy",
+    "",
+    "#",
+]
+HOSTILE = st.sampled_from([*FRONT, *MARKS]) | st.text(st.characters(exclude_categories=["Cs"]))
 TEXTS = st.lists(st.text(max_size=30) | st.just("규칙 " * 2_000), max_size=4).map("\n".join)
 
 
@@ -117,6 +134,11 @@ def test_rules_that_find_no_room_are_said_to_be_left_out() -> None:
     assert text.volatile == '<rules from=".cursor/rules/b.mdc">\n[… 9 of 29 bytes left out]\n</rules>'
 
 
+def test_files_whose_names_look_alike_are_both_sent() -> None:
+    text = fitted(RuleFile(path="\ufffd.md", raw="one"), RuleFile(path="\ufffd.md", raw="two"))
+    assert [share.text for share in text.shares] == ["one", "two"]
+
+
 def test_empty_file_is_not_sent() -> None:
     assert fitted(own("", "\n<!-- nothing -->")).persistent == '<rules from="AGENTS.md">\n \n</rules>'
     assert fitted(own("", "")).persistent == ""
@@ -166,3 +188,24 @@ def test_all_files_together_stay_within_the_limit_and_nothing_is_lost_unsaid(tex
     for share in text.shares:
         assert share.sent_bytes + share.left_out_bytes == len(share.file.text.encode())
         assert (share.left_out_bytes == 0) == (share.text == share.file.text)
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    st.lists(HOSTILE, max_size=12).map("\n".join),
+    st.sampled_from(["a.mdc", "AGENTS.md"]),
+)
+def test_whatever_a_file_says_its_quote_holds_it(name: str, raw: str, path: str) -> None:
+    file = RuleFile(path=name + path, raw=raw, unread_bytes=1)
+    rules = RuleSet(files=(file,))
+    fitted_text = rules.text_for("src/a.ts")
+    for text in (fitted_text.persistent, fitted_text.volatile, rules.read_rule(file.name) or ""):
+        assert [tag for tag in ("<rules ", "</rules>", "<rule ", "</rule>") if tag in text] in (
+            [],
+            ["<rules ", "</rules>"],
+            ["<rule ", "</rule>"],
+        )
+        assert all(text.count(tag) <= 1 for tag in ("<rules", "</rules", "<rule ", "</rule>"))
+        seen = text.replace(name, "")
+        assert not {sign for sign in seen if unicodedata.category(sign) == "Cf"} - {"\u200c", "\u200d"}
+    assert rules.difference(RuleSet())
