@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from component.word_error import ERRORS, INPUT_REASONS
+from component.word_error import ERRORS, INPUT_REASONS, PATH_REASONS
 
 Language = Literal["ko", "en"]
 LANGUAGES: tuple[Language, ...] = ("ko", "en")
@@ -27,7 +27,7 @@ class Words:
 
     Attributes:
         errors: Sentences by `code` of `graph.error`, and by the other error codes that turns and folds end with.
-        input_reasons: Sentences by `reason` of an `InputError`.
+        input_reasons: Sentences by `reason` of an `InputError`; `path_reasons` has those of a `PathError`.
         strategies: Display names by strategy; `strategy_notes` has a one-line description of each.
         shortcuts: Pairs of keys and effect.
     """
@@ -256,3 +256,4 @@ class Words:
 
     errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
     input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
+    path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from component.format import escape_label, format_count
 from component.word import Language, Words
 from component.word_ko import KOREAN
-from graph.error import BusyError, InputError, TurnfoldError
+from graph.error import BusyError, InputError, PathError, TurnfoldError
 from graph.record import Record
 
 _REFUSALS = {"no_reset", "compact_stopped", "no_effect", "not_last", "nothing_to_compact"}
@@ -28,9 +28,10 @@ def explain(words: Words, code: str, detail: str = "") -> str:
 
 
 def explain_error(words: Words, error: TurnfoldError) -> str:
-    """Returns the sentence for an error as Markdown; an `InputError` is told by its reason."""
-    if isinstance(error, InputError):
-        sentence = words.input_reasons.get(error.reason, words.errors["input"])
+    """Returns the sentence for an error as Markdown; an `InputError` and a `PathError` are told by their reasons."""
+    if isinstance(error, InputError | PathError):
+        reasons = words.input_reasons if isinstance(error, InputError) else words.path_reasons
+        sentence = reasons.get(error.reason, words.errors[error.code])
         return f"{sentence} ({escape_label(error.detail)})" if error.detail not in {"", error.reason} else sentence
     return explain(words, error.code, error.detail)
 

@@ -3,6 +3,7 @@
 * TurnfoldError
   x SettingsError
   x InputError
+  x PathError
   x NotFoundError
   x BusyError
     + ServerBusyError
@@ -15,6 +16,10 @@
       - DatabaseBusyError
       - DiskFullError
     + LeaseLostError
+    + ProjectError
+      - ProjectBusyError
+      - ProjectDamagedError
+      - ProjectNewerError
   x ModelError
     + AuthenticationError
     + AccessDeniedError
@@ -52,7 +57,22 @@ InputReason = Literal[
     "not_last",
     "nothing_to_compact",
     "over_window",
+    "project_full",
+    "secret",
     "too_long",
+]
+
+PathReason = Literal[
+    "binary",
+    "not_a_folder",
+    "not_allowed",
+    "not_regular",
+    "outside",
+    "symlink_outside",
+    "too_large",
+    "too_slow",
+    "unreadable",
+    "vanished",
 ]
 
 
@@ -86,6 +106,16 @@ class InputError(TurnfoldError):
 
     def __init__(self, reason: InputReason, detail: str = "") -> None:
         super().__init__(detail or reason)
+        self.reason = reason
+
+
+class PathError(TurnfoldError):
+    """A file or folder of a project is refused and wasn't read; `detail` is its path, as it was asked for."""
+
+    code = "path"
+
+    def __init__(self, reason: PathReason, path: str = "") -> None:
+        super().__init__(path or reason)
         self.reason = reason
 
 
@@ -163,6 +193,41 @@ class LeaseLostError(StoreError):
     """This worker's lease of the session expired and another worker acquired it."""
 
     code = "lease_lost"
+
+
+class ProjectError(StoreError):
+    """The files of a project's memory can't be read or written; `detail` says which and why. Nothing changed."""
+
+    code = "project"
+
+    def __init__(self, name: str = "", reason: str = "") -> None:
+        super().__init__(f"{name}: {reason}" if reason else name)
+
+
+class ProjectBusyError(ProjectError):
+    """Another process held the lock of the project's memory for too long; `detail` is how long was waited."""
+
+    code = "project_busy"
+
+
+class ProjectDamagedError(ProjectError):
+    """A file of the project's memory can't be understood and stays as it is; `detail` names the file and the place.
+
+    Attributes:
+        snapshot: The name of the newest snapshot that can be restored, or "".
+    """
+
+    code = "project_damaged"
+
+    def __init__(self, name: str = "", reason: str = "", *, snapshot: str = "") -> None:
+        super().__init__(name, reason)
+        self.snapshot = snapshot
+
+
+class ProjectNewerError(ProjectError):
+    """A file of the project's memory was written by a newer version of Turnfold; `detail` names it."""
+
+    code = "project_newer"
 
 
 class ModelError(TurnfoldError):

@@ -1,6 +1,6 @@
 """Runs the faults, short or long, and prints the figures; the last line is a summary, the exit code says the same.
 
-python -m tests.fault [--short] [--seed N] [--parts kill,write,single,crowd,load,size] [--folder DIR]
+python -m tests.fault [--short] [--seed N] [--parts kill,write,single,crowd,load,project,size] [--folder DIR]
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from tests.fault import gathering, scenario, size
 from tests.fault.kill import Killer
 from tests.fault.mark import PHASES
 from tests.fault.process import in_own_process, side_by_side
+from tests.fault.project import kill_while_writing
 
-_LANES: Final = (("kill",), ("single", "write", "crowd", "load"), ("size",))
+_LANES: Final = (("kill",), ("single", "write", "crowd", "load", "project"), ("size",))
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,11 @@ class Scale:
     sessions: int
     session_turns: int
     long_turns: int
+    project_kills: int
 
 
-SHORT: Final = Scale(1, 0, 80, (0.5, 2.5), 1.2, 16, 4, 20, 60)
-LONG: Final = Scale(100, 1_000, 1, (8, 60), 30, 128, 100, 5_000, 1_000)
+SHORT: Final = Scale(1, 0, 80, (0.5, 2.5), 1.2, 16, 4, 20, 60, 20)
+LONG: Final = Scale(100, 1_000, 1, (8, 60), 30, 128, 100, 5_000, 1_000, 200)
 
 
 class Run:
@@ -119,6 +121,16 @@ class Run:
         scale = self._scale
         self.wrong += gathering.many_sessions(self._root / "many", sessions=scale.sessions, turns=scale.session_turns)
         return f"{scale.session_turns} turns in {scale.sessions} sessions"
+
+    def project(self) -> str:
+        """kill -9 while a project's memory is written: on the disk, as one in memory is hardly ever caught writing."""
+        with tempfile.TemporaryDirectory(prefix="turnfold-fault-") as folder:
+            found = kill_while_writing(Path(folder), kills=self._scale.project_kills, seed=self._seed)
+        self.wrong += found.wrong
+        return (
+            f"{found.kills} kills ({found.halves} with a file half written, {found.between} between two files); "
+            f"{found.acknowledged} acknowledged writes of a project: {len(found.wrong)} lost, doubled or torn"
+        )
 
     def size(self) -> str:
         """How large the archive of a long session is, and how long it takes to open it."""

@@ -94,6 +94,16 @@ def test_each_reason_of_an_input_error_has_its_sentence(language: Language) -> N
     assert set(words_of(language).input_reasons) == set(get_args(errors.InputReason)) - said_on_the_command_line
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_reason_of_a_path_error_has_its_sentence(language: Language) -> None:
+    assert set(words_of(language).path_reasons) == set(get_args(errors.PathReason))
+
+
+def test_path_error_is_told_by_its_reason_and_its_path() -> None:
+    told = explain_error(words_of("en"), errors.PathError("not_regular", "docs/AGENTS.md"))
+    assert told.startswith("This isn't a regular file. (docs/AGENTS")
+
+
 def test_browser_that_says_nothing_gets_korean() -> None:
     assert language_of_locale(None) == "ko"
     assert language_of_locale("KO-kr") == "ko"

@@ -1,0 +1,82 @@
+"""Takes out of a rules file what people don't see in it, and shows them what that was."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Final
+
+_LINE_END: Final = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_UNSEEN_CATEGORIES: Final = {"Cc", "Cf", "Cs"}
+# Invisible characters of visible categories or of none yet: fillers, selectors, tags, what is ignored by default.
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+_LAYOUT: Final = {"\n", "\t"}
+_JOINERS: Final = {"\u200c", "\u200d"}
+_STYLES: Final = {"\ufe0e", "\ufe0f"}
+_PLAIN: Final = re.compile(r"[\n\t -~\xa1-\xac\xae-\u02ff가-힣]*")
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_IMPORT: Final = re.compile(r"(?<![^\s(])@(?:(?:~|\.{1,2})?/[\w./-]+|[\w/-][\w./-]*\.[A-Za-z]\w*)")
+
+
+@dataclass(frozen=True)
+class CleanedText:
+    """What is left of a text.
+
+    Attributes:
+        text: Its visible part; every line ends with a line feed, and a space stands for each HTML comment.
+        invisible_count: Characters that were taken out.
+        comment_count: HTML comments that were taken out. One that isn't closed reaches to the end, as in a browser.
+    """
+
+    text: str
+    invisible_count: int
+    comment_count: int
+
+
+def clean_rules(text: str) -> CleanedText:
+    """Returns a text without invisible characters and HTML comments. What is clean stays as it is.
+
+    Taken out are format characters (tags, bidirectional marks, zero width), controls, fillers and variation selectors.
+    A joiner between two letters stays, as several scripts need it, and a style selector behind a symbol.
+    """
+    lines = _LINE_END.sub("\n", text)
+    visible = lines if _PLAIN.fullmatch(lines) else "".join(_visible_signs(lines))
+    # Not "": what stands round a comment can't become another one.
+    cleaned, comment_count = _COMMENT.subn(" ", visible)
+    return CleanedText(cleaned, len(lines) - len(visible), comment_count)
+
+
+def show_unseen(text: str) -> str:
+    """Returns a text with its invisible characters as their code points, such as `⟦U+200B⟧`; for people to read."""
+    lines = _LINE_END.sub("\n", text)
+    if _PLAIN.fullmatch(lines):
+        return lines
+    return "".join(sign or f"⟦U+{ord(lines[at]):04X}⟧" for at, sign in enumerate(_visible_signs(lines)))
+
+
+def count_imports(text: str) -> int:
+    """Returns how many imports such as `@docs/style.md` or `@~/rules` stand outside of code; none is followed."""
+    return len(_IMPORT.findall(_CODE.sub(" ", text)))
+
+
+def _visible_signs(text: str) -> list[str]:
+    """Returns each character of a text, or "" for one that isn't seen."""
+    padded = f" {text} "
+    return [sign if _is_seen(sign, padded[at], padded[at + 2]) else "" for at, sign in enumerate(text)]
+
+
+def _is_seen(sign: str, before: str, behind: str) -> bool:
+    if sign in _JOINERS:
+        return _is_letter(before) and _is_letter(behind)
+    if sign in _STYLES:
+        return unicodedata.category(before) in {"So", "Sm"} and not _UNSEEN.match(before)
+    return sign in _LAYOUT or not (unicodedata.category(sign) in _UNSEEN_CATEGORIES or _UNSEEN.match(sign))
+
+
+def _is_letter(sign: str) -> bool:
+    # A mark, such as a virama, is a part of its letter.
+    return unicodedata.category(sign)[0] in "LM" and not _UNSEEN.match(sign)

@@ -1,0 +1,156 @@
+"""What stands in `.ai-brain/context.json`: active ids, decisions, open files, the running summary, recent dialog."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from graph.core.extract import cut_at_word
+from graph.core.language import is_written_in
+from graph.project.part import VERSION, Identifier, Part, PathText, Text, Time, Title, Version, next_id
+from graph.project.workflow_file import WorkflowFile
+
+MESSAGE_CHARS: Final = 16_000
+SUMMARY_CHARS: Final = 400
+SUMMARY_CHARS_ENGLISH: Final = 700
+OPEN_FILES: Final = 50
+_DECISIONS: Final = 500
+_APPLIED: Final = 256
+
+
+def summary_limit_chars(text: str) -> int:
+    """Returns how long a summary may be: 400 characters in Korean (and where that's unclear), 700 in other scripts."""
+    return SUMMARY_CHARS if is_written_in(text, {"ko"}) else SUMMARY_CHARS_ENGLISH
+
+
+def _cut_message(text: str) -> str:
+    return cut_at_word(text, MESSAGE_CHARS)
+
+
+def _cut_summary(text: str) -> str:
+    return text if len(text) <= SUMMARY_CHARS else cut_at_word(text, summary_limit_chars(text))
+
+
+def _keep_newest(applied: dict[str, str]) -> dict[str, str]:
+    return dict(list(applied.items())[-_APPLIED:])
+
+
+class Decision(Part):
+    """A decision; one that another replaced is kept with `in_force` false.
+
+    Attributes:
+        source: "user", or "model" if the model recorded it by the user's word.
+        replaces: The id of the decision that this one replaced, or None.
+    """
+
+    id: Identifier
+    text: Text
+    date: Time | None = None
+    source: Title = "user"
+    replaces: Identifier | None = None
+    in_force: bool = True
+
+
+class Memory(Part):
+    """The context of the work.
+
+    Attributes:
+        last_decisions: The texts in force, oldest first, as seed readers know them; `decisions` says more of the same.
+        open_files: Relative to the project's root, the one that was noted last at the end.
+        file_times: When each of them was noted.
+    """
+
+    active_plan_id: Identifier | None = None
+    active_task_id: Identifier | None = None
+    last_decisions: Annotated[tuple[Text, ...], Field(max_length=_DECISIONS)] = ()
+    open_files: Annotated[tuple[PathText, ...], Field(max_length=OPEN_FILES)] = ()
+    working_directory: PathText = ""
+    decisions: Annotated[tuple[Decision, ...], Field(max_length=_DECISIONS)] = ()
+    file_times: dict[str, Time] = Field(default_factory=dict)
+
+    def with_decisions(self, decisions: Iterable[Decision]) -> Self:
+        """Returns a copy with these decisions, in both forms; of more than 500 the oldest out of force go.
+
+        Raises:
+            ValidationError: More than 500 are in force.
+        """
+        kept = list(decisions)
+        over = len(kept) - _DECISIONS
+        for each in [each for each in kept if not each.in_force][: max(0, over)]:
+            kept.remove(each)
+        return self.changed(decisions=kept, last_decisions=[each.text for each in kept if each.in_force])
+
+    def with_all_decisions(self, at: datetime | None) -> Self:
+        """Returns a copy in which what only `last_decisions` has, such as a line by hand, is a decision, too."""
+        decisions = list(self.decisions)
+        known = {each.text for each in decisions if each.in_force}
+        for text in dict.fromkeys(self.last_decisions):
+            if text not in known:
+                number = next_id("decision", [each.id for each in decisions])
+                decisions.append(Decision(id=number, text=text, date=at))
+        return self.with_decisions(decisions)
+
+
+class Message(Part):
+    """A message of the dialog; a very long one keeps its beginning. One without an id was written by others."""
+
+    id: Annotated[str, StringConstraints(max_length=64)] = ""
+    role: Title
+    content: Annotated[str, AfterValidator(_cut_message)]
+    ts: Time | None = None
+
+
+class Conversation(Part):
+    """The dialog.
+
+    Attributes:
+        running_summary: What stands for all older messages; cut to its limit.
+        summary_at: When it was written.
+        recent_window: The messages that it doesn't cover, oldest first.
+        vector_cache: Kept as it is; nothing here reads it.
+        message_count: How many messages were ever registered; it numbers the next one.
+    """
+
+    running_summary: Annotated[str, AfterValidator(_cut_summary)] = ""
+    summary_at: Time | None = None
+    recent_window: Annotated[tuple[Message, ...], Field(max_length=5_000)] = ()
+    vector_cache: tuple[Any, ...] = ()
+    message_count: Annotated[int, Field(ge=0)] = 0
+
+    def base_of(self, count: int) -> str:
+        """Returns a hash of the summary and the oldest `count` messages: what a new summary is made from."""
+        parts = [self.running_summary, *(f"{each.id} {each.content}" for each in self.recent_window[:count])]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class Stats(Part):
+    """Counts over all that was ever registered; the tokens are estimates."""
+
+    dialog_turns: Annotated[int, Field(ge=0)] = 0
+    total_tokens: Annotated[int, Field(ge=0)] = 0
+
+
+class ContextFile(Part):
+    """The whole file.
+
+    Attributes:
+        workflow_updated_at: The `updated_at` of the `workflow.json` that belongs to it.
+        workflow_pending: That file, if it was still to be written when this one was; else None.
+        workflow_base: The hash of the `workflow.json` whose place it takes; "" if there was none.
+        applied: The ids of the newest 256 operations with the id of what each made, or "".
+    """
+
+    version: Version = VERSION
+    created_at: Time | None = None
+    updated_at: Time | None = None
+    memory: Memory = Memory()
+    conversation: Conversation = Conversation()
+    stats: Stats = Stats()
+    workflow_updated_at: Time | None = None
+    workflow_pending: WorkflowFile | None = None
+    workflow_base: Title = ""
+    applied: Annotated[dict[str, str], AfterValidator(_keep_newest)] = Field(default_factory=dict)

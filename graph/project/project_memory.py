@@ -1,0 +1,209 @@
+"""The memory of one project on disk: both files read, changed, written, snapshotted and restored under one lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from graph.core.text import plain_text
+from graph.error import InputError, ProjectDamagedError
+from graph.project import snapshots
+from graph.project.brain_folder import BrainFolder, Files
+from graph.project.context_file import ContextFile, Memory
+from graph.project.file_pair import FilePair, read_pair, write_pair
+from graph.project.git_ignore import ignore_in_git
+from graph.project.operation import Operation
+from graph.project.part import PATH_CHARS, TITLE_CHARS
+from graph.project.project_state import CONTEXT, WORKFLOW, ProjectState, place_of
+from graph.project.secret import mask_secrets
+from graph.project.snapshots import SnapshotItem, Snapshots
+from graph.project.workflow_file import WorkflowFile
+from graph.root_folder import RootFolder, RootFolders
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an operation.
+
+    Attributes:
+        state: Both files after it.
+        made: The id of what it made or changed, or "".
+        is_applied: Whether it is in force, be it since now or since it was applied before.
+    """
+
+    state: ProjectState
+    made: str
+    is_applied: bool
+
+
+class ProjectMemory:
+    """The memory of one project, for any number of threads and processes.
+
+        memory = ProjectMemory(RootFolders([Path("/srv/shop")]), "/srv/shop")
+        outcome = memory.apply(RecordDecision(text="API 호환성 유지", at=datetime.now(UTC)))
+        memory.read().context.memory.last_decisions
+
+    Nothing is kept between calls: each one works on the files as they stand. On network drives whose locks don't hold
+    between machines, nothing is promised.
+
+    Args:
+        roots: The allowed folders.
+        root: The project's root.
+        clock: The time in UTC.
+        wait_seconds: How long to wait for the lock.
+
+    Raises:
+        PathError: The root is refused.
+        ProjectError: The memory can't be opened; the subclass says why.
+    """
+
+    def __init__(
+        self,
+        roots: RootFolders,
+        root: str | Path,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        wait_seconds: float = 10,
+    ) -> None:
+        self._folder = BrainFolder(roots, root, wait_seconds=wait_seconds)
+        self.root = self._folder.root
+        self.now: Callable[[], datetime] = clock or (lambda: datetime.now(UTC))
+        with self._folder.locked() as files:
+            files.sweep()
+            with files.folder(snapshots.FOLDER) as below:
+                below.sweep()
+            with self._folder.opened_root() as opened:
+                ignore_in_git(opened, files)
+
+    @contextmanager
+    def opened_root(self) -> Iterator[RootFolder]:
+        """Yields the project's root, held open.
+
+        Raises:
+            PathError: It is gone, or isn't allowed any more.
+        """
+        with self._folder.opened_root() as root:
+            yield root
+
+    def read(self) -> ProjectState:
+        """Returns both files as they are; as new ones where there are none.
+
+        Raises:
+            PathError: The root or the folder is gone or refused.
+            ProjectDamagedError: A file can't be understood; it stays as it is.
+            ProjectError: It can't be read; the subclass says why.
+        """
+        with self._folder.locked() as files:
+            return self._load(files).state
+
+    def apply(self, operation: Operation) -> Outcome:
+        """Applies an operation to the files as they stand; one that was applied already changes nothing.
+
+        Raises:
+            InputError: `project_full`: a list is at its limit.
+            NotFoundError: It names something that isn't there.
+            PathError: The root or the folder is gone or refused.
+            ProjectDamagedError: A file can't be understood; nothing is written until a snapshot is restored.
+            ProjectError: Nothing was changed; the subclass says why.
+        """
+        with self._folder.locked() as files:
+            found = self._load(files)
+            applied = found.state.context.applied
+            if operation.id in applied:
+                return Outcome(found.state, applied[operation.id], is_applied=True)
+            try:
+                change = operation.change(found.state)
+            except ValidationError as error:
+                raise InputError("project_full", place_of(error)) from error
+            if change is None:
+                return Outcome(found.state, "", is_applied=False)
+            changed, made = change
+            self._take_due(files, found)
+            context = changed.context.changed(applied={**applied, operation.id: made})
+            written = write_pair(files, ProjectState(context, changed.workflow), found, self.now())
+            return Outcome(written, made, is_applied=True)
+
+    def snapshots(self) -> list[SnapshotItem]:
+        """Returns the snapshots, newest first.
+
+        Raises:
+            PathError: The root or the folder is gone or refused.
+            ProjectError: They can't be read; the subclass says why.
+        """
+        with self._snapshots() as (_, kept):
+            return kept.items()
+
+    def restore(self, name: str) -> ProjectState:
+        """Returns to a snapshot; what stands now becomes one, and a damaged file is kept aside.
+
+        Raises:
+            NotFoundError: There is no snapshot of this name.
+            ProjectDamagedError: The snapshot can't be understood.
+            ProjectError: The subclass says why.
+        """
+        with self._snapshots() as (files, kept):
+            wanted = kept.read(name)
+            present = self._set_aside(files, kept)
+            applied = present.state.context.applied if present else {}
+            state = wanted.repaired(self.now())
+            state = ProjectState(state.context.changed(applied={**state.context.applied, **applied}), state.workflow)
+            return write_pair(files, state, present, self.now())
+
+    def start_over(self) -> ProjectState:
+        """Begins with an empty memory; what stands now becomes a snapshot, and a damaged file is kept aside.
+
+        Raises:
+            ProjectError: The subclass says why.
+        """
+        with self._snapshots() as (files, kept):
+            present = self._set_aside(files, kept)
+            return write_pair(files, self._new(), present, self.now())
+
+    @contextmanager
+    def _snapshots(self) -> Iterator[tuple[Files, Snapshots]]:
+        with self._folder.locked() as files, files.folder(snapshots.FOLDER) as below:
+            yield files, Snapshots(below)
+
+    def _new(self) -> ProjectState:
+        now = self.now()
+        name = mask_secrets(plain_text(self.root.name))[:TITLE_CHARS]
+        folder = mask_secrets(plain_text(str(self.root)))[:PATH_CHARS]
+        return ProjectState(
+            ContextFile(created_at=now, updated_at=now, memory=Memory(working_directory=folder)),
+            WorkflowFile(created_at=now, project_name=name),
+        )
+
+    def _load(self, files: Files) -> FilePair:
+        try:
+            return read_pair(files, self._new(), self.now())
+        except ProjectDamagedError as error:
+            with files.folder(snapshots.FOLDER) as below:
+                raise ProjectDamagedError(error.detail, snapshot=Snapshots(below).newest()) from error
+
+    def _take_due(self, files: Files, found: FilePair) -> None:
+        """Takes a snapshot if one is due, or if others wrote the file and it is about to get our fields."""
+        if found.sources[0] is None:
+            return
+        context, now = found.written.context, self.now()
+        is_foreign = "applied" not in context.model_fields_set
+        with files.folder(snapshots.FOLDER) as below:
+            kept = Snapshots(below)
+            if is_foreign or kept.is_due(now, context.created_at or now):
+                kept.take(found.sources, now)
+
+    def _set_aside(self, files: Files, kept: Snapshots) -> FilePair | None:
+        """Keeps what stands now: as a snapshot, or, if one is damaged, both files under other names (None)."""
+        try:
+            found = self._load(files)
+        except ProjectDamagedError:
+            for name in (CONTEXT, WORKFLOW):
+                if files.is_there(name):
+                    files.rename(name, f"damaged-{self.now():%Y%m%dT%H%M%S%f}Z-{name}")
+            return None
+        kept.take(found.sources, self.now())
+        return found

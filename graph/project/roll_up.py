@@ -1,0 +1,118 @@
+"""Makes the summary that takes the place of the oldest messages: by a model in parts, or of picked sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+
+from graph.core.extract import cut_at_word, extract_summary
+from graph.core.shorten import shorten
+from graph.core.token import estimate_tokens
+from graph.core.turn import text_of
+from graph.project.context_file import Message, summary_limit_chars
+
+TOKEN_LIMIT: Final = 4_096
+WINDOW_KEEP: Final = 800
+# Its speaker and its date.
+_LABEL_TOKENS: Final = 14
+_ANSWER_SHARE: Final = 0.6
+_FRESH_SHARE: Final = 0.5
+_ASKED_CHARS: Final = 600
+# Under 4,096 tokens in any script.
+_PIECE_CHARS: Final = 4_000
+
+Summarise = Callable[[Sequence[AnyMessage], int], str]
+"""Condenses messages (a `SystemMessage` is the summary so far) to about so many characters."""
+
+
+def message_tokens(message: Message) -> int:
+    """Estimates the tokens of a message as it is primed, with its speaker and date."""
+    return estimate_tokens(message.content) + _LABEL_TOKENS
+
+
+def window_tokens(window: Sequence[Message]) -> int:
+    """Estimates the tokens of all these messages, as they are primed."""
+    return estimate_tokens("\n".join(each.content for each in window)) + _LABEL_TOKENS * len(window)
+
+
+def leaving_count(window: Sequence[Message]) -> int:
+    """Returns how many of the oldest messages have to leave so that at most 800 tokens stay; the newest one stays."""
+    tokens = 0
+    for place in range(len(window) - 1, -1, -1):
+        tokens += message_tokens(window[place])
+        if tokens > WINDOW_KEEP and place < len(window) - 1:
+            return place + 1
+    return 0
+
+
+def picked_summary(previous: str, leaving: Sequence[Message]) -> str:
+    """Returns the summary so far and what is new, both by their own best sentences; needs no model."""
+    limit = _limit_chars(previous, leaving)
+    fresh = _pick(leaving, limit if not previous else int(limit * _FRESH_SHARE))
+    room = limit - len(fresh) - 1
+    older = previous if len(previous) <= room else extract_summary([HumanMessage(previous)], room)
+    return " ".join(part for part in (older, fresh) if part)
+
+
+def written_summary(previous: str, leaving: Sequence[Message], summarise: Summarise) -> str:
+    """Returns the summary that a model writes; one of picked sentences if it writes nothing.
+
+    What is longer than 4,096 tokens is condensed in parts, and the parts' summaries together. Answers hold the
+    reasoning and are given whole, a long message of the user by its best sentences: so answers weigh more.
+    """
+    limit = _limit_chars(previous, leaving)
+    source: list[AnyMessage] = [SystemMessage(previous)] if previous else []
+    parts = _parts([*source, *(_given(each) for each in leaving)])
+    while len(parts) > 1:
+        parts = _parts([AIMessage(cut_at_word(summarise(part, limit), limit)) for part in parts])
+    text = shorten(summarise(parts[0], limit), lambda said: len(said) <= limit, max_chars=limit, must_fit=_always)
+    return text if text.strip() else picked_summary(previous, leaving)
+
+
+def _limit_chars(previous: str, leaving: Sequence[Message]) -> int:
+    return summary_limit_chars("\n".join([previous, *(each.content for each in leaving)]))
+
+
+def _always(_: str) -> bool:
+    return True  # the constructor cuts what no sentence can be dropped of
+
+
+def _pick(leaving: Sequence[Message], target_chars: int) -> str:
+    """Picks sentences, at most 60 % of the room for the answers, and the rest for what they answer."""
+    answers = [AIMessage(each.content) for each in leaving if each.role == "assistant"]
+    asked = [HumanMessage(each.content) for each in leaving if each.role != "assistant"]
+    share = _ANSWER_SHARE if asked else 1
+    told = extract_summary(answers, int(target_chars * share)) if answers else ""
+    wanted = extract_summary(asked, target_chars - len(told) - 1) if asked else ""
+    return " ".join(part for part in (wanted, told) if part)
+
+
+def _given(message: Message) -> AnyMessage:
+    if message.role == "assistant":
+        return AIMessage(message.content)
+    asked = HumanMessage(message.content)
+    return asked if len(message.content) <= _ASKED_CHARS else HumanMessage(extract_summary([asked], _ASKED_CHARS))
+
+
+def _parts(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
+    """Splits messages into parts of at most 4,096 tokens; a longer message is split, too."""
+    parts: list[list[AnyMessage]] = [[]]
+    tokens = 0
+    for piece in (piece for message in messages for piece in _pieces(message)):
+        more = estimate_tokens(text_of(piece))
+        if parts[-1] and tokens + more > TOKEN_LIMIT:
+            parts.append([])
+            tokens = 0
+        parts[-1].append(piece)
+        tokens += more
+    return parts
+
+
+def _pieces(message: AnyMessage) -> list[AnyMessage]:
+    text = text_of(message)
+    if len(text) <= _PIECE_CHARS:
+        return [message]
+    starts = range(0, len(text), _PIECE_CHARS)
+    return [message.model_copy(update={"content": text[start : start + _PIECE_CHARS]}) for start in starts]

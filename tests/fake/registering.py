@@ -1,0 +1,29 @@
+"""A process that registers messages in a project and prints each one's id: `root speaker count`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from langchain_core.messages import AnyMessage
+
+from graph.project.context_manager import ContextManager
+from graph.project.project_memory import ProjectMemory
+from graph.root_folder import RootFolders
+
+
+def no_summary(messages: Sequence[AnyMessage], target_chars: int) -> str:
+    message = f"nothing asks for {len(messages)} messages in {target_chars}"
+    raise AssertionError(message)
+
+
+def main(root: str, speaker: str, count: str) -> None:
+    context = ContextManager(ProjectMemory(RootFolders([Path(root).parent]), root), summarise=no_summary)
+    for number in range(int(count)):
+        said = context.register_message("user" if number % 2 == 0 else "assistant", f"{speaker} {number}")
+        sys.stdout.write(f"{said} {speaker} {number}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
