@@ -118,15 +118,27 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
     for name, following in zip_longest(names, names[1:]):
         # A name behind which only a space stands is behind the value, which has none.
         limit = following.start() if following and following["assigned"] else len(text)
-        quoted, value = _QUOTED.match(text, name.end()), _BARE.match(text, name.end(), limit)
-        if name.start() < masked_to or not (quoted or value):
+        value = _value_behind(text, name.end(), limit)
+        if value is None or name.start() < masked_to:
             continue
-        bare = quoted[1] if quoted else strip_ending(value[0])
+        bare, start, end = value
         sign = name["assigned"] or ""
         is_explicit = "=" in sign or bool(sign and name["quote"] in ("'", '"'))
         is_secret = is_password if name["password"] else is_token
         if is_secret(bare[:_JUDGED_CHARS], is_explicit=is_explicit):
-            start = text.index(bare, name.end())
-            is_cut = value is not None and len(value[0]) == _JUDGED_CHARS
-            masked_to = _RUN.match(text, start).end() if is_cut else start + len(bare)
-            yield start, masked_to, _PASSWORD if name["password"] else _TOKEN
+            masked_to = end
+            yield start, end, _PASSWORD if name["password"] else _TOKEN
+
+
+def _value_behind(text: str, place: int, limit: int) -> tuple[str, int, int] | None:
+    """Returns a value without quotes and endings, its start, and the end of what is masked if it is a secret."""
+    if quoted := _QUOTED.match(text, place):
+        return quoted[1], quoted.start(1), quoted.end(1)
+    value = _BARE.match(text, place, limit)
+    if value is None:
+        return None
+    bare = strip_ending(value[0])
+    start = text.index(bare, place)
+    end = start + len(bare)
+    rest = _RUN.match(text, end) if len(value[0]) == _JUDGED_CHARS else None
+    return bare, start, rest.end() if rest else end
