@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from graph.core.text import plain_text
 from graph.error import InputError, ProjectDamagedError
 from graph.project import snapshots
-from graph.project.brain_folder import BrainFolder, Files
+from graph.project.brain_folder import BrainFolder
 from graph.project.context_file import ContextFile, Memory
 from graph.project.file_pair import FilePair, read_pair, write_pair
+from graph.project.folder_files import Files
 from graph.project.git_ignore import ignore_in_git
 from graph.project.operation import Operation
 from graph.project.part import PATH_CHARS, TITLE_CHARS

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from graph.error import NotFoundError, ProjectDamagedError, ProjectError
-from graph.project.brain_folder import Files
 from graph.project.context_file import ContextFile
+from graph.project.folder_files import Files
 from graph.project.project_state import CONTEXT, WORKFLOW, ProjectState, parse
 from graph.project.workflow_file import WorkflowFile
 
