@@ -15,7 +15,7 @@ from graph.project.folder_files import Files
 from graph.project.project_state import CONTEXT, WORKFLOW, ProjectState, parse
 from graph.project.workflow_file import WorkflowFile
 
-FOLDER: Final = "snapshots"
+SNAPSHOTS: Final = "snapshots"
 KEPT: Final = 48
 INTERVAL: Final = timedelta(minutes=30)
 LARGEST_BYTES: Final = 5 * 1024 * 1024
