@@ -194,8 +194,11 @@ def test_messages_of_one_id_in_two_sessions_are_both_noted(rooted: Rooted) -> No
 def test_what_is_too_much_of_the_dialog_is_summarised_behind_the_answer(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     server.script(text("서버를 옮기기로 했습니다."), kind="summary")
-    server.script(text("긴 답입니다. " * 250))
+    server.script(text("짧은 답"), text("긴 답입니다. " * 500))
     chat.say(question(1), options=rooted.options())
+    wait_for_notes(chat)
+    assert server.bodies("summary") == []
+    chat.say(question(2))
     wait_for_notes(chat)
     talk = rooted.project.context().data.conversation
     assert talk.running_summary == "서버를 옮기기로 했습니다."
