@@ -13,7 +13,7 @@ from graph.core.extract import cut_at_word
 from graph.core.token import estimate_tokens
 from graph.project.context_file import SUMMARY_CHARS_ENGLISH, Message
 from graph.project.project_state import ProjectState
-from graph.project.roll_up import WINDOW_KEEP
+from graph.project.roll_up import WINDOW_KEEP, leaving_count, picked_summary
 from graph.project.secret import mask_secrets
 from prompt.project import memory as words
 from prompt.system.framing import Language
@@ -94,8 +94,8 @@ class Primed:
 def prime(state: ProjectState, now: datetime, is_there: Callable[[str], bool], language: Language) -> Primed:
     """Chooses the lines: plan, task, decisions in force, open files, summary, and last the recent dialog.
 
-    The dialog has at most 800 tokens of the 1,600. If all that is too much, the oldest decisions become a count, then
-    the oldest files and messages are left out.
+    The dialog has at most 800 tokens of the 1,600; older messages that wait for a summary are picked from. If all that
+    is too much, the oldest decisions become a count, then the oldest files and messages are left out.
 
     Args:
         state: Both files.
@@ -129,8 +129,10 @@ def _fixed(state: ProjectState) -> list[PrimedLine]:
     if task is not None:
         at = task[1].created_at
         lines.append(PrimedLine(words.ACTIVE_TASK, _line(task[1].title, _TITLE_CHARS), at, task[1].id))
-    at = talk.summary_at or state.context.updated_at
-    lines.append(PrimedLine(words.SUMMARY, _line(talk.running_summary, SUMMARY_CHARS_ENGLISH), at))
+    summary, at = talk.running_summary, talk.summary_at or state.context.updated_at
+    if waiting := leaving_count(talk.recent_window):  # for a summary that isn't made yet
+        summary, at = picked_summary(summary, talk.recent_window[:waiting]), state.context.updated_at
+    lines.append(PrimedLine(words.SUMMARY, _line(summary, SUMMARY_CHARS_ENGLISH), at))
     return _said(lines)
 
 

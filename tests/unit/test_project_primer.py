@@ -188,5 +188,15 @@ def test_lines_carry_the_ids_by_which_a_page_edits_them() -> None:
     }
 
 
+def test_messages_that_wait_for_a_summary_are_picked_from() -> None:
+    waiting = [("assistant", f"{number}번 서버를 옮기기로 결정했고 예산은 {number}만 원이다.") for number in range(80)]
+    state = state_of(messages=[("assistant", "담당은 김민수 님으로 결정했다."), *waiting], summary="배포를 준비한다.")
+    block = primed(state)
+    (summary,) = [line for line in block.lines if line.label == "SUMMARY"]
+    assert "배포를 준비한다" in summary.text
+    assert "김민수" in summary.text
+    assert block.tokens <= 1_600
+
+
 def test_nothing_known_is_nothing_said() -> None:
     assert prime(ProjectState(ContextFile(), WorkflowFile()), NOW, lambda _: True, "ko").prompt() == []
