@@ -1,8 +1,14 @@
 from __future__ import annotations
 
-import pytest
+import uuid
+from typing import get_args
 
-from graph.core.context_block import ContextBlock
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graph.core.context_block import BlockKind, ContextBlock
+from graph.core.text import plain_text
 from graph.error import LeaseLostError, NotFoundError
 from graph.store.schema import context_block_table
 from tests.fake.store import OWNER, SESSION, StoreSet
@@ -50,6 +56,27 @@ def test_what_no_database_takes_is_replaced_where_it_enters(stores: StoreSet, te
     assert kept.text == taken
     assert stores.blocks.get(SESSION, "volatile", 1) == kept
     assert stores.blocks.keep(lease, "volatile", text, owner=OWNER) == kept
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(get_args(BlockKind)), st.one_of(st.sampled_from("ab"), st.text(min_size=1))),
+        max_size=8,
+    )
+)
+def test_whatever_is_kept_comes_back_by_its_version(stores: StoreSet, kept: list[tuple[BlockKind, str]]) -> None:
+    lease = stores.make_session(uuid.uuid4().hex)
+    said: dict[BlockKind, list[str]] = {"front": [], "volatile": []}
+    for kind, text in kept:
+        block = stores.blocks.keep(lease, kind, text, owner=OWNER)
+        if said[kind][-1:] != [plain_text(text)]:
+            said[kind].append(plain_text(text))
+        assert (block.version, block.text) == (len(said[kind]), plain_text(text))
+        assert stores.blocks.newest(lease.session_id, kind) == block
+    for kind, texts in said.items():
+        found = [stores.blocks.get(lease.session_id, kind, version + 1).text for version in range(len(texts))]
+        assert found == texts
 
 
 def test_a_worker_that_lost_its_lease_keeps_nothing(stores: StoreSet) -> None:
