@@ -20,7 +20,8 @@ from graph.project.context_operation import (
     RollUp,
     Save,
 )
-from graph.project.primer import Primed, prime
+from graph.project.primed import Primed
+from graph.project.primer import prime
 from graph.project.project_memory import ProjectMemory
 from graph.project.project_state import CONTEXT
 from graph.root_folder import RootFolder

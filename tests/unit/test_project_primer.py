@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from graph.core.token import estimate_tokens
 from graph.project.context_file import ContextFile
-from graph.project.primer import Primed, prime
+from graph.project.primed import Primed
+from graph.project.primer import prime
 from graph.project.project_state import ProjectState
 from graph.project.workflow_file import WorkflowFile
 from prompt.project import memory as words
