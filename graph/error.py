@@ -60,6 +60,7 @@ InputReason = Literal[
     "nothing_to_compact",
     "over_window",
     "project_full",
+    "rules_changed",
     "secret",
     "too_long",
 ]

@@ -38,6 +38,7 @@ _NAME: Final = re.compile(
     s? (?: [_-][a-z0-9]{1,12} | [0-9]{1,2} )?
     (?P<quote> ["'`”’*]{1,2} )?
     (?: [ ]?(?:값|문자열) )? (?: 는 | 은 | 이 | 가 | 를 | 을 | 도 )?
+    (?: (?: [ ](?:[가-힣]{1,8}+|[a-z]{1,12}+) ){1,3} (?=[ ]?[:：]) )?
     (?: \s{0,3} (?P<assigned> :?=>? | [:：|→>(] | -> ) \s{0,3}
       | [ \t]{1,3} (?: (?:is|was|are|now|이제|지금|아직|현재) [ \t]{1,3} ){0,2} )
     """,
@@ -121,7 +122,8 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
         sign = name["assigned"] or ""
         is_explicit = "=" in sign or bool(name["quote"] and sign)
         judged = bare[:_JUDGED_CHARS]
-        if is_password(judged, is_explicit=is_explicit) if name["password"] else is_token(judged):
+        is_secret = is_password if name["password"] else is_token
+        if is_secret(judged, is_explicit=is_explicit):
             start = text.index(bare, value.start())
             masked_to = start + len(bare)
             if len(value["bare"] or "") == _JUDGED_CHARS:
