@@ -23,7 +23,7 @@ _PUBLIC: Final = re.compile(
 )
 _COMMIT: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{7,12}(?![0-9A-Za-z])")
 _PLACEHOLDER: Final = re.compile(
-    r"<.*|\{\{?.*|\$[{(].*|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)|%[\w()]+%?|\[.*|.*\.\.\..*|.*….*"
+    r"<.*|\{\{?.*|\$[{(].*|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)|%[\w()]+%?|\[[A-Za-z가-힣_.:-]*\]?|.*\.\.\..*|.*….*"
     r"|(?:your|my|our|the|some|any|new|old|example|sample|dummy|fake|insert|enter|replace|change|put|here|여기|예시|입력|변경)"
     r"(?:[_.-][A-Za-z가-힣_.-]*|[a-z_-]*?(?:me|it|this|here|value|pass(?:word)?|secret|token|key|값|하세요)s?(?:[_-]?here)?)?"
     r"|redacted|masked|hidden|placeholder|unset|undefined|optional|required|none|null|todo|tbd|없음|미정|비공개|생략|가림"
@@ -65,8 +65,8 @@ _CLOSING: Final = ".,;:)]}>\"'`”’」』》|\\"
 
 
 def strip_ending(value: str) -> str:
-    """Takes emphasis, closing marks and a Korean ending off an unquoted value; `!` and `?` may belong to it."""
-    bare = value.strip("*_").rstrip(_CLOSING)
+    """Takes emphasis, brackets, closing marks and a Korean ending off a value; `!` and `?` may belong to it."""
+    bare = value.strip("*_").lstrip("([").rstrip(_CLOSING)
     cut = _ENDING.sub("", bare)
     return cut if cut and not "가" <= cut[-1] <= "힣" else bare
 
