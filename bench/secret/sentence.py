@@ -11,17 +11,13 @@ from typing import Final, NamedTuple
 from bench.secret import template_en, template_ko
 from prompt.system.framing import Language
 
-Topic = str
 _HEX: Final = "0123456789abcdef"
-_TEMPLATES: Final[Mapping[Language, Mapping[Topic, Sequence[str]]]] = {
-    language: {
-        "passwords, tokens, keys without a value": templates.SECRETS,
-        "identifiers": templates.IDENTIFIERS,
-        "other work": templates.PLAIN,
-    }
-    for language, templates in (("ko", template_ko), ("en", template_en))
+_TOPICS: Final = ("passwords, tokens, keys without a value", "identifiers", "other work")
+_TEMPLATES: Final[Mapping[Language, Sequence[Sequence[str]]]] = {
+    "ko": (template_ko.SECRETS, template_ko.IDENTIFIERS, template_ko.PLAIN),
+    "en": (template_en.SECRETS, template_en.IDENTIFIERS, template_en.PLAIN),
 }
-_EDGES: Final = {
+_EDGES: Final[Mapping[Language, tuple[Sequence[str], Sequence[str]]]] = {
     "ko": (template_ko.OPENINGS, template_ko.ENDINGS),
     "en": (template_en.OPENINGS, template_en.ENDINGS),
 }
@@ -110,7 +106,7 @@ class Sentence(NamedTuple):
     """An ordinary sentence, what it is about, and its shape: the template between beginning and end."""
 
     language: Language
-    topic: Topic
+    topic: str
     shape: str
     text: str
 
@@ -119,17 +115,11 @@ def ordinary_sentences(seed: int, count: int) -> Iterator[Sentence]:
     """Yields so many different sentences, half of them in each language; each shape comes up about as often."""
     draw = random.Random(seed)  # noqa: S311  # a seeded run can be repeated
     seen: set[str] = set()
-    shapes = [
-        (language, topic, template)
-        for language, topics in _TEMPLATES.items()
-        for topic, templates in topics.items()
-        for template in templates
-    ]
-    for language in _TEMPLATES:
-        own = [shape for shape in shapes if shape[0] == language]
+    for language, templates in _TEMPLATES.items():
+        own = [(topic, template) for topic, of_it in zip(_TOPICS, templates, strict=True) for template in of_it]
         made = 0
         while made < count // len(_TEMPLATES):
-            _, topic, template = own[made % len(own)]
+            topic, template = own[made % len(own)]
             text = fill(draw, language, _framed(draw, language, template))
             if text not in seen:
                 seen.add(text)

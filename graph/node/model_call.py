@@ -6,15 +6,17 @@ import contextlib
 import logging
 import secrets
 import time
+from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
+from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
 from graph.core.model_input import CONTEXT, InputItem, ModelInput
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
-from graph.core.turn import extract_current_turn
+from graph.core.turn import extract_current_turn, text_of
 from graph.error import StoreError, TurnfoldError
 from graph.event import AnswerRestarted, TokenDelta
 from graph.model.caller import ChatRunnable
@@ -127,6 +129,7 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
         language=turn.language,
         keep=partial(_keep_side_call, deps, turn),
         past=_past_turns(deps, turn) if turn.strategy.sends_records else None,
+        user_words=partial(_user_words, deps, turn),
     )
     return deps.tools(context)
 
@@ -140,8 +143,19 @@ def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:
             session_id, query, from_turn=first, before_turn=open_turn, limit=limit
         ),
         read=partial(deps.stores.archive.live_turns, session_id),
-        first_turn=lambda: max((*deps.stores.resets.turns(session_id), 0)) + 1,
+        first_turn=partial(_first_turn, deps, turn),
     )
+
+
+def _first_turn(deps: NodeDeps, turn: TurnContext) -> int:
+    """Returns the number of the first turn behind the last reset."""
+    return max((*deps.stores.resets.turns(turn.lease.session_id), 0)) + 1
+
+
+def _user_words(deps: NodeDeps, turn: TurnContext) -> Iterator[str]:
+    """Returns the user's messages from the last reset to the open turn."""
+    said = deps.stores.archive.live_turns(turn.lease.session_id, _first_turn(deps, turn), turn.row.number)
+    return (text_of(entry.message) for entry in said if isinstance(entry.message, HumanMessage))
 
 
 def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:

@@ -30,7 +30,8 @@ _JUDGED_CHARS: Final = 256
 _MARK: Final = re.compile(r"\[secret: (?:" + "|".join(map(re.escape, SECRET_KINDS)) + r")\]")
 _NAME: Final = re.compile(
     r"""
-    (?: (?P<password> pass(?:word|wd|phrase|code) | (?<![a-z])p(?:ass|w|wd)(?![a-z]) | (?<=_)pwd | secret | credential
+    (?: (?P<password> pass(?:word|wd|phrase|code) | (?<![a-z])pwd?(?![a-z])
+        | (?<![a-z])pass(?=(?:_[a-z0-9]{1,12})?["']?\s{0,3}[=:：]) | secret | credential
         | 비밀번호 | 비번 | 암호 | 패스워드 | 시크릿 )
       | (?: token | (?:api|access|auth|private|secret|master|service|account|client|signing|encryption)[ _-]?key
         | (?<=[_-])key | 토큰 | 키 ) )
@@ -43,8 +44,8 @@ _NAME: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _VALUE: Final = re.compile(
-    r"[\"'`“‘「『](?P<quoted>[^\s\"'`”’」』]{8,256})[\"'`”’」』]"
-    rf"|(?P<bare>[^\s<]{{{LEAST_CHARS},{_JUDGED_CHARS}}})"
+    r"[\"'`“‘「『](?P<quoted>[^\s\"'`”’」』]{8,})[\"'`”’」』]"
+    rf"|(?P<bare>[^\s<\"'`“‘「『][^\s<]{{{LEAST_CHARS - 1},{_JUDGED_CHARS - 1}}})"
 )
 _RUN: Final = re.compile(r"[^\s<]*+")
 
@@ -119,7 +120,8 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
         bare = value["quoted"] or strip_ending(value["bare"])
         sign = name["assigned"] or ""
         is_explicit = "=" in sign or bool(name["quote"] and sign)
-        if is_password(bare, is_explicit=is_explicit) if name["password"] else is_token(bare):
+        judged = bare[:_JUDGED_CHARS]
+        if is_password(judged, is_explicit=is_explicit) if name["password"] else is_token(judged):
             start = text.index(bare, value.start())
             masked_to = start + len(bare)
             if len(value["bare"] or "") == _JUDGED_CHARS:

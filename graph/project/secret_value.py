@@ -10,6 +10,7 @@ from typing import Final
 
 LEAST_CHARS: Final = 8
 _LEAST_BITS: Final = 2.0
+_LEAST_LETTERS: Final = 12
 _LONG_LETTERS: Final = 20
 _LONG_WORD: Final = 15
 _PASSWORD_MARK: Final = re.compile(r"[!@#$%^&*?~]")
@@ -120,7 +121,7 @@ def _is_random_run(run: str) -> bool:
     if len(run) < LEAST_CHARS or _bits(run) < _LEAST_BITS:
         return False
     if run.isalpha():
-        return not _CAMEL.fullmatch(run) and _changes(run) >= len(run) / 3
+        return len(run) >= _LEAST_LETTERS and not _CAMEL.fullmatch(run) and _changes(run) >= len(run) / 3
     return not _WORD.fullmatch(run) and (_changes(run) > 1 or len(run) > _LONG_WORD)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from langchain_core.tools import BaseTool
 
 from graph.tool.current_time import build_current_time
+from graph.tool.project_note import build_project_notes
+from graph.tool.read_rule import build_read_rule
 from graph.tool.reasoning import build_reasoning
 from graph.tool.recall import build_recall
 from graph.tool.tool_context import ToolContext
@@ -15,9 +17,10 @@ __all__ = ["ToolContext", "build_tools"]
 
 def build_tools(context: ToolContext) -> list[BaseTool]:
     """Returns the tools of one run; order and schemas never change in a session: a provider caches them."""
-    return [
-        build_current_time(context),
-        build_web_search(context),
-        build_reasoning(context),
-        *([build_recall(context.past, context.language)] if context.past is not None else []),
-    ]
+    tools = [build_current_time(context), build_web_search(context), build_reasoning(context)]
+    if context.past is not None:
+        tools.append(build_recall(context.past, context.language))
+    if context.project is not None:
+        tools += build_project_notes(context.project.memory, context.user_words, context.language)
+        tools.append(build_read_rule(context.project.find_rule, context.language))
+    return tools

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage
 
 from graph.model.caller import ChatRunnable, ModelCaller, drop
 from graph.model.chunk import Usage
+from graph.project.project_memory import ProjectMemory
 from graph.record import ArchivedMessage
 from prompt.system.framing import Language
 
@@ -55,6 +56,19 @@ class PastTurns:
 
 
 @dataclass(frozen=True)
+class ProjectAccess:
+    """The session's project.
+
+    Attributes:
+        memory: Where its decisions, tasks and files are noted.
+        find_rule: Returns the quoted text of a rule that the owner agreed to, by its name; None if there is none.
+    """
+
+    memory: ProjectMemory
+    find_rule: Callable[[str], str | None]
+
+
+@dataclass(frozen=True)
 class ToolContext:
     """The collaborators of the tools in one run of the graph.
 
@@ -70,6 +84,8 @@ class ToolContext:
             raises ModelError. None for DuckDuckGo.
         keep: Stores the row of a model call that a tool made.
         past: What `recall` looks up; None if it isn't offered.
+        project: What the tools of a project use; None if the session has none: they aren't offered.
+        user_words: Returns the user's messages since the last reset, that of the open turn too.
     """
 
     caller: ModelCaller
@@ -82,3 +98,5 @@ class ToolContext:
     search: Search | None = None
     keep: Callable[[SideCall], None] = drop
     past: PastTurns | None = None
+    project: ProjectAccess | None = None
+    user_words: Callable[[], Iterable[str]] = tuple

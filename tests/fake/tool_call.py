@@ -48,20 +48,20 @@ def tool_context() -> Iterator[ToolContext]:
         )
 
 
-def call(context: ToolContext, name: str, **arguments: object) -> ToolMessage:
+def call(context: ToolContext, name: str, /, **arguments: object) -> ToolMessage:
     (tool,) = [tool for tool in build_tools(context) if tool.name == name]
     result = tool.invoke(dict(ToolCall(type="tool_call", name=name, args=arguments, id="call-1")))
     assert isinstance(result, ToolMessage)
     return result
 
 
-def run(context: ToolContext, name: str, **arguments: object) -> str:
+def run(context: ToolContext, name: str, /, **arguments: object) -> str:
     result = call(context, name, **arguments)
     assert result.status == "success"
     return result.text
 
 
-def fail(context: ToolContext, name: str, **arguments: object) -> str:
+def fail(context: ToolContext, name: str, /, **arguments: object) -> str:
     """Runs a call that must fail, and returns what the model reads of it."""
     result = call(context, name, **arguments)
     assert result.status == "error"

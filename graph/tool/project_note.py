@@ -1,0 +1,167 @@
+"""The tools by which the model notes what becomes of a project: decisions, tasks, the plan, open files."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from pydantic import Field, create_model
+
+from graph.error import InputError, NotFoundError, PathError, ProjectError
+from graph.project.context_manager import ContextManager
+from graph.project.project_memory import ProjectMemory
+from graph.project.secret import mask_secrets
+from graph.project.workflow_file import DONE, Plan, Task
+from graph.project.workflow_manager import WorkflowManager
+from prompt.system.framing import Language
+from prompt.tool import project as words
+
+_MOST_LINES: Final = 20
+_ID_CHARS: Final = 64
+# A shorter quotation must be the whole of a message: "a" stands in almost every one.
+_LEAST_QUOTE_CHARS: Final = 4
+_AROUND: Final = "\"'`“”‘’「」『』«»"
+
+
+def build_project_notes(
+    memory: ProjectMemory, user_words: Callable[[], Iterable[str]], language: Language
+) -> list[BaseTool]:
+    """Returns the tools; each one answers with what stands there now, and a refusal says why and what there is.
+
+    Args:
+        memory: The memory of the session's project.
+        user_words: Returns the user's messages, as they were written.
+        language: Of descriptions and results.
+    """
+    notes, told = ProjectNotes(memory, user_words, language), words.DESCRIPTIONS[language]
+    text = Field(description=told.decision_text)
+    said = Field(description=told.decision_said)
+    replaces = Field("", description=told.decision_replaces)
+    return [
+        _tool(notes.record_decision, told.decision, text=(str, text), said=(str, said), replaces=(str, replaces)),
+        _tool(notes.open_task, told.task, title=(str, Field(description=told.task_title))),
+        _tool(notes.complete_task, told.done, task_id=(str, Field(description=told.done_id))),
+        _tool(notes.switch_plan, told.plan, plan_id=(str, Field(description=told.plan_id))),
+        _tool(notes.note_open_files, told.files, paths=(list[str], Field(description=told.files_paths))),
+    ]
+
+
+class ProjectNotes:
+    """What the tools do; each method's arguments are those of the tool of its name.
+
+    Every method raises `ToolException` with a sentence for the model if nothing was noted.
+    """
+
+    def __init__(self, memory: ProjectMemory, user_words: Callable[[], Iterable[str]], language: Language) -> None:
+        self._memory = memory
+        self._user_words = user_words
+        self._language = language
+
+    def record_decision(self, text: str, said: str, replaces: str = "") -> str:
+        """Records what the user decided; the quotation of the user's words must stand in what the user wrote."""
+        if not is_quoted(said, self._user_words()):
+            raise ToolException(words.NEEDS_WORDS[self._language])
+        context = ContextManager(self._memory)
+        with self._refusals(replaces, self._decisions):
+            if replaces and all(each.id != replaces for each in context.data.memory.decisions):
+                raise NotFoundError
+            context.record_decision(text, replaces=replaces or None, source="model")
+            return self._decisions()
+
+    def open_task(self, title: str) -> str:
+        """Adds a task to the active plan and makes it active."""
+        with self._refusals("", self._tasks):
+            WorkflowManager.load(self._memory).open_task(title)
+            return self._tasks()
+
+    def complete_task(self, task_id: str) -> str:
+        """Marks a task as done."""
+        with self._refusals(task_id, self._tasks):
+            workflow = WorkflowManager.load(self._memory)
+            workflow.complete_task(workflow.task(task_id).id)
+            return self._tasks()
+
+    def switch_plan(self, plan_id: str) -> str:
+        """Makes another plan the active one."""
+        with self._refusals(plan_id, self._plans):
+            workflow = WorkflowManager.load(self._memory)
+            workflow.switch_plan(workflow.plan(plan_id).id)
+            return f"{self._plans()}\n{self._tasks()}"
+
+    def note_open_files(self, paths: list[str]) -> str:
+        """Notes which files are open."""
+        with self._refusals("", self._plans):
+            noted = ContextManager(self._memory).note_open_files(paths)
+            return self._listed(words.FILES, noted)
+
+    @contextmanager
+    def _refusals(self, name: str, present: Callable[[], str]) -> Iterator[None]:
+        """Turns our errors into a sentence for the model; behind an unknown id stands what there is."""
+        language = self._language
+        try:
+            yield
+        except NotFoundError:
+            raise ToolException(words.no_such(name[:_ID_CHARS], present(), language)) from None
+        except InputError as error:
+            raise ToolException(words.refused(error.reason, error.detail, language)) from None
+        except PathError as error:
+            raise ToolException(words.refused(error.code, mask_secrets(error.detail)[:200], language)) from None
+        except ProjectError as error:
+            raise ToolException(words.refused(error.code, "", language)) from None
+
+    def _decisions(self) -> str:
+        decisions = ContextManager(self._memory).data.memory.decisions
+        lines = [
+            f"{each.id} ({each.date:%Y-%m-%d}): {each.text}" if each.date else f"{each.id}: {each.text}"
+            for each in decisions
+            if each.in_force
+        ]
+        return self._listed(words.DECISIONS, lines)
+
+    def _tasks(self) -> str:
+        workflow = WorkflowManager.load(self._memory)
+        plan, active = workflow.active_plan, workflow.active_task
+        lines = [self._line(task, active) for task in plan.tasks] if plan else []
+        return self._listed(words.TASKS, lines)
+
+    def _plans(self) -> str:
+        workflow = WorkflowManager.load(self._memory)
+        return self._listed(words.PLANS, [self._line(plan, workflow.active_plan) for plan in workflow.data.plans])
+
+    def _line(self, item: Plan | Task, active: Plan | Task | None) -> str:
+        if active is not None and item.id == active.id:
+            return f"{item.id} [{words.ACTIVE[self._language]}]: {item.title}"
+        done = f" [{words.DONE[self._language]}]" if item.status == DONE else ""
+        return f"{item.id}{done}: {item.title}"
+
+    def _listed(self, heading: words.Heading, lines: Iterable[str]) -> str:
+        """Renders lines that others may have written: one line each, without secrets."""
+        plain = [mask_secrets(_plain(line)) for line in lines]
+        return words.listed(heading, plain, _MOST_LINES, self._language)
+
+
+def is_quoted(quote: str, messages: Iterable[str]) -> bool:
+    """Returns whether the words stand in one of the messages; spaces and line breaks count as one space."""
+    wanted = _plain(_plain(quote).strip(_AROUND))
+    said = (_plain(message) for message in messages)
+    if len(wanted) < _LEAST_QUOTE_CHARS:
+        return bool(wanted) and any(wanted == message.strip(_AROUND + " .!?~") for message in said)
+    return any(wanted in message for message in said)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text)).strip()
+
+
+def _tool(function: Callable[..., str], description: str, **arguments: tuple[object, object]) -> BaseTool:
+    return StructuredTool(
+        name=function.__name__,
+        description=description,
+        args_schema=create_model("Arguments", **arguments),  # type: ignore[call-overload]  # a type and its field each
+        func=function,
+        handle_tool_error=True,
+    )
