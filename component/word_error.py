@@ -63,6 +63,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "too_long": "That's too long. Please send it in parts.",
     "bad_context": "The context of a request consists of names and texts.",
     "project_full": "The project's memory has no room for more of this kind.",
+    "rules_changed": "The rules have changed since they were shown. Look at them again.",
     "secret": "This looks like a secret, so it isn't stored.",
     "bad_rate": "The summary length must be between 0.1 and 0.5.",
     "bad_strategy": "There is no summary strategy of this name.",

@@ -149,6 +149,13 @@ class RootFolder:
             raise
         return True
 
+    def has(self, path: str) -> bool:
+        """Whether a name stands in its folder, and that is inside the root."""
+        try:
+            return self.is_there(path)
+        except PathError:
+            return False
+
     def read_bytes(self, path: str, *, max_bytes: int) -> bytes:
         """Returns a whole file.
 

@@ -126,9 +126,9 @@ def render_system(system: SystemPart, history: History) -> str:
     return "\n".join([*parts, "", SUMMARY_HEADING[system.language], *lines])
 
 
-def render_question(volatile: ContextBlock | None, text: str) -> str:
-    """Renders the user's words of the open turn behind the block of this turn, if it has one."""
-    return text if volatile is None else f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
+def _behind(volatile: ContextBlock, text: str) -> str:
+    """Renders the user's words of the open turn behind the block of this turn."""
+    return f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
 
 
 def record_item(entry: HistoryEntry) -> InputItem:
@@ -187,9 +187,8 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     place = len(raw) - len(extract_current_turn(raw))
     said = [_message_item(message) for message in raw]
     if system.volatile is not None and place < len(raw):
-        said.insert(place, _block_item(system.volatile, estimate_tokens(render_question(system.volatile, ""))))
-        words = render_question(system.volatile, text_of(raw[place]))
-        raw[place] = raw[place].model_copy(update={"content": words})
+        said.insert(place, _block_item(system.volatile, estimate_tokens(_behind(system.volatile, ""))))
+        raw[place] = raw[place].model_copy(update={"content": _behind(system.volatile, text_of(raw[place]))})
     items += said
     if schema := system.tool_schema:
         items.append(InputItem("tools", hashlib.sha256(schema.encode()).hexdigest()[:16], 1, estimate_tokens(schema)))

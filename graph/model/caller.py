@@ -22,10 +22,11 @@ from tenacity import (
     wait_random,
 )
 
-from graph.error import CutStreamError, DeadlineError, ModelError, TurnStoppedSignal, UnreachableError
+from graph.error import TurnStoppedSignal
 from graph.model.chunk import Answer, AnswerBuilder
 from graph.model.failure import to_model_error
 from graph.model.loop import CallLoop, ChatRunnable, error_of
+from graph.model_error import CutStreamError, DeadlineError, ModelError, UnreachableError
 
 __all__ = ["ChatRunnable", "ModelCaller"]
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from graph.error import BadResponseError, TurnfoldError
+from graph.error import TurnfoldError
+from graph.model_error import BadResponseError
 
 _LOG = logging.getLogger(__name__)
 _FRESH_SECONDS: Final = 300.0

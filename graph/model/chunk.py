@@ -13,7 +13,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from graph.core.text import plain_text, plain_value
 from graph.core.turn import text_of
-from graph.error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError
+from graph.model_error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError
 
 
 @dataclass(frozen=True)

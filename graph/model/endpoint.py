@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 
-from graph.error import BadResponseError
+from graph.model_error import BadResponseError
 
 
 class EndpointChat(ChatOpenAI):

@@ -13,11 +13,11 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from graph.core.turn import EMBEDDED_MODEL
-from graph.error import ModelError, ModelMissingError
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
+from graph.model_error import ModelError, ModelMissingError
 from graph.offline.chat_model import OfflineChat
 from graph.settings import Settings
 from graph.view import ModelOption

@@ -21,10 +21,10 @@ from graph.core.summary_request import PROMPT_VERSION, SummaryRequest, messages_
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.core.weight import TermCounts
-from graph.error import EmptyAnswerError
 from graph.model.caller import ChatRunnable, ModelCaller
 from graph.model.chunk import Answer
 from graph.model.tool_choice import ToolChoice, calls_tools
+from graph.model_error import EmptyAnswerError
 from graph.offline.phrase import is_own_phrase
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]

@@ -16,8 +16,8 @@ from langgraph.runtime import Runtime
 from graph.core.close_turn import MARK
 from graph.core.in_place import LastInput
 from graph.core.model_input import ModelInput
-from graph.error import ContextLengthError
 from graph.model.chunk import Answer
+from graph.model_error import ContextLengthError
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.guard import Guard
 from graph.node.model_call import AnswerCall, tools_of

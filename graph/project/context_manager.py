@@ -20,7 +20,8 @@ from graph.project.context_operation import (
     RollUp,
     Save,
 )
-from graph.project.primer import Primed, prime
+from graph.project.primed import Primed
+from graph.project.primer import prime
 from graph.project.project_memory import ProjectMemory
 from graph.project.project_state import CONTEXT
 from graph.root_folder import RootFolder
@@ -109,7 +110,7 @@ class ContextManager:
         """Returns the same line by line, with dates and ids, for a page that shows and edits them."""
         state = self._memory.read()
         with self._memory.opened_root() as root:
-            return prime(state, self._memory.now(), lambda path: _is_there(root, path), language)
+            return prime(state, self._memory.now(), root.has, language)
 
     def save(self) -> None:
         """Renews `updated_at` and takes a snapshot if one is due; what was registered is stored already."""
@@ -179,10 +180,3 @@ def _file_path(root: RootFolder, path: str) -> str:
     if not inside:
         raise PathError("not_regular", path)
     return inside
-
-
-def _is_there(root: RootFolder, path: str) -> bool:
-    try:
-        return root.is_there(path)
-    except PathError:
-        return False

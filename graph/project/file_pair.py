@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from graph.error import InputError, ProjectDamagedError
-from graph.project.brain_folder import LARGEST_BYTES, Files
 from graph.project.context_file import ContextFile
+from graph.project.folder_files import LARGEST_BYTES, Files
 from graph.project.project_state import CONTEXT, WORKFLOW, ProjectState, parse, render
 from graph.project.snapshots import Sources
 from graph.project.workflow_file import WorkflowFile

@@ -6,7 +6,8 @@ import os
 from typing import Final
 
 from graph.error import PathError
-from graph.project.brain_folder import FOLDER, Files
+from graph.project.brain_folder import FOLDER
+from graph.project.folder_files import Files
 from graph.root_folder import RootFolder
 
 _NAME: Final = ".gitignore"

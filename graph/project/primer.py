@@ -1,19 +1,20 @@
-"""Chooses what a new session is told of a project's memory, and renders it within its budget."""
+"""Chooses what a new session is told of a project's memory, within its budget."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from graph.core.extract import cut_at_word
 from graph.core.token import estimate_tokens
 from graph.project.context_file import SUMMARY_CHARS_ENGLISH, Message
+from graph.project.primed import Primed, PrimedLine, render_line
 from graph.project.project_state import ProjectState
-from graph.project.roll_up import WINDOW_KEEP
+from graph.project.roll_up import WINDOW_KEEP, leaving_count, picked_summary
 from graph.project.secret import mask_secrets
 from prompt.project import memory as words
 from prompt.system.framing import Language
@@ -35,67 +36,11 @@ _HIDDEN: Final = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _LINES: Final = re.compile(r"\r\n?|[\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
-@dataclass(frozen=True)
-class PrimedLine:
-    """One thing that a session starts with.
-
-    Attributes:
-        label: One of the seed's labels, such as "DECISIONS".
-        text: Without secrets and invisible characters.
-        at: When it was noted, UTC; None if nobody wrote it down.
-        item_id: The id of the decision, plan, task or message; the path of a file; else "".
-        speaker: "USER" or "ASSISTANT" of a message, else "".
-        is_old: Noted more than 14 days ago.
-        is_gone: A file that isn't there any more.
-    """
-
-    label: str
-    text: str
-    at: datetime | None
-    item_id: str = ""
-    speaker: str = ""
-    is_old: bool = False
-    is_gone: bool = False
-
-
-@dataclass(frozen=True)
-class Primed:
-    """What a session starts with, in order; at most 1,600 tokens.
-
-    Attributes:
-        older_decisions: How many decisions in force are left out.
-    """
-
-    lines: tuple[PrimedLine, ...]
-    older_decisions: int
-    language: Language
-
-    def prompt(self) -> list[str]:
-        """Returns the lines as a model reads them, the recent dialog last; none if nothing is known."""
-        if not self.lines:
-            return []
-        rendered = [words.NOTE[self.language]]
-        for label in dict.fromkeys(line.label for line in self.lines):
-            told = [_render(line, self.language) for line in self.lines if line.label == label]
-            if label == words.RECENT_DIALOG:
-                rendered += [f"{label}:", *told]
-                continue
-            if label == words.DECISIONS and self.older_decisions:
-                told.insert(0, words.older_decisions(self.older_decisions, self.language))
-            rendered.append(f"{label}: {', '.join(told)}")
-        return rendered
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens it is, as an estimate."""
-        return estimate_tokens("\n".join(self.prompt()))
-
-
 def prime(state: ProjectState, now: datetime, is_there: Callable[[str], bool], language: Language) -> Primed:
     """Chooses the lines: plan, task, decisions in force, open files, summary, and last the recent dialog.
 
-    The dialog has at most 800 tokens of the 1,600. If all that is too much, the oldest decisions become a count, then
-    the oldest files and messages are left out.
+    The dialog has at most 800 tokens of the 1,600; older messages that wait for a summary are picked from. If all that
+    is too much, the oldest decisions become a count, then the oldest files and messages are left out.
 
     Args:
         state: Both files.
@@ -129,8 +74,10 @@ def _fixed(state: ProjectState) -> list[PrimedLine]:
     if task is not None:
         at = task[1].created_at
         lines.append(PrimedLine(words.ACTIVE_TASK, _line(task[1].title, _TITLE_CHARS), at, task[1].id))
-    at = talk.summary_at or state.context.updated_at
-    lines.append(PrimedLine(words.SUMMARY, _line(talk.running_summary, SUMMARY_CHARS_ENGLISH), at))
+    summary, at = talk.running_summary, talk.summary_at or state.context.updated_at
+    if waiting := leaving_count(talk.recent_window):  # for a summary that isn't made yet
+        summary, at = picked_summary(summary, talk.recent_window[:waiting]), state.context.updated_at
+    lines.append(PrimedLine(words.SUMMARY, _line(summary, SUMMARY_CHARS_ENGLISH), at))
     return _said(lines)
 
 
@@ -190,18 +137,11 @@ def _newest(lines: list[PrimedLine], room: int, language: Language, *, least: in
 
 def _tokens(lines: Iterable[PrimedLine], language: Language) -> int:
     """Returns what the lines cost, rounded up each, whatever marks they get."""
-    return _cost(_render(replace(line, is_old=True), language) for line in lines)
+    return _cost(render_line(replace(line, is_old=True), language) for line in lines)
 
 
 def _cost(texts: Iterable[str]) -> int:
     return sum(estimate_tokens(text) + 1 for text in texts)
-
-
-def _render(line: PrimedLine, language: Language) -> str:
-    marks = [f"{line.at:%Y-%m-%d}" if line.at else words.UNDATED[language]]
-    marks += [mark[language] for mark, is_set in ((words.OLD, line.is_old), (words.GONE, line.is_gone)) if is_set]
-    said = f"{line.speaker}: {line.text}" if line.speaker else line.text
-    return f"{said} ({', '.join(marks)})"
 
 
 def _line(text: str, max_chars: int) -> str:

@@ -12,16 +12,16 @@ from pydantic import ValidationError
 
 from graph.core.text import plain_text
 from graph.error import InputError, ProjectDamagedError
-from graph.project import snapshots
-from graph.project.brain_folder import BrainFolder, Files
+from graph.project.brain_folder import BrainFolder
 from graph.project.context_file import ContextFile, Memory
 from graph.project.file_pair import FilePair, read_pair, write_pair
+from graph.project.folder_files import Files
 from graph.project.git_ignore import ignore_in_git
 from graph.project.operation import Operation
 from graph.project.part import PATH_CHARS, TITLE_CHARS
 from graph.project.project_state import CONTEXT, WORKFLOW, ProjectState, place_of
 from graph.project.secret import mask_secrets
-from graph.project.snapshots import SnapshotItem, Snapshots
+from graph.project.snapshots import SNAPSHOTS, SnapshotItem, Snapshots
 from graph.project.workflow_file import WorkflowFile
 from graph.root_folder import RootFolder, RootFolders
 
@@ -75,7 +75,7 @@ class ProjectMemory:
         self.now: Callable[[], datetime] = clock or (lambda: datetime.now(UTC))
         with self._folder.locked() as files:
             files.sweep()
-            with files.folder(snapshots.FOLDER) as below:
+            with files.folder(SNAPSHOTS) as below:
                 below.sweep()
             with self._folder.opened_root() as opened:
                 ignore_in_git(opened, files)
@@ -166,7 +166,7 @@ class ProjectMemory:
 
     @contextmanager
     def _snapshots(self) -> Iterator[tuple[Files, Snapshots]]:
-        with self._folder.locked() as files, files.folder(snapshots.FOLDER) as below:
+        with self._folder.locked() as files, files.folder(SNAPSHOTS) as below:
             yield files, Snapshots(below)
 
     def _new(self) -> ProjectState:
@@ -182,7 +182,7 @@ class ProjectMemory:
         try:
             return read_pair(files, self._new(), self.now())
         except ProjectDamagedError as error:
-            with files.folder(snapshots.FOLDER) as below:
+            with files.folder(SNAPSHOTS) as below:
                 raise ProjectDamagedError(error.detail, snapshot=Snapshots(below).newest()) from error
 
     def _take_due(self, files: Files, found: FilePair) -> None:
@@ -191,7 +191,7 @@ class ProjectMemory:
             return
         context, now = found.written.context, self.now()
         is_foreign = "applied" not in context.model_fields_set
-        with files.folder(snapshots.FOLDER) as below:
+        with files.folder(SNAPSHOTS) as below:
             kept = Snapshots(below)
             if is_foreign or kept.is_due(now, context.created_at or now):
                 kept.take(found.sources, now)

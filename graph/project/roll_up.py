@@ -20,6 +20,7 @@ _LABEL_TOKENS: Final = 14
 _ANSWER_SHARE: Final = 0.6
 _FRESH_SHARE: Final = 0.5
 _ASKED_CHARS: Final = 600
+_PICKED_CHARS: Final = 40_000
 # Under 4,096 tokens in any script.
 _PIECE_CHARS: Final = 4_000
 
@@ -49,6 +50,7 @@ def leaving_count(window: Sequence[Message]) -> int:
 
 def picked_summary(previous: str, leaving: Sequence[Message]) -> str:
     """Returns the summary so far and what is new, both by their own best sentences; needs no model."""
+    leaving = _newest(leaving)
     limit = _limit_chars(previous, leaving)
     fresh = _pick(leaving, limit if not previous else int(limit * _FRESH_SHARE))
     room = limit - len(fresh) - 1
@@ -77,6 +79,16 @@ def _limit_chars(previous: str, leaving: Sequence[Message]) -> int:
 
 def _always(_: str) -> bool:
     return True  # the constructor cuts what no sentence can be dropped of
+
+
+def _newest(leaving: Sequence[Message]) -> Sequence[Message]:
+    """Returns the newest of these messages: others may have written thousands, and picking takes time."""
+    chars = 0
+    for place in range(len(leaving) - 1, -1, -1):
+        chars += len(leaving[place].content)
+        if chars > _PICKED_CHARS:
+            return leaving[place + 1 :] or leaving[place:]
+    return leaving
 
 
 def _pick(leaving: Sequence[Message], target_chars: int) -> str:

@@ -13,6 +13,7 @@ Nothing is stored or logged, and a match doesn't hold the secret itself.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
@@ -38,15 +39,14 @@ _NAME: Final = re.compile(
     s? (?: [_-][a-z0-9]{1,12} | [0-9]{1,2} )?
     (?P<quote> ["'`”’*]{1,2} )?
     (?: [ ]?(?:값|문자열) )? (?: 는 | 은 | 이 | 가 | 를 | 을 | 도 )?
+    (?: (?: [ ](?:[가-힣]{1,8}+|[a-z]{1,12}+) ){1,3} (?=[ ]?[:：]) )?
     (?: \s{0,3} (?P<assigned> :?=>? | [:：|→>(] | -> ) \s{0,3}
       | [ \t]{1,3} (?: (?:is|was|are|now|이제|지금|아직|현재) [ \t]{1,3} ){0,2} )
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_VALUE: Final = re.compile(
-    r"[\"'`“‘「『](?P<quoted>[^\s\"'`”’」』]{8,})[\"'`”’」』]"
-    rf"|(?P<bare>[^\s<\"'`“‘「『][^\s<]{{{LEAST_CHARS - 1},{_JUDGED_CHARS - 1}}})"
-)
+_QUOTED: Final = re.compile(rf"[\"'`“‘「『]([^\s\"'`”’」』]{{{LEAST_CHARS},}}+)[\"'`”’」』]")
+_BARE: Final = re.compile(rf"[^\s<\"'`“‘「『][^\s<]{{{LEAST_CHARS - 1},{_JUDGED_CHARS - 1}}}")
 _RUN: Final = re.compile(r"[^\s<]*+")
 
 
@@ -56,7 +56,7 @@ class SecretMatch:
 
     Attributes:
         kind: One of `SECRET_KINDS`, such as "GitHub token".
-        start: Its first character's place in the text.
+        start: Its first character's place in the text, with composed letters (NFC).
         end: The place behind its last character.
     """
 
@@ -67,17 +67,21 @@ class SecretMatch:
 
 def find_secret(text: str) -> SecretMatch | None:
     """Returns the first secret of a text, None if there is none; the marks of `mask_secrets` are no secrets."""
-    return next(_find_all(text), None)
+    return next(_find_all(unicodedata.normalize("NFC", text)), None)
 
 
 def mask_secrets(text: str) -> str:
-    """Returns the text with a mark such as `[secret: GitHub token]` in each secret's place; idempotent."""
-    while found := [*_find_all(text)]:
+    """Returns the text with a mark such as `[secret: GitHub token]` in each secret's place; idempotent.
+
+    A text with a secret comes back with its letters composed (NFC), one without as it is.
+    """
+    composed = masked = unicodedata.normalize("NFC", text)
+    while found := [*_find_all(masked)]:
         ends = [0, *(match.end for match in found)]
-        parts = [text[end : match.start] + f"[secret: {match.kind}]" for end, match in zip(ends, found, strict=False)]
+        parts = [masked[end : match.start] + f"[secret: {match.kind}]" for end, match in zip(ends, found, strict=False)]
         # Again, as what was glued to a secret may now stand alone and be seen to be one.
-        text = "".join([*parts, text[ends[-1] :]])
-    return text
+        masked = "".join([*parts, masked[ends[-1] :]])
+    return text if masked == composed else masked
 
 
 def _find_all(text: str) -> Iterator[SecretMatch]:
@@ -114,16 +118,27 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
     for name, following in zip_longest(names, names[1:]):
         # A name behind which only a space stands is behind the value, which has none.
         limit = following.start() if following and following["assigned"] else len(text)
-        value = _VALUE.match(text, name.end(), limit)
+        value = _value_behind(text, name.end(), limit)
         if value is None or name.start() < masked_to:
             continue
-        bare = value["quoted"] or strip_ending(value["bare"])
+        bare, start, end = value
         sign = name["assigned"] or ""
-        is_explicit = "=" in sign or bool(name["quote"] and sign)
-        judged = bare[:_JUDGED_CHARS]
-        if is_password(judged, is_explicit=is_explicit) if name["password"] else is_token(judged):
-            start = text.index(bare, value.start())
-            masked_to = start + len(bare)
-            if len(value["bare"] or "") == _JUDGED_CHARS:
-                masked_to = _RUN.search(text, start).end()  # type: ignore[union-attr]  # it matches ""
-            yield start, masked_to, _PASSWORD if name["password"] else _TOKEN
+        is_explicit = "=" in sign or bool(sign and name["quote"] in ("'", '"'))
+        is_secret = is_password if name["password"] else is_token
+        if is_secret(bare[:_JUDGED_CHARS], is_explicit=is_explicit):
+            masked_to = end
+            yield start, end, _PASSWORD if name["password"] else _TOKEN
+
+
+def _value_behind(text: str, place: int, limit: int) -> tuple[str, int, int] | None:
+    """Returns a value without quotes and endings, its start, and the end of what is masked if it is a secret."""
+    if quoted := _QUOTED.match(text, place):
+        return quoted[1], quoted.start(1), quoted.end(1)
+    value = _BARE.match(text, place, limit)
+    if value is None:
+        return None
+    bare = strip_ending(value[0])
+    start = text.index(bare, place)
+    end = start + len(bare)
+    rest = _RUN.match(text, end) if len(value[0]) == _JUDGED_CHARS else None
+    return bare, start, rest.end() if rest else end

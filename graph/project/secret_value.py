@@ -12,8 +12,7 @@ LEAST_CHARS: Final = 8
 _LEAST_BITS: Final = 2.0
 _LEAST_LETTERS: Final = 12
 _LONG_LETTERS: Final = 20
-_LONG_WORD: Final = 15
-_PASSWORD_MARK: Final = re.compile(r"[!@#$%^&*?~]")
+_PASSWORD_MARK: Final = re.compile(r"[!@#$%^&*]")
 _LETTERS_AND_MARK: Final = re.compile(r"[A-Za-z가-힣][!@#$^][A-Za-z가-힣]")
 _PUBLIC: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}"
@@ -24,7 +23,7 @@ _PUBLIC: Final = re.compile(
 )
 _COMMIT: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{7,12}(?![0-9A-Za-z])")
 _PLACEHOLDER: Final = re.compile(
-    r"<.*|\{\{?.*|\$[{(].*|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)|%[\w()]+%?|\[.*|.*\.\.\..*|.*….*"
+    r"<.*|\{\{?.*|\$[{(].*|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)|%[\w()]+%?|\[[A-Za-z가-힣_.:-]*\]?|.*\.\.\..*|.*….*"
     r"|(?:your|my|our|the|some|any|new|old|example|sample|dummy|fake|insert|enter|replace|change|put|here|여기|예시|입력|변경)"
     r"(?:[_.-][A-Za-z가-힣_.-]*|[a-z_-]*?(?:me|it|this|here|value|pass(?:word)?|secret|token|key|값|하세요)s?(?:[_-]?here)?)?"
     r"|redacted|masked|hidden|placeholder|unset|undefined|optional|required|none|null|todo|tbd|없음|미정|비공개|생략|가림"
@@ -47,12 +46,16 @@ _TERM: Final = re.compile(
 )
 _WORD: Final = re.compile(
     r"[A-Za-z가-힣]{1,15}\d{0,4}|[A-Za-z가-힣]+|v?\d{1,8}[A-Za-z]{0,3}|\d{1,4}(?:[A-Za-z]{1,3}\d{1,4}){1,2}[A-Za-z]?"
+    r"|[가-힣]{0,10}\d{1,8}[가-힣]{1,10}"
 )
 _CAMEL: Final = re.compile(r"(?:[A-Z]{0,6}[a-z]{2,}|[A-Z]{2,6}(?=[A-Z][a-z]|$))+")
+_UNIT: Final = r"(?:[kmgt]i?b|k|m|b|x|ms|s|sec|min|h|d|days?|px|[cmk]m|kg|th|chars?|bits?|bytes?|tokens?)?"
+_KOREAN_UNIT: Final = (
+    r"(?:자|개|글자|번|회|일|월|년|주|시|분|초|명|원|만|천|억|차|종|건|가지|배|달|퍼센트|까지|부터|이상|이하|에서)"
+    r"[가-힣]*"
+)
 _COUNTED: Final = re.compile(
-    r"[\d.,:~/%+-]+(?:[kmgt]i?b|k|m|b|x|ms|s|sec|min|h|d|days?|px|[cmk]m|kg|th|chars?|bits?|bytes?|tokens?)?"
-    r"(?:(?:자|개|글자|번|회|일|월|년|주|시|분|초|명|원|만|천|억|차|종|건|가지|배|달|퍼센트|까지|부터|이상|이하|에서)[가-힣]*)?[^\w]*",
-    re.IGNORECASE,
+    rf"[\d.,:~/%+-]+{_UNIT}[^\w]*|[가-힣]{{0,10}}[\d.,:~/%+-]+{_UNIT}{_KOREAN_UNIT}[^\w]*", re.IGNORECASE
 )
 _ENDING: Final = re.compile(
     r"(?:이었|였|이)?(?:입니다|습니다|습니까|에요|예요|이야|이다|라고|라는|이고|이며|인데|이니|으로|부터|까지|에서|에게|처럼|보다)$"
@@ -62,8 +65,8 @@ _CLOSING: Final = ".,;:)]}>\"'`”’」』》|\\"
 
 
 def strip_ending(value: str) -> str:
-    """Takes emphasis, closing marks and a Korean ending off an unquoted value; `!` and `?` may belong to it."""
-    bare = value.strip("*_").rstrip(_CLOSING)
+    """Takes emphasis, brackets, closing marks and a Korean ending off a value; `!` and `?` may belong to it."""
+    bare = value.strip("*_").lstrip("([").rstrip(_CLOSING)
     cut = _ENDING.sub("", bare)
     return cut if cut and not "가" <= cut[-1] <= "힣" else bare
 
@@ -83,9 +86,14 @@ def is_password(value: str, *, is_explicit: bool) -> bool:
     return not _is_public(value) and (is_explicit or _stands_out(value))
 
 
-def is_token(value: str) -> bool:
-    """Returns whether a value behind a key's or token's name looks drawn at random; names, numbers and paths don't."""
-    return not _is_public(value) and _is_random(_COMMIT.sub("", _PUBLIC.sub("", value)))
+def is_token(value: str, *, is_explicit: bool) -> bool:
+    """Returns whether a value behind a key's or token's name looks drawn at random; names, numbers and paths don't.
+
+    In prose the first digits of a commit don't either.
+    """
+    drawn = _PUBLIC.sub("", value)
+    drawn = drawn if is_explicit else _COMMIT.sub("", drawn)
+    return not (_is_public(value) or _COUNTED.fullmatch(value)) and _is_random(drawn)
 
 
 def _stands_out(value: str) -> bool:
@@ -117,17 +125,13 @@ def _is_random(value: str) -> bool:
 
 
 def _is_random_run(run: str) -> bool:
-    """Letters and digits or both cases change within the run more often than in words with a number."""
+    """Returns whether digits stand in the run otherwise than in words and counts, or both cases change all the time."""
     if len(run) < LEAST_CHARS or _bits(run) < _LEAST_BITS:
         return False
     if run.isalpha():
-        return len(run) >= _LEAST_LETTERS and not _CAMEL.fullmatch(run) and _changes(run) >= len(run) / 3
-    return not _WORD.fullmatch(run) and (_changes(run) > 1 or len(run) > _LONG_WORD)
-
-
-def _changes(run: str) -> int:
-    kinds = ["0" if char.isdigit() else "A" if char.isupper() else "a" for char in run]
-    return sum(left != right for left, right in pairwise(kinds))
+        changes = sum(left.isupper() != right.isupper() for left, right in pairwise(run))
+        return len(run) >= _LEAST_LETTERS and not _CAMEL.fullmatch(run) and changes >= len(run) / 3
+    return not _WORD.fullmatch(run)
 
 
 def _bits(value: str) -> float:

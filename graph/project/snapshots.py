@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from graph.error import NotFoundError, ProjectDamagedError, ProjectError
-from graph.project.brain_folder import Files
 from graph.project.context_file import ContextFile
+from graph.project.folder_files import Files
 from graph.project.project_state import CONTEXT, WORKFLOW, ProjectState, parse
 from graph.project.workflow_file import WorkflowFile
 
-FOLDER: Final = "snapshots"
+SNAPSHOTS: Final = "snapshots"
 KEPT: Final = 48
 INTERVAL: Final = timedelta(minutes=30)
 LARGEST_BYTES: Final = 5 * 1024 * 1024

@@ -13,6 +13,7 @@ from graph.project.workflow_file import Plan, Task, WorkflowFile
 from graph.project.workflow_operation import (
     CompletePlan,
     CompleteTask,
+    ForgetItem,
     NameProject,
     OpenPlan,
     OpenTask,
@@ -126,6 +127,10 @@ class WorkflowManager:
     def rename(self, item_id: str, title: str) -> None:
         """Gives a plan or a task another title."""
         self._apply(Rename(at=self._memory.now(), item_id=item_id, title=title))
+
+    def forget(self, item_id: str) -> None:
+        """Deletes a plan with its tasks, or a task."""
+        self._apply(ForgetItem(at=self._memory.now(), item_id=item_id))
 
     def _apply(self, operation: Operation) -> str:
         outcome = self._memory.apply(operation)

@@ -134,6 +134,24 @@ class Rename(Operation):
         return ProjectState(state.context, state.workflow.with_plan(plan)), self.item_id
 
 
+class ForgetItem(Operation):
+    """Deletes a plan with its tasks, or a task."""
+
+    item_id: ItemId
+
+    def change(self, state: ProjectState) -> Change:
+        """Deletes it; what was active and is gone is active no more."""
+        workflow, memory = state.workflow, state.context.memory
+        if workflow.find_plan(self.item_id) is not None:
+            changed = workflow.changed(plans=[each for each in workflow.plans if each.id != self.item_id])
+        else:
+            plan, task = _find_task(state, self.item_id)
+            kept = [each for each in plan.tasks if each.id != task.id]
+            changed = workflow.with_plan(plan.changed(tasks=kept))
+        left = ProjectState(state.context, changed)
+        return left.with_active(memory.active_plan_id, memory.active_task_id), self.item_id
+
+
 def _new_plan(state: ProjectState, title: str, operation: Operation) -> Plan:
     return Plan(id=next_id("plan", [each.id for each in state.workflow.plans]), title=title, created_at=operation.at)
 

@@ -1,4 +1,4 @@
-"""The public service: `open_service` yields a `ChatService` with its parts `turns`, `sessions` and `folds`."""
+"""The public service: `open_service` yields a `ChatService` with its parts `turns`, `sessions`, `folds`, `projects`."""
 
 from graph.service.chat_service import ChatService, open_service
 

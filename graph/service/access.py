@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from graph.core.schedule import round_rate
@@ -32,6 +33,7 @@ class SessionAccess:
 
     Attributes:
         roots: The folders that a project may be in.
+        clock: The time in UTC.
         compacting: The stop event of each manual compaction that runs in this server, by session.
     """
 
@@ -43,6 +45,7 @@ class SessionAccess:
     fold_worker: FoldWorker
     strategies: Strategies
     roots: RootFolders
+    clock: Callable[[], datetime]
     compacting: dict[str, threading.Event] = field(default_factory=dict)
 
     @property

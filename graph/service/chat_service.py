@@ -15,6 +15,7 @@ from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
 from graph.service.access import SessionAccess
 from graph.service.folds import Folds
+from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.turns import Turns
 from graph.settings import Settings
@@ -35,6 +36,7 @@ class ChatService:
         turns: Send, retry, regenerate, stop, follow.
         sessions: List, get, configure, rename, delete, open the example.
         folds: Records and figures; compact, restore, reset.
+        projects: A project's memory and rules: show, change, agree, restore.
     """
 
     def __init__(self, access: SessionAccess) -> None:
@@ -43,6 +45,7 @@ class ChatService:
         self.turns = Turns(access)
         self.sessions = Sessions(access, self.turns.stop)
         self.folds = Folds(access)
+        self.projects = Projects(access)
 
     def health(self) -> None:
         """Checks that the database answers.
@@ -113,5 +116,5 @@ def open_service(
         stack.callback(runner.close)
         roots = RootFolders(settings.project_roots)
         yield ChatService(
-            SessionAccess(settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies, roots)
+            SessionAccess(settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies, roots, now)
         )

@@ -138,7 +138,9 @@ class Sessions:
     ) -> SessionView:
         """Changes a session's settings, from the next fold and the next turn on.
 
-        Folds that are due are started again with them; the settings are kept even if no model can be reached.
+        Folds that are due are started again with them; the settings are kept even if no model can be reached. Another
+        project, or none, makes another front with the next turn. A new session takes its settings from the options of
+        its first message.
 
         Raises:
             InputError: A value is invalid.

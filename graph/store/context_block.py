@@ -19,23 +19,21 @@ _OF_KIND = select(_block.version, _block.owner, _block.text).where(
 )
 _NEWEST = _OF_KIND.order_by(_block.version.desc()).limit(1)
 _ONE = _OF_KIND.where(_block.version == bindparam("of_version"))
-# The text of a row that ends the front before it.
-_ENDED = ""
 
 
 class ContextBlockStore:
-    """Keeps each text that differs from the one before as a new version. Rows are never changed."""
+    """Keeps each text that differs from the one before as a new version; an empty one ends it. No row is changed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def keep(self, lease: Lease, kind: BlockKind, text: str, *, owner: str) -> ContextBlock:
+    def keep(self, lease: Lease, kind: BlockKind, text: str, *, owner: str) -> ContextBlock | None:
         """Returns the block with this text: the newest of its kind, or a new version if that differs.
 
         Args:
             lease: The session's lease.
             kind: The kind of the block.
-            text: Not empty; NUL and lone surrogates become U+FFFD.
+            text: NUL and lone surrogates become U+FFFD. An empty one ends the block before it, and returns None.
             owner: The session's owner.
 
         Raises:
@@ -43,16 +41,16 @@ class ContextBlockStore:
         """
         text = plain_text(text)
         newest = self.newest(lease.session_id, kind)
-        if newest is not None and newest.text == text:
+        if text == ("" if newest is None else newest.text):
             return newest
         with self._database.write(lease) as connection:
             return _add(connection, lease.session_id, kind, text, owner)
 
     def newest(self, session_id: str, kind: BlockKind) -> ContextBlock | None:
-        """Returns the session's newest block of this kind; None if there is none, or the front has ended."""
+        """Returns the session's newest block of this kind; None if there is none, or it has ended."""
         with self._database.read() as connection:
             row = _newest(connection, session_id, kind)
-        return None if row is None or row.text == _ENDED else ContextBlock(kind, row.version, row.text)
+        return ContextBlock(kind, row.version, row.text) if row and row.text else None
 
     def get(self, session_id: str, kind: BlockKind, version: int) -> ContextBlock:
         """Returns one block.
@@ -72,17 +70,17 @@ class ContextBlockStore:
 def end_front(connection: Connection, session_id: str) -> None:
     """Ends the session's front, so that the next turn makes another; in the caller's transaction."""
     newest = _newest(connection, session_id, "front")
-    if newest is not None and newest.text != _ENDED:
-        _add(connection, session_id, "front", _ENDED, newest.owner)
+    if newest and newest.text:
+        _add(connection, session_id, "front", "", newest.owner)
 
 
 def _newest(connection: Connection, session_id: str, kind: BlockKind) -> Row[*tuple[Any, ...]] | None:
     return connection.execute(_NEWEST, {"of_session": session_id, "of_kind": kind}).one_or_none()
 
 
-def _add(connection: Connection, session_id: str, kind: BlockKind, text: str, owner: str) -> ContextBlock:
+def _add(connection: Connection, session_id: str, kind: BlockKind, text: str, owner: str) -> ContextBlock | None:
     newest = _newest(connection, session_id, kind)
     version = 1 if newest is None else newest.version + 1
     values = {"session_id": session_id, "kind": kind, "version": version, "owner": owner, "text": text}
     connection.execute(_ADD, values)
-    return ContextBlock(kind, version, text)
+    return ContextBlock(kind, version, text) if text else None

@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field, create_model
 
 from graph.core.extract import cut_at_word
-from graph.error import ModelError, UnreachableError
+from graph.model_error import ModelError, UnreachableError
 from graph.tool.tool_context import ToolContext
 from prompt.system.framing import Language
 from prompt.tool import result as words

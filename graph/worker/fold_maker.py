@@ -15,8 +15,9 @@ from graph.core.fold_record import begin_record, end_record, end_verbatim, sourc
 from graph.core.fold_spec import FoldSpec
 from graph.core.review import Flaw, Source, SummaryDraft, flaw_of, review_drafts
 from graph.core.summary_request import SummaryRequest
-from graph.error import ContextLengthError, InternalError, StoreError, TurnfoldError
+from graph.error import InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser, generate_summary
+from graph.model_error import ContextLengthError
 from graph.record import Record
 from graph.store.active import DISCARDED_CODE
 from graph.store.record import RecordStore

@@ -17,9 +17,10 @@ from graph.core.in_place import LastInput
 from graph.core.language import session_language
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
-from graph.error import ModelError, NotFoundError
+from graph.error import NotFoundError
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser
+from graph.model_error import ModelError
 from graph.node.context import TurnContext
 from graph.record import Record
 from graph.store.stores import Stores

@@ -56,4 +56,4 @@ class TurnBlocks:
     def _kept(self, turn: TurnContext, kind: BlockKind, text: str) -> ContextBlock | None:
         most_tokens = self._models.input_tokens(turn.row.model) // _LARGEST_SHARES[kind]
         text = cut_block(undivided(text.strip()), most_tokens, turn.language)
-        return self._blocks.keep(turn.lease, kind, text, owner=turn.owner) if text else None
+        return self._blocks.keep(turn.lease, kind, text, owner=turn.owner)

@@ -21,8 +21,9 @@ def no_summary(messages: Sequence[AnyMessage], target_chars: int) -> str:
 def main(root: str, speaker: str, count: str) -> None:
     context = ContextManager(ProjectMemory(RootFolders([Path(root).parent]), root), summarise=no_summary)
     for number in range(int(count)):
-        said = context.register_message("user" if number % 2 == 0 else "assistant", f"{speaker} {number}")
-        sys.stdout.write(f"{said} {speaker} {number}\n")
+        text = f"{speaker} {number}: 서버를 도쿄로 옮기기로 했습니다. 언제 할지는 아직 정하지 않았습니다."
+        made = context.register_message("user" if number % 2 == 0 else "assistant", text)
+        sys.stdout.write(f"{made} {text}\n")
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
-from graph.error import ProviderError
 from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
+from graph.model_error import ProviderError
 from graph.settings import Settings
 
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from langchain_core.messages import ToolCall, ToolMessage
 
-from graph.error import ModelError
 from graph.model.caller import ModelCaller
+from graph.model_error import ModelError
 from graph.offline.chat_model import OfflineChat
 from graph.tool.registry import ToolContext, build_tools
 

@@ -5,7 +5,10 @@ import time
 
 import pytest
 
-from graph.error import (
+from graph.error import TurnStoppedSignal
+from graph.model.chunk import Usage
+from graph.model.factory import open_models
+from graph.model_error import (
     AccessDeniedError,
     AuthenticationError,
     BadResponseError,
@@ -19,11 +22,8 @@ from graph.error import (
     QuotaError,
     RateLimitError,
     RefusedError,
-    TurnStoppedSignal,
     UnreachableError,
 )
-from graph.model.chunk import Usage
-from graph.model.factory import open_models
 from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.openai_reply import (
     CACHED_USAGE,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from graph.error import ModelError, UnreachableError
 from graph.event import TokenDelta, TurnFailed, TurnFinished
 from graph.model.catalog import Catalog
+from graph.model_error import ModelError, UnreachableError
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang

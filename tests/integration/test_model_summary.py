@@ -11,9 +11,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from graph.core.fold_spec import Asked
 from graph.core.review import Flaw
 from graph.core.token import estimate_tokens
-from graph.error import DeadlineError, TurnStoppedSignal
+from graph.error import TurnStoppedSignal
 from graph.model.factory import ChatModels, open_models
 from graph.model.summariser import ModelSummariser, SummaryDraft
+from graph.model_error import DeadlineError
 from graph.settings import Settings
 from prompt.summary import summary_generator
 from tests.fake.body import content_of, roles

@@ -8,12 +8,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
-from graph.error import (
-    CutStreamError,
-    TurnStoppedSignal,
-)
+from graph.error import TurnStoppedSignal
 from graph.model.chunk import Usage
 from graph.model.factory import open_models
+from graph.model_error import CutStreamError
 from tests.fake.model_caller import Caller, settings_of
 from tests.fake.openai_reply import (
     ScriptedCall,

@@ -9,9 +9,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graph.error import DeadlineError, ProviderError, UnreachableError
 from graph.model.catalog import Catalog, guess_window_tokens
 from graph.model.factory import ChatModels, open_models
+from graph.model_error import DeadlineError, ProviderError, UnreachableError
 from graph.settings import Settings
 from graph.view import ModelOption
 from tests.fake.openai_reply import Body, Reply, failure, hang

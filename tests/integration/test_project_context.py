@@ -329,6 +329,19 @@ def test_the_chat_goes_on_with_the_front_it_had_when_none_can_be_composed(
     assert ["휘발성" in str(body) for body in server.bodies("chat")] == [False, True, False]
 
 
+def test_a_front_that_was_taken_back_does_not_come_back_with_a_failure(
+    open_chat: OpenChat, server: FakeOpenAI, source: ScriptedContext, root: Path
+) -> None:
+    chat = opened(open_chat, source, root)
+    ask(chat, 1, 1, root)
+    source.front = ""
+    ask(chat, 2, 2)
+    source.error = PathError("vanished", "AGENTS.md")
+    ask(chat, 3, 3)
+    assert [FRONT in system_prompt(body) for body in server.bodies("chat")] == [True, False, False]
+    assert source.requests[-1].front == ""
+
+
 def test_a_block_says_nothing_of_where_another_part_begins(
     open_chat: OpenChat, server: FakeOpenAI, source: ScriptedContext, root: Path
 ) -> None:

@@ -98,9 +98,11 @@ class Story:
 
     def task(self, _: int) -> None:
         task = self.workflow.open_task(self.text).id
-        if self.expected.active_plan is None:  # a first plan was made for it
-            self.expected.active_plan = "plan_001"
-            self.expected.plans.append("plan_001")
+        if self.expected.active_plan is None:  # a plan was made for it
+            plan = self.workflow.active_plan
+            assert plan is not None
+            self.expected.active_plan = plan.id
+            self.expected.plans.append(plan.id)
         self.expected.tasks[task], self.expected.plan_of[task] = False, self.expected.active_plan
         self.expected.active_task = task
 
@@ -116,6 +118,23 @@ class Story:
             self.expected.tasks[task] = True
             if task == self.expected.active_task:
                 self.expected.follow(self.expected.plan_of[task])
+
+    def forget_task(self, pick: int) -> None:
+        if (task := chosen(self.expected.tasks, pick)) is not None:
+            self.workflow.forget(task)
+            del self.expected.tasks[task], self.expected.plan_of[task]
+            if task == self.expected.active_task:
+                self.expected.active_task = None
+
+    def forget_plan(self, pick: int) -> None:
+        expected = self.expected
+        if (plan := chosen(expected.plans, pick)) is not None:
+            self.workflow.forget(plan)
+            expected.plans.remove(plan)
+            for task in [task for task, holder in expected.plan_of.items() if holder == plan]:
+                del expected.tasks[task], expected.plan_of[task]
+            if plan == expected.active_plan:
+                expected.active_plan = expected.active_task = None
 
     def open_file(self, pick: int) -> None:
         path = f"src/{pick % 4}.py"
@@ -161,7 +180,7 @@ STEPS: st.SearchStrategy[Step] = st.sampled_from(
     [
         *(Story.say, Story.say, Story.say_again, Story.decide, Story.replace, Story.forget, Story.plan, Story.switch),
         *(Story.task, Story.start, Story.complete, Story.open_file, Story.close_file, Story.roll_up, Story.edit),
-        Story.save,
+        *(Story.save, Story.forget_task, Story.forget_plan),
     ]
 )
 

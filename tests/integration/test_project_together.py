@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AnyMessage
 
-from graph.error import UnreachableError
+from graph.model_error import UnreachableError
 from graph.project.roll_up import window_tokens
 from tests.fake.project import Project
 

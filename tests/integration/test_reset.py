@@ -187,9 +187,14 @@ def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat
     config, engine = make_config(), create_engine(f"sqlite:///{make_settings().database_path}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        for table in ("context_reset", "message_search", "search_session"):
+        for table in ("context_block", "rule_agreement", "context_reset", "message_search", "search_session"):
             connection.exec_driver_sql(f"DROP TABLE {table}")
-        connection.exec_driver_sql("ALTER TABLE record DROP COLUMN facts")
+        for column in (
+            "record DROP COLUMN facts",
+            "session DROP COLUMN project_root",
+            "session DROP COLUMN has_memory",
+        ):
+            connection.exec_driver_sql(f"ALTER TABLE {column}")
         connection.exec_driver_sql("CREATE INDEX message_by_turn ON message (session_id, turn, position)")
         command.stamp(config, "0003")
     engine.dispose()

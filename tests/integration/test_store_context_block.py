@@ -1,8 +1,14 @@
 from __future__ import annotations
 
-import pytest
+import uuid
+from typing import get_args
 
-from graph.core.context_block import ContextBlock
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graph.core.context_block import BlockKind, ContextBlock
+from graph.core.text import plain_text
 from graph.error import LeaseLostError, NotFoundError
 from graph.store.schema import context_block_table
 from tests.fake.store import OWNER, SESSION, StoreSet
@@ -47,9 +53,24 @@ def test_sessions_have_blocks_of_their_own(stores: StoreSet) -> None:
 def test_what_no_database_takes_is_replaced_where_it_enters(stores: StoreSet, text: str, taken: str) -> None:
     lease = stores.make_session()
     kept = stores.blocks.keep(lease, "volatile", text, owner=OWNER)
-    assert kept.text == taken
-    assert stores.blocks.get(SESSION, "volatile", 1) == kept
+    assert kept == stores.blocks.get(SESSION, "volatile", 1) == ContextBlock("volatile", 1, taken)
     assert stores.blocks.keep(lease, "volatile", text, owner=OWNER) == kept
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(get_args(BlockKind)), st.one_of(st.sampled_from(["a", ""]), st.text()))))
+def test_whatever_is_kept_comes_back_by_its_version(stores: StoreSet, kept: list[tuple[BlockKind, str]]) -> None:
+    lease = stores.make_session(uuid.uuid4().hex)
+    said: dict[BlockKind, list[str]] = {"front": [""], "volatile": [""]}
+    for kind, text in kept:
+        block = stores.blocks.keep(lease, kind, text, owner=OWNER)
+        if said[kind][-1] != plain_text(text):
+            said[kind].append(plain_text(text))
+        assert block == (ContextBlock(kind, len(said[kind]) - 1, plain_text(text)) if text else None)
+        assert stores.blocks.newest(lease.session_id, kind) == block
+    for kind, texts in said.items():
+        found = [stores.blocks.get(lease.session_id, kind, version).text for version in range(1, len(texts))]
+        assert found == texts[1:]
 
 
 def test_a_worker_that_lost_its_lease_keeps_nothing(stores: StoreSet) -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from graph.core.token import estimate_tokens
 from graph.project.context_file import ContextFile
-from graph.project.primer import Primed, prime
+from graph.project.primed import Primed
+from graph.project.primer import prime
 from graph.project.project_state import ProjectState
 from graph.project.workflow_file import WorkflowFile
 from prompt.project import memory as words
@@ -186,6 +187,16 @@ def test_lines_carry_the_ids_by_which_a_page_edits_them() -> None:
         "DECISIONS": "decision_0",
         "OPEN FILES": "a.py",
     }
+
+
+def test_messages_that_wait_for_a_summary_are_picked_from() -> None:
+    waiting = [("assistant", f"{number}번 서버를 옮기기로 결정했고 예산은 {number}만 원이다.") for number in range(80)]
+    state = state_of(messages=[("assistant", "담당은 김민수 님으로 결정했다."), *waiting], summary="배포를 준비한다.")
+    block = primed(state)
+    (summary,) = [line for line in block.lines if line.label == "SUMMARY"]
+    assert "배포를 준비한다" in summary.text
+    assert "김민수" in summary.text
+    assert block.tokens <= 1_600
 
 
 def test_nothing_known_is_nothing_said() -> None:

@@ -67,6 +67,12 @@ def test_picked_sentences_are_more_of_answers_than_of_questions() -> None:
     assert 200 < len(summary) <= 400
 
 
+def test_of_thousands_of_messages_the_newest_are_picked_from() -> None:
+    old = [Message(role="user", content="계약을 해지하기로 결정했다. " * 1_000)]
+    assert "계약" not in picked_summary("", [*old, *dialog(30, repeat=30)])
+    assert "계약" in picked_summary("", old)
+
+
 def test_picked_sentences_keep_part_of_the_summary_so_far() -> None:
     previous = " ".join(f"{number}번 고객의 계약을 갱신하기로 정했다." for number in range(20))[:400]
     summary = picked_summary(previous, dialog(30))

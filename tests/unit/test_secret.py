@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import time
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -56,6 +57,12 @@ def test_a_secret_is_masked_whole_wherever_it_stands(secret: str, kind: str, fra
         ("비밀번호는 봄날의곰123!", "비밀번호는 [secret: password]"),
         ("비밀번호: 봄날의곰123!입니다.", "비밀번호: [secret: password]입니다."),
         ("비밀번호를 hunter2hunter로 바꿨어", "비밀번호를 [secret: password]로 바꿨어"),
+        ("DB 비번 바꿨어요: Qw3rty!2026", "DB 비번 바꿨어요: [secret: password]"),
+        ("비밀번호는 다음과 같다: qwer1234", "비밀번호는 다음과 같다: [secret: password]"),
+        ("비밀번호: (hunter2hunter)", "비밀번호: ([secret: password])"),
+        ('"password": "Secret:2026x!"', '"password": "[secret: password]"'),
+        ("the password for staging: Tr0ub4dor&3", "the password for staging: [secret: password]"),
+        ("token=abcdef123456", "token=[secret: key or token]"),
         ("비번은 qwer1234", "비번은 [secret: password]"),
         ("비밀번호: 2580사랑해요", "비밀번호: [secret: password]"),
         ("비밀번호: 19870412", "비밀번호: [secret: password]"),
@@ -85,6 +92,11 @@ def test_the_value_behind_a_name_that_says_secret_is_masked(text: str, masked: s
         "비밀번호는 다음 주에 바꾸기로 했다",
         "비밀번호는 8자리이상이어야 한다",
         "비밀번호: 2026-11-30까지 변경",
+        "비밀번호(최소8자,최대20자), 비밀번호 입력(6~12자)",
+        "비밀번호는 영문숫자8자이상으로 하자",
+        "비밀번호 변경 안내: 2026-11-30부터",
+        "**비밀번호**: 추후공지예정입니다, `token`: required-by-default",
+        "password: [redacted], token=[secret: unknown]",
         "비밀번호: 010-1234-5678로 문의",
         '비밀번호: "변경되었습니다"',
         "암호는 bcrypt(12)로 저장하고, 키는 ed25519를 쓴다",
@@ -128,6 +140,12 @@ def test_a_match_says_where_and_what_without_the_secret() -> None:
 def test_a_long_value_is_masked_to_its_end(before: str, behind: str) -> None:
     masked = mask_secrets(f"{before}{'aB3dE6' * 1_000}{behind}")
     assert re.fullmatch(rf"{re.escape(before)}\[secret: [a-z ]+\]{re.escape(behind)}", masked)
+
+
+def test_a_name_is_known_in_decomposed_letters_too() -> None:
+    assert mask_secrets(unicodedata.normalize("NFD", "비밀번호는 봄날의곰123!")) == "비밀번호는 [secret: password]"
+    ordinary = unicodedata.normalize("NFD", "비밀번호는 다음 주에 바꾸기로 했다")
+    assert mask_secrets(ordinary) == ordinary
 
 
 def test_a_mark_in_the_text_is_no_secret_and_hides_none() -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graph.error import ModelError, RateLimitError, TurnStoppedSignal, UnreachableError
+from graph.error import TurnStoppedSignal
+from graph.model_error import ModelError, RateLimitError, UnreachableError
 from graph.tool.registry import ToolContext, build_tools
 from graph.tool.web_search import search_duckduckgo
 from tests.fake.tool_call import ScriptedSearch, fail, run, tool_context

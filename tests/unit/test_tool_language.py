@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graph.error import UnreachableError
+from graph.model_error import UnreachableError
 from graph.record import ArchivedMessage
 from graph.tool.registry import ToolContext, build_tools
 from graph.tool.tool_context import PastTurns
