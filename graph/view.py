@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from graph.error import TurnfoldError
+
 TurnStatus = Literal["running", "finished", "failed", "stopped"]
 StepStatus = Literal["running", "done", "error"]
 Phase = Literal["folding", "waiting", "tool", "answering"]
@@ -43,6 +45,8 @@ class SessionView:
         context_notice: Set with automatic compaction off: "nearly_full" above 80 % of the limit, "full" above it.
         project_root: The folder of its project, "" for none.
         has_memory: Whether it starts with the project's memory.
+        project_problem: Why the newest turn had not all of its project's context, or couldn't be noted there; None if
+            nothing went wrong.
     """
 
     session_id: str
@@ -58,6 +62,7 @@ class SessionView:
     context_notice: ContextNotice = ""
     project_root: str = ""
     has_memory: bool = True
+    project_problem: TurnfoldError | None = None
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from langchain_core.messages import AnyMessage
 
 from graph.core.token import estimate_tokens
 from prompt.system.framing import BLOCK_CUT, Language
@@ -36,10 +38,12 @@ class ContextRequest:
         has_memory: Whether the session starts with the project's memory.
         language: The language of the session's fixed sentences.
         turn: The number of the turn.
+        message: The user's message.
         context: What the request says of its own context, such as `currentFile` and `selection`; not checked further
             than that it is text.
         front: The session's front as it was last sent; "" before the first one, and after a change of `root` or
             `has_memory`. What is returned unchanged keeps the provider's cached prefix valid.
+        tools: What the model reads of each tool that it is offered, by its name.
     """
 
     session_id: str
@@ -48,8 +52,10 @@ class ContextRequest:
     has_memory: bool
     language: Language
     turn: int
+    message: AnyMessage
     context: Mapping[str, str]
     front: str = ""
+    tools: Mapping[str, str] = field(default_factory=dict)
 
 
 # Returns the texts of the front and of the block of this turn, "" for none. Raises nothing but a `TurnfoldError`: the

@@ -75,6 +75,17 @@ class ContextRegistry:
         path = self._folder_of(owner, root) / _SUMMARY_FILE
         return FileContextStore(path, ContextScope.EXECUTION_TREE, most_entries=MOST_SUMMARIES)
 
+    def forget_executions(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Removes the lines of turns from the files of all owners and roots, by the turns' ids.
+
+        Raises:
+            FileAccessError: A file can't be read, written or locked.
+            DiskFullError: There is no room left.
+        """
+        for path in sorted(self._folder.glob(f"*/{_SUMMARY_FILE}")):
+            store = FileContextStore(path, ContextScope.EXECUTION_TREE, most_entries=MOST_SUMMARIES)
+            store.remove([turn for turn in store.snapshot() if is_forgotten(turn)])
+
     def _open(self, owner: str, root: str) -> AppContextService:
         return AppContextService(
             FileContextStore(self._folder_of(owner, root) / _PERSISTENT_FILE, ContextScope.APP),

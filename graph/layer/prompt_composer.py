@@ -44,6 +44,15 @@ class ComposedContext:
     volatile: str
 
 
+def memory_of(front: str) -> str:
+    """Returns the end of a front, from the lines of project memory on, for another front to end with; "" without any.
+
+    No value can imitate the key that they stand behind.
+    """
+    _, key, lines = front.partition(f"\n{PROJECT_MEMORY}:")
+    return key + lines
+
+
 class PromptComposer:
     """Composes contexts in one language.
 

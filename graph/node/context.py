@@ -25,6 +25,7 @@ from graph.store.stores import Stores
 from graph.store.turn import TurnRow
 from graph.strategy.base import Strategy, first_turn
 from graph.tool.registry import ToolContext
+from graph.tool.tool_context import ProjectAccess
 from prompt.system.framing import Language
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class TurnContext:
         fold_wait: Counts the waits of summary_node and guard.
         front: What the turn's context adds to the system prompt.
         volatile: What it adds before the user's words.
+        project: What the tools of the session's project use; None if it has none.
     """
 
     lease: Lease
@@ -76,6 +78,7 @@ class TurnContext:
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
     front: ContextBlock | None = None
     volatile: ContextBlock | None = None
+    project: ProjectAccess | None = None
 
     @property
     def system(self) -> SystemPart:
@@ -86,7 +89,14 @@ class TurnContext:
 
 @dataclass(frozen=True)
 class NodeDeps:
-    """The collaborators of the nodes, the same objects in every run."""
+    """The collaborators of the nodes, the same objects in every run.
+
+    Attributes:
+        fold_worker: Makes the summaries.
+        tools: Makes the tools of one turn.
+        clock: The time in UTC.
+        settings: Limits: rounds, deadlines, sizes.
+    """
 
     models: ChatModels
     fold_worker: FoldWorker

@@ -129,6 +129,7 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
         language=turn.language,
         keep=partial(_keep_side_call, deps, turn),
         past=_past_turns(deps, turn) if turn.strategy.sends_records else None,
+        project=turn.project,
         user_words=partial(_user_words, deps, turn),
     )
     return deps.tools(context)

@@ -21,6 +21,7 @@ from graph.store.stores import Stores
 from graph.strategy.strategies import Strategies
 from graph.view import LiveTurn, Phase, TurnOptions
 from graph.worker.fold_worker import FoldWorker
+from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_runner import TurnRunner
 
 # A worker prunes checkpoints and releases the lease after its turn has ended for the user.
@@ -34,6 +35,7 @@ class SessionAccess:
     Attributes:
         roots: The folders that a project may be in.
         clock: The time in UTC.
+        project_turns: What the turns note in their projects; None if no folder is allowed.
         compacting: The stop event of each manual compaction that runs in this server, by session.
     """
 
@@ -46,6 +48,7 @@ class SessionAccess:
     strategies: Strategies
     roots: RootFolders
     clock: Callable[[], datetime]
+    project_turns: ProjectTurns | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
 
     @property

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
 from langchain_core.tools import BaseTool
 
 from graph.builder import build_graph
 from graph.core.context_block import ContextSource
+from graph.layer.context_registry import ContextRegistry
 from graph.model.factory import ChatModels, open_models
+from graph.node.context import NodeDeps
+from graph.node.model_call import tools_of
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
 from graph.service.access import SessionAccess
@@ -24,6 +29,8 @@ from graph.strategy.strategies import build_strategies
 from graph.tool.registry import ToolContext, build_tools
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
+from graph.worker.project_context import ProjectContext, loader_of
+from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_runner import TurnRunner
 
@@ -81,7 +88,7 @@ def open_service(
         models: Opens the models that answer and summarise.
         tools: Builds the tools of one turn.
         stores: Opens the stores, given the clock.
-        context: Composes the context blocks of turns in a project; None if there are none.
+        context: Composes the context blocks of turns in a project, in place of `ProjectContext`.
 
     Raises:
         DatabaseError: The database can't be opened; the subclass says why.
@@ -96,13 +103,17 @@ def open_service(
             in_place="never" if settings.is_offline else settings.fold_in_place,
         )
         stack.callback(fold_worker.close)
-        graph = build_graph(
-            models=chat_models, fold_worker=fold_worker, tools=tools, stores=chat_stores, clock=now, settings=settings
-        )
+        deps = NodeDeps(chat_models, fold_worker, tools, chat_stores, now, settings)
+        graph = build_graph(deps)
         strategies = build_strategies(
             settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
         )
         recovery = StateRecovery(graph, chat_stores, strategies)
+        roots = RootFolders(settings.project_roots)
+        projects = None
+        if context is None and roots.roots:
+            projects, context = _join_projects(settings, roots, chat_stores, chat_models, now)
+            stack.callback(projects.close)
         limiter = TurnLimiter(concurrent_turns=settings.concurrent_turns, turns_per_minute=settings.turns_per_minute)
         runner = TurnRunner(
             graph=graph,
@@ -110,11 +121,34 @@ def open_service(
             recovery=recovery,
             fold_worker=fold_worker,
             limiter=limiter,
-            blocks=TurnBlocks(context, chat_stores.blocks, chat_models),
+            blocks=TurnBlocks(context, chat_stores.blocks, chat_models, partial(tools_of, deps)),
+            projects=projects,
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
-        roots = RootFolders(settings.project_roots)
-        yield ChatService(
-            SessionAccess(settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies, roots, now)
+        access = SessionAccess(
+            settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies, roots, now, projects
         )
+        yield ChatService(access)
+
+
+def _join_projects(
+    settings: Settings, roots: RootFolders, stores: Stores, models: ChatModels, clock: Callable[[], datetime]
+) -> tuple[ProjectTurns, ProjectContext]:
+    """Returns what turns in a project note there and are sent of it."""
+    registry = ContextRegistry(
+        settings.turnfold_data_dir / "context",
+        loader_of(stores.agreements),
+        directory=Path.cwd(),
+        policy=settings.context_volatile,
+    )
+    turns = ProjectTurns(
+        roots,
+        registry,
+        stores.agreements,
+        models,
+        clock=clock,
+        deadline_seconds=settings.fold_deadline_seconds,
+        is_offline=settings.is_offline,
+    )
+    return turns, ProjectContext(roots, registry, stores.agreements, turns, directory=Path.cwd())

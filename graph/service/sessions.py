@@ -104,6 +104,7 @@ class Sessions:
             context_notice=self._context_notice(row),
             project_root=row.project_root,
             has_memory=row.has_memory,
+            project_problem=projects.problem(session_id) if (projects := self._access.project_turns) else None,
         )
 
     def _unsent_messages(self, row: SessionRow) -> int:
@@ -186,6 +187,8 @@ class Sessions:
             self._stores.search.forget_deleted()
             self._fold_worker.forget(session_id)
             self._access.runner.forget(session_id)
+            if self._access.project_turns is not None:
+                self._access.project_turns.forget(session_id)
         finally:
             self._stores.leases.release(lease)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.casual import is_casual
 from graph.core.context_block import ContextRequest
@@ -82,7 +82,7 @@ class Turns:
         try:
             with self._place(session_id, wait_seconds, opening=text_of(message)) as lease:
                 turn, session = self._begin(lease, message, options)
-                self._launch(lease, turn, session, options, message)
+                self._launch(lease, turn, session, options, message, message)
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
@@ -210,7 +210,8 @@ class Turns:
             session = replace(session, **changes)
             turn = self._stores.turns.begin_attempt(lease, last.number, model=session.model, settings=changes)
             self._access.recovery.rebuild(session)
-            self._launch(lease, turn, session, options, None)
+            said = self._stores.archive.live_turns(session_id, turn.number, turn.number)[0].message
+            self._launch(lease, turn, session, options, None, said)
         return turn.number
 
     @contextmanager
@@ -243,9 +244,16 @@ class Turns:
             undo.pop_all()
 
     def _launch(
-        self, lease: Lease, turn: TurnRow, session: SessionRow, options: TurnOptions, message: HumanMessage | None
+        self,
+        lease: Lease,
+        turn: TurnRow,
+        session: SessionRow,
+        options: TurnOptions,
+        message: HumanMessage | None,
+        said: AnyMessage,
     ) -> None:
         log = TurnLog(turn.number, turn.attempt)
+        projects = self._access.project_turns
         context = TurnContext(
             lease=lease,
             owner=self._owner,
@@ -254,6 +262,7 @@ class Turns:
             stop=log.stop,
             time_zone=options.time_zone,
             language=session_language(self._stores.archive.opening(lease.session_id)),
+            project=None if projects is None else projects.access(self._owner, session.project_root),
         )
         request = ContextRequest(
             session_id=lease.session_id,
@@ -262,6 +271,7 @@ class Turns:
             has_memory=session.has_memory,
             language=context.language,
             turn=turn.number,
+            message=said,
             context={plain_text(key): plain_text(value) for key, value in options.context.items()},
         )
         self._runner.submit(Job(log, context, message, session.compression_rate, request))

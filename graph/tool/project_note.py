@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Final
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -28,16 +29,17 @@ _AROUND: Final = "\"'`“”‘’「」『』«»"
 
 
 def build_project_notes(
-    memory: ProjectMemory, user_words: Callable[[], Iterable[str]], language: Language
+    open_memory: Callable[[], ProjectMemory], user_words: Callable[[], Iterable[str]], language: Language
 ) -> list[BaseTool]:
     """Returns the tools; each one answers with what stands there now, and a refusal says why and what there is.
 
     Args:
-        memory: The memory of the session's project.
+        open_memory: Opens the memory of the session's project: only when a tool is called, so that the same tools are
+            offered while it can't be.
         user_words: Returns the user's messages, as they were written.
         language: Of descriptions and results.
     """
-    notes, told = ProjectNotes(memory, user_words, language), words.DESCRIPTIONS[language]
+    notes, told = ProjectNotes(open_memory, user_words, language), words.DESCRIPTIONS[language]
     text = Field(description=told.decision_text)
     said = Field(description=told.decision_said)
     replaces = Field("", description=told.decision_replaces)
@@ -56,8 +58,10 @@ class ProjectNotes:
     Every method raises `ToolException` with a sentence for the model if nothing was noted.
     """
 
-    def __init__(self, memory: ProjectMemory, user_words: Callable[[], Iterable[str]], language: Language) -> None:
-        self._memory = memory
+    def __init__(
+        self, open_memory: Callable[[], ProjectMemory], user_words: Callable[[], Iterable[str]], language: Language
+    ) -> None:
+        self._open_memory = open_memory
         self._user_words = user_words
         self._language = language
 
@@ -65,8 +69,8 @@ class ProjectNotes:
         """Records what the user decided; the quotation of the user's words must stand in what the user wrote."""
         if not is_quoted(said, self._user_words()):
             raise ToolException(words.NEEDS_WORDS[self._language])
-        context = ContextManager(self._memory)
         with self._refusals(replaces, self._decisions):
+            context = ContextManager(self._memory)
             if replaces and all(each.id != replaces for each in context.data.memory.decisions):
                 raise NotFoundError
             context.record_decision(text, replaces=replaces or None, source="model")
@@ -97,6 +101,10 @@ class ProjectNotes:
         with self._refusals("", self._plans):
             noted = ContextManager(self._memory).note_open_files(paths)
             return self._listed(words.FILES, noted)
+
+    @cached_property
+    def _memory(self) -> ProjectMemory:
+        return self._open_memory()
 
     @contextmanager
     def _refusals(self, name: str, present: Callable[[], str]) -> Iterator[None]:

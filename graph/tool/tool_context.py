@@ -60,11 +60,11 @@ class ProjectAccess:
     """The session's project.
 
     Attributes:
-        memory: Where its decisions, tasks and files are noted.
+        memory: Opens where its decisions, tasks and files are noted.
         find_rule: Returns the quoted text of a rule that the owner agreed to, by its name; None if there is none.
     """
 
-    memory: ProjectMemory
+    memory: Callable[[], ProjectMemory]
     find_rule: Callable[[str], str | None]
 
 

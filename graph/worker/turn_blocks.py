@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
+
+from langchain_core.tools import BaseTool
 
 from graph.core.context_block import BlockKind, ContextBlock, ContextRequest, ContextSource, cut_block
 from graph.core.divider import undivided
@@ -25,12 +28,20 @@ class TurnBlocks:
         source: Composes the texts; None if no session has blocks.
         blocks: Where they are kept.
         models: Tell how much a model can be sent.
+        tools: Returns the tools of a turn.
     """
 
-    def __init__(self, source: ContextSource | None, blocks: ContextBlockStore, models: ChatModels) -> None:
+    def __init__(
+        self,
+        source: ContextSource | None,
+        blocks: ContextBlockStore,
+        models: ChatModels,
+        tools: Callable[[TurnContext], Sequence[BaseTool]],
+    ) -> None:
         self._source = source
         self._blocks = blocks
         self._models = models
+        self._tools = tools
 
     def added_to(self, turn: TurnContext, request: ContextRequest) -> TurnContext:
         """Returns the turn with its blocks; as it was if the session has no project and the request no context.
@@ -45,7 +56,8 @@ class TurnBlocks:
             return turn
         session_id = turn.lease.session_id
         newest = self._blocks.newest(session_id, "front")
-        request = replace(request, front=newest.text if newest else "")
+        tools = {tool.name: tool.description for tool in self._tools(turn)}
+        request = replace(request, front=newest.text if newest else "", tools=tools)
         try:
             front, volatile = self._source(request)
         except TurnfoldError as error:

@@ -27,6 +27,7 @@ from graph.state import ChatState
 from graph.store.stores import Stores
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
+from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_log import TurnLog
 
@@ -87,6 +88,7 @@ class TurnRunner:
         fold_worker: FoldWorker,
         limiter: TurnLimiter,
         blocks: TurnBlocks,
+        projects: ProjectTurns | None,
         max_workers: int,
     ) -> None:
         self._graph = graph
@@ -94,6 +96,7 @@ class TurnRunner:
         self._recovery = recovery
         self._fold_worker = fold_worker
         self._blocks = blocks
+        self._projects = projects
         self.limiter = limiter
         self._jobs: dict[str, Job] = {}  # the newest of each session
         self._lock = threading.Lock()
@@ -150,10 +153,15 @@ class TurnRunner:
             self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
             self._after("release", session_id, lambda: self._stores.leases.release(job.context.lease))
             self.limiter.end()
+            self._after("note", session_id, lambda: self._note_end(job, last))
             self._after("prepare", session_id, lambda: self._fold_worker.prepare_soon(job.context))
             attempt = job.context.row.attempt
             _LOG.info("turn %d session=%s attempt=%d: %s", job.number, session_id, attempt, type(last).__name__)
             job.log.append(last)
+
+    def _note_end(self, job: Job, last: Event) -> None:
+        if self._projects is not None:
+            self._projects.end(job.request, last, model=job.context.row.model)
 
     def _after(self, what: str, session_id: str, action: Callable[[], None]) -> None:
         """Does a chore during or after a turn; its failure must not hide the committed answer."""
@@ -190,10 +198,13 @@ class TurnRunner:
             "is_casual": job.context.row.is_casual,
             "tool_rounds": 0,
         }
+        context = self._blocks.added_to(job.context, job.request)
+        if self._projects is not None:  # behind what the session begins with, or this message would be part of it
+            self._projects.begin(job.request)
         parts = self._graph.stream(
             cast("ChatState", update),
             config_of(job.session_id),
-            context=self._blocks.added_to(job.context, job.request),
+            context=context,
             stream_mode=["custom"],
             version="v2",
             durability="sync",

@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def working(project: Project, make_settings: MakeSettings) -> Iterator[Chat]:
     """A chat in the project, with a rule that says what no user said."""
-    access = ProjectAccess(project.memory(), {"deploy": POISON}.get)
+    access = ProjectAccess(project.memory, {"deploy": POISON}.get)
 
     def in_project(context: ToolContext) -> list[BaseTool]:
         return build_tools(replace(context, project=access))

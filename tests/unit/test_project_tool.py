@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Project:
 def context(project: Project) -> Iterator[ToolContext]:
     with tool_context() as opened:
         rules = {"api": "Keep the API."}
-        access = ProjectAccess(project.memory(), rules.get)
+        access = ProjectAccess(project.memory, rules.get)
         yield replace(opened, project=access, user_words=lambda: ["안녕하세요", SAID, "네!"])
 
 

@@ -1,0 +1,124 @@
+"""Composes the context blocks of a turn: rules, tools and project memory in front, what the request says last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from graph.core.context_block import ContextRequest
+from graph.error import PathError, TurnfoldError
+from graph.layer.app_context import PersistentRefreshTrigger
+from graph.layer.context_key import CURRENT_FILE, PROJECT_ROOT
+from graph.layer.context_registry import ContextRegistry
+from graph.layer.execution import ExecutionContext
+from graph.layer.prompt_composer import LLMTaskType, PromptComposer, memory_of
+from graph.layer.rule_reader import locate
+from graph.layer.tool_layer import layer_of_tools
+from graph.root_folder import RootFolders
+from graph.store.rule_agreement import RuleAgreementStore
+from graph.worker.agreed_rules import agreed_rules
+from graph.worker.project_turns import ProjectTurns, execution_id
+
+# What the folder of a project has become: it isn't one of the owner's projects any more.
+_TAKEN_AWAY: Final = frozenset({"not_allowed", "symlink_outside"})
+
+
+class ProjectContext:
+    """A `ContextSource` over real folders. Safe to use from any thread.
+
+        source = ProjectContext(roots, registry, agreements, project_turns, directory=Path.cwd())
+        front, volatile = source(request)
+
+    The front depends on the default rules, the agreed rules and the tools, and on the lines of memory that the session
+    began with: those are taken over from its earlier front, whatever the memory has become.
+
+    Args:
+        roots: The allowed folders.
+        registry: The contexts of owners and roots.
+        agreements: Which rules each owner has agreed to; no others are sent.
+        turns: Reads the memory, and is told what failed.
+        directory: The server's working directory.
+    """
+
+    def __init__(
+        self,
+        roots: RootFolders,
+        registry: ContextRegistry,
+        agreements: RuleAgreementStore,
+        turns: ProjectTurns,
+        *,
+        directory: Path,
+    ) -> None:
+        self._roots = roots
+        self._registry = registry
+        self._agreements = agreements
+        self._turns = turns
+        self._directory = directory
+
+    def __call__(self, request: ContextRequest) -> tuple[str, str]:
+        """Returns front and volatile block; no front without a project, or if its folder isn't allowed any more.
+
+        A memory that can't be read is noted as the session's problem, and left out until it can.
+
+        Raises:
+            PathError: The project's folder is gone, or can't be read.
+            StoreError: A file or table of ours can't be read or written.
+        """
+        self._turns.solved(request.session_id)
+        try:
+            return self._composed(request)
+        except PathError as error:
+            self._turns.failed(request.session_id, error)
+            if error.reason in _TAKEN_AWAY:
+                return "", ""
+            raise
+        except TurnfoldError as error:
+            self._turns.failed(request.session_id, error)
+            raise
+
+    def _composed(self, request: ContextRequest) -> tuple[str, str]:
+        owner, root = request.owner, request.root
+        app_context = self._registry.app_context(owner, root)
+        app_context.ensure_volatile_server_working_directory(self._directory, Path(root) if root else None)
+        # The root is the session's, which was checked; a request has no say in it.
+        said = {key: value for key, value in request.context.items() if key != PROJECT_ROOT}
+        volatile = app_context.update_volatile_from_request(said, request.language)
+        agreement = self._agreements.newest(owner, root)
+        app_context.refresh_persistent_if_needed(
+            PersistentRefreshTrigger(root or None, agreement.digest if agreement else "")
+        )
+        execution = ExecutionContext(
+            execution_id(request),
+            request.message.text,
+            volatile,
+            self._registry.summaries(owner, root),
+            file_rules=agreed_rules(agreement).text_for(self._place(root, volatile.get(CURRENT_FILE))).volatile,
+        )
+        earlier = memory_of(request.front) if request.has_memory else ""
+        memory = self._primed(request) if root and request.has_memory and not earlier else ()
+        composer = PromptComposer(request.language, layer_of_tools(request.tools))
+        sent = composer.parts(LLMTaskType.CHAT, app_context, execution=execution, memory=memory)
+        return (sent.front + earlier if root else ""), sent.volatile
+
+    def _place(self, root: str, current_file: str | None) -> str:
+        """Returns the current file's path from the root, "" for none or outside; opens the root in any case."""
+        if not root:
+            return ""
+        with self._roots.opened(root) as folder:
+            return locate(folder, current_file)
+
+    def _primed(self, request: ContextRequest) -> Sequence[str]:
+        try:
+            return self._turns.primed(request.root, request.language)
+        except TurnfoldError as error:
+            self._turns.failed(request.session_id, error)
+            return ()
+
+
+def loader_of(agreements: RuleAgreementStore) -> Callable[[str, str], str]:
+    """Returns what loads the persistent text of the rules that an owner agreed to in a root.
+
+    It is that of no current file, so that the front is the same for all of them.
+    """
+    return lambda owner, root: agreed_rules(agreements.newest(owner, root)).text_for().persistent

@@ -1,0 +1,220 @@
+"""Keeps in a project's memory what its chats say, in threads of its own, so that no turn waits for it or fails."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from datetime import datetime
+from functools import partial
+from typing import Final, Literal
+
+from langchain_core.messages import AnyMessage
+
+from graph.core.context_block import ContextRequest
+from graph.core.fold_spec import Asked
+from graph.error import ProjectBusyError, TurnfoldError, TurnStoppedSignal
+from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
+from graph.layer.context_registry import ContextRegistry
+from graph.layer.execution import ExecutionContext
+from graph.model.factory import ChatModels
+from graph.model.summariser import generate_summary
+from graph.project.context_manager import ContextManager
+from graph.project.project_memory import ProjectMemory
+from graph.project.roll_up import Summarise
+from graph.project.secret import mask_secrets
+from graph.root_folder import RootFolders
+from graph.store.rule_agreement import RuleAgreementStore
+from graph.tool.tool_context import ProjectAccess
+from graph.worker.agreed_rules import agreed_rules
+from graph.worker.newest import Newest
+from prompt.system.framing import Language
+
+_LOG = logging.getLogger(__name__)
+_KEPT_PROBLEMS: Final = 1_000
+# A turn waits so long for the memory's lines, its own thread for the lock.
+_PRIME_SECONDS: Final = 1.5
+_LOCK_SECONDS: Final = 3.0
+
+
+class ProjectTurns:
+    """What the turns of all sessions note in their projects, each thing once, in the order in which it was said.
+
+        turns.begin(request)                            # before the first call
+        turns.end(request, ending, model="gpt-4o-mini")  # behind the answer
+
+    Nothing that goes wrong reaches the turn: it is logged, and `problem` tells it until the next turn.
+
+    Args:
+        roots: The allowed folders.
+        registry: Has the lines of the newest turns.
+        agreements: Which rules each owner has agreed to.
+        models: Summarise what leaves the recent dialog.
+        clock: The time in UTC.
+        deadline_seconds: How long a summary may take.
+        is_offline: Whether sentences are picked instead, because there is no model.
+    """
+
+    def __init__(
+        self,
+        roots: RootFolders,
+        registry: ContextRegistry,
+        agreements: RuleAgreementStore,
+        models: ChatModels,
+        *,
+        clock: Callable[[], datetime],
+        deadline_seconds: float,
+        is_offline: bool,
+    ) -> None:
+        self._roots = roots
+        self._registry = registry
+        self._agreements = agreements
+        self._models = models
+        self._clock = clock
+        self._deadline_seconds = deadline_seconds
+        self._is_offline = is_offline
+        self._problems: Newest[str, TurnfoldError] = Newest(_KEPT_PROBLEMS)
+        self._stop = threading.Event()
+        self._notes = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-note")
+        self._roll_ups = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-roll-up")
+        self._rolled_up_soon: set[str] = set()
+
+    def access(self, owner: str, root: str) -> ProjectAccess | None:
+        """Returns what the tools of a session in this project use; None without a project."""
+        if not root:
+            return None
+        return ProjectAccess(
+            memory=partial(self._memory, root),
+            find_rule=lambda name: agreed_rules(self._agreements.newest(owner, root)).read_rule(name),
+        )
+
+    def primed(self, root: str, language: Language) -> Sequence[str]:
+        """Returns the lines that a session begins with: with all that was noted until now.
+
+        Raises:
+            PathError: The folder is gone or refused.
+            ProjectError: The memory can't be read; the subclass says why.
+        """
+        lines = self._notes.submit(lambda: ContextManager(self._memory(root)).hydrate_prompt(language))
+        try:
+            return lines.result(timeout=_PRIME_SECONDS)
+        except FutureTimeoutError:
+            raise ProjectBusyError(root, f"{_PRIME_SECONDS:g} s") from None
+
+    def begin(self, request: ContextRequest) -> None:
+        """Has the user's message noted."""
+        if request.root:
+            self._soon(request, partial(self._register, request, "user", str(request.message.id), request.message.text))
+
+    def end(self, request: ContextRequest, ending: Event, *, model: str) -> None:
+        """Has the answer noted, and the turn's line; then what is too much of the dialog is summarised.
+
+        Args:
+            request: That of the turn.
+            ending: How the turn ended.
+            model: The session's chat model, "" for the default one.
+        """
+        if not request.root:
+            return
+        if isinstance(ending, TurnFinished):
+            self._soon(request, partial(self._register, request, "assistant", ending.message_id, ending.text))
+        self._soon(request, partial(self._finish, request, _outcome_of(ending), self._clock()))
+        if not self._is_offline:
+            self._soon(request, partial(self._roll_up_soon, request, model))
+
+    def forget(self, session_id: str) -> None:
+        """Has the lines of a deleted session's turns deleted; what its project remembers stays."""
+        self._notes.submit(self._safely, session_id, lambda: self._registry.forget_executions(_is_of(session_id)))
+        self._problems.drop(session_id)
+
+    def problem(self, session_id: str) -> TurnfoldError | None:
+        """Returns what went wrong with the project in the session's newest turn, None if nothing did."""
+        return self._problems.get(session_id)
+
+    def failed(self, session_id: str, error: TurnfoldError) -> None:
+        """Notes what went wrong."""
+        _LOG.warning("project of session=%s: %s", session_id, error.code)
+        self._problems.put(session_id, error)
+
+    def solved(self, session_id: str) -> None:
+        """Forgets what went wrong in earlier turns."""
+        self._problems.drop(session_id)
+
+    def close(self) -> None:
+        """Waits until all is noted; a summary that is being made ends, and is made after the next answer."""
+        self._notes.shutdown(wait=True)
+        self._stop.set()
+        self._roll_ups.shutdown(wait=True)
+
+    def _soon(self, request: ContextRequest, action: Callable[[], None]) -> None:
+        self._notes.submit(self._safely, request.session_id, action)
+
+    def _safely(self, session_id: str, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except TurnStoppedSignal:
+            _LOG.info("a summary for the project of session=%s ends with the server", session_id)
+        except TurnfoldError as error:
+            self.failed(session_id, error)
+        except BaseException:  # noqa: BLE001 - the edge of a worker: no turn may end by it
+            _LOG.exception("a note of session=%s ended by a defect", session_id)
+
+    def _memory(self, root: str) -> ProjectMemory:
+        return ProjectMemory(self._roots, root, clock=self._clock, wait_seconds=_LOCK_SECONDS)
+
+    def _context(self, request: ContextRequest, model: str = "") -> ContextManager:
+        summarise = None if self._is_offline else self._summarise(request, model)
+        return ContextManager(self._memory(request.root), summarise=summarise)
+
+    def _register(
+        self, request: ContextRequest, role: Literal["user", "assistant"], message_id: str, text: str
+    ) -> None:
+        # A message's id is its caller's, and another session may have it, too.
+        identity = f"{len(request.session_id)}:{request.session_id}{message_id}".encode("utf-8", "surrogatepass")
+        self._context(request).register_message(role, text, operation_id=hashlib.sha256(identity).hexdigest())
+
+    def _finish(self, request: ContextRequest, outcome: str, ended_at: datetime) -> None:
+        summaries = self._registry.summaries(request.owner, request.root)
+        said = mask_secrets(request.message.text)
+        ExecutionContext(execution_id(request), said, {}, summaries).finish(mask_secrets(outcome), ended_at)
+
+    def _roll_up_soon(self, request: ContextRequest, model: str) -> None:
+        """Has the dialog summarised in another thread, as a model takes its time; one that waits does for all turns."""
+        if request.root not in self._rolled_up_soon:
+            self._rolled_up_soon.add(request.root)
+            self._roll_ups.submit(self._safely, request.session_id, partial(self._roll_up, request, model))
+
+    def _roll_up(self, request: ContextRequest, model: str) -> None:
+        self._rolled_up_soon.discard(request.root)
+        if not self._stop.is_set():
+            self._context(request, model).roll_up()
+
+    def _summarise(self, request: ContextRequest, model: str) -> Summarise:
+        def summarise(messages: Sequence[AnyMessage], target_chars: int) -> str:
+            write = partial(
+                self._models.summariser(model).summarise,
+                asked=Asked(language=request.language),
+                stop=self._stop,
+                deadline_seconds=self._deadline_seconds,
+            )
+            return generate_summary(messages, target_chars, write)
+
+        return summarise
+
+
+def execution_id(request: ContextRequest) -> str:
+    """Returns the id of a turn; its last part is the turn's number."""
+    return f"{request.session_id}/{request.turn}"
+
+
+def _is_of(session_id: str) -> Callable[[str], bool]:
+    return lambda execution: execution.rpartition("/")[0] == session_id
+
+
+def _outcome_of(ending: Event) -> str:
+    if isinstance(ending, TurnFinished | TurnStopped):
+        return ending.text
+    return ending.code if isinstance(ending, TurnFailed) else ""
