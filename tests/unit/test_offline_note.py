@@ -35,7 +35,7 @@ def converse(project: Project, *asked: str, language: Language = "ko") -> tuple[
     said: list[AnyMessage] = []
     words: list[str] = []
     memory = project.context().hydrate_prompt(language)
-    tools = {tool.name: tool for tool in build_project_notes(project.memory(), lambda: words, language)}
+    tools = {tool.name: tool for tool in build_project_notes(project.memory, lambda: words, language)}
     for question in asked:
         words.append(question)
         sent = primed_input(memory, question, said=said, language=language)

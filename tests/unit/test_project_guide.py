@@ -118,7 +118,7 @@ def test_the_guide_names_every_tool_and_every_key(language: Language, tmp_path: 
     project = Project(tmp_path)
     project.put(SEED_CONTEXT)
     project.context().record_decision("포트는 9090")
-    tools = [tool.name for tool in build_project_notes(project.memory(), tuple, language)]
+    tools = [tool.name for tool in build_project_notes(project.memory, tuple, language)]
     stored = project.stored()
     keys = [*stored["memory"], *stored["conversation"], *stored["memory"]["decisions"][0], "applied", "stats"]
     for name in [*tools, *keys]:
