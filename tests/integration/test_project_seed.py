@@ -12,6 +12,7 @@ from graph.event import TurnFinished
 from prompt.system.context_layer import DEFAULT_RULES
 from tests.fake.chat import question
 from tests.fake.front import front_of, memory_of, said_last
+from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, text, tools
 from tests.fake.openai_responder import answer_body
@@ -84,7 +85,7 @@ def test_000_section_4_3_a_switch_of_plans_begins_the_summary_anew(rooted: Roote
 
 
 def test_000_section_5_over_the_limit_the_oldest_become_a_summary(rooted: Rooted, server: FakeOpenAI) -> None:
-    chat = rooted.open(openai_base_url=None, openai_api_key=None, chat_model=None)  # sentences are picked
+    chat = rooted.open(models=models_without_pauses, **KEYLESS)  # sentences are picked
     for number in range(1, 13):
         assert isinstance(chat.say(question(number), options=rooted.options())[-1], TurnFinished)
     wait_for_notes(chat)
