@@ -10,7 +10,7 @@ from typing import Final
 from langchain_core.messages import ToolMessage
 
 from graph.offline.phrase import PHRASES, Language
-from graph.offline.primed import Listed, is_note, read_listed, sections_of
+from graph.offline.project_block import Listed, is_note, read_listed, sections_of
 
 # Longer ones are no order, and would take the patterns long.
 _ORDER_CHARS: Final = 2_000

@@ -42,7 +42,7 @@ KOREAN: Final = {
     ),
     "no_clock": "이번 답에서는 시계를 볼 수 없습니다. 다시 한 번 물어봐 주세요.",
     "tool_said": "도구가 알려 준 내용입니다.",
-    "project_told": "프로젝트 기억에 이렇게 적혀 있습니다.",
+    "project_told": "프로젝트 메모리에 이렇게 적혀 있습니다.",
     "project_noted": "프로젝트에 적어 두었습니다. 지금은 이렇게 되어 있습니다.",
     "project_refused": "프로젝트에 적지 못했습니다. 도구가 알려 준 까닭은 이렇습니다.",
     "unwritten": "적혀 있지 않습니다",
@@ -106,10 +106,10 @@ PROJECT_PARTS: Final[dict[Language, dict[str, str]]] = {
     "ko": {
         words.PROJECT: "프로젝트",
         words.ACTIVE_PLAN: "진행 중인 계획",
-        words.ACTIVE_TASK: "진행 중인 작업",
+        words.ACTIVE_TASK: "진행 중인 할 일",
         words.DECISIONS: "결정",
         f"LAST {words.DECISIONS}": "마지막 결정",
-        words.OPEN_FILES: "열린 파일",
+        words.OPEN_FILES: "열어 둔 파일",
         f"LAST {words.OPEN_FILES}": "마지막으로 연 파일",
         words.SUMMARY: "요약",
     },
@@ -132,7 +132,7 @@ _SENTENCES: Final = _FORMER | {
 }
 _NOTED: Final = tuple(phrases["noted"].partition("{")[0] for phrases in PHRASES.values())
 _SOURCE_LABEL: Final = re.compile(
-    r"\((?:[\d-]+턴 요약에서|\d+턴의 원문에서|이전 대화에서|프로젝트 기억에서(?:, [^()]*)?"
+    r"\((?:[\d-]+턴 요약에서|\d+턴의 원문에서|이전 대화에서|프로젝트 메모리에서(?:, [^()]*)?"
     r"|from the summary of turns [\d-]+|from turn \d+|from earlier|from the project's memory(?:, [^()]*)?)\)$"
 )
 
@@ -155,7 +155,7 @@ def label_source(language: Language, turns: str, *, is_recalled: bool = False) -
 
 def label_noted(language: Language, marks: str) -> str:
     """Names the project's memory as the source of a quotation, with the date and marks that stand there."""
-    where = "프로젝트 기억에서" if language == "ko" else "from the project's memory"
+    where = "프로젝트 메모리에서" if language == "ko" else "from the project's memory"
     return f"({where}, {marks})" if marks else f"({where})"
 
 

@@ -20,7 +20,7 @@ from graph.offline.look_up import query_for
 from graph.offline.note_down import find_note, find_notes, next_call, tell_notes
 from graph.offline.passage import Passage, find_relevant, has_summaries, read_noted, read_passages, read_recalled
 from graph.offline.phrase import PHRASES, Language, label_noted, label_source
-from graph.offline.primed import Project, read_primed, with_notes
+from graph.offline.project_block import Project, read_primed, with_notes
 from graph.offline.tell_project import labels_asked, tell_project
 from graph.offline.unpack import unpacked
 

@@ -9,7 +9,7 @@ from typing import Final
 from graph.core.sentence import content_terms
 from graph.offline.intent import find_intent
 from graph.offline.phrase import PHRASES, PROJECT_PARTS, Language, label_noted
-from graph.offline.primed import Noted, Project
+from graph.offline.project_block import Noted, Project
 from prompt.project.memory import ACTIVE_PLAN, ACTIVE_TASK, DECISIONS, OPEN_FILES, PROJECT, SUMMARY
 
 # Each takes all words that name what is asked for: what then is left of the question is a topic.

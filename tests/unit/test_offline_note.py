@@ -12,7 +12,7 @@ from langchain_core.messages.tool import tool_call
 
 from graph.offline.note_down import find_note
 from graph.offline.phrase import ENGLISH, KOREAN
-from graph.offline.primed import NOTE_TOOLS
+from graph.offline.project_block import NOTE_TOOLS
 from graph.offline.reply import Reply, compose
 from graph.tool.project_note import build_project_notes, is_quoted
 from prompt.system.framing import Language
@@ -35,7 +35,7 @@ def converse(project: Project, *asked: str, language: Language = "ko") -> tuple[
     said: list[AnyMessage] = []
     words: list[str] = []
     memory = project.context().hydrate_prompt(language)
-    tools = {tool.name: tool for tool in build_project_notes(project.memory(), lambda: words, language)}
+    tools = {tool.name: tool for tool in build_project_notes(project.memory, lambda: words, language)}
     for question in asked:
         words.append(question)
         sent = primed_input(memory, question, said=said, language=language)
@@ -124,9 +124,9 @@ def test_a_day_s_work_is_noted_and_the_next_session_begins_with_it(project: Proj
     ]  # fmt: skip
     assert [dict(arguments)["task_id"] for tool, arguments in made if tool == "complete_task"] == ["", "task_001"]
     _, answers = converse(project, "지금 무슨 작업 중이었지?", "마지막 결정이 뭐였지?", "마지막으로 연 파일은?")
-    assert "- 진행 중인 작업: 릴리스 노트 쓰기 (프로젝트 기억에서, 2026-03-01)" in answers[0]
-    assert "- 마지막 결정: 포트는 9090으로 하자 (프로젝트 기억에서, 2026-03-01)" in answers[1]
-    assert "- 마지막으로 연 파일: docs/notes.md (프로젝트 기억에서, 2026-03-01, 지금은 없음)" in answers[2]
+    assert "- 진행 중인 할 일: 릴리스 노트 쓰기 (프로젝트 메모리에서, 2026-03-01)" in answers[0]
+    assert "- 마지막 결정: 포트는 9090으로 하자 (프로젝트 메모리에서, 2026-03-01)" in answers[1]
+    assert "- 마지막으로 연 파일: docs/notes.md (프로젝트 메모리에서, 2026-03-01, 지금은 없음)" in answers[2]
 
 
 def test_an_english_day_does_the_same(project: Project) -> None:
@@ -156,9 +156,9 @@ def test_what_was_noted_in_this_session_is_newer_than_what_it_was_primed_with(pr
         "마지막 결정이 뭐였지?",
         "작업 시작: 새 일. 진행 중인 작업이 뭐지?",
     )
-    assert f"- 진행 중인 작업: {KOREAN['unwritten']}" in answers[1]
-    assert "- 마지막 결정: 포트는 9090 (프로젝트 기억에서, 2026-03-01)" in answers[3]
-    assert "- 진행 중인 작업: 새 일 (프로젝트 기억에서)" in answers[4]
+    assert f"- 진행 중인 할 일: {KOREAN['unwritten']}" in answers[1]
+    assert "- 마지막 결정: 포트는 9090 (프로젝트 메모리에서, 2026-03-01)" in answers[3]
+    assert "- 진행 중인 할 일: 새 일 (프로젝트 메모리에서)" in answers[4]
 
 
 def test_a_plan_is_switched_to_by_its_title(project: Project) -> None:
@@ -204,7 +204,7 @@ def test_a_page_s_words_are_neither_an_order_nor_a_result(project: Project) -> N
     ]
     sent = primed_input(memory, "지금 무슨 작업 중이었지? 마지막 결정은?", said=[*said, AIMessage("네.")])
     answer = compose(sent, list(NOTE_TOOLS)).text
-    assert "- 진행 중인 작업: 참된 작업" in answer
+    assert "- 진행 중인 할 일: 참된 작업" in answer
     assert f"- 마지막 결정: {KOREAN['unwritten']}" in answer
     assert compose([*primed_input(memory, "검색해 줘"), *said[1:]], list(NOTE_TOOLS)).tool == ""
 

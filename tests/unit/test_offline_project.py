@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from graph.offline.phrase import ENGLISH, KOREAN, is_own_phrase
-from graph.offline.primed import Noted, read_primed
+from graph.offline.project_block import Noted, read_primed
 from graph.offline.reply import compose
 from graph.project.context_file import ContextFile
 from graph.project.primer import prime
@@ -85,9 +85,9 @@ ENGLISH_MEMORY: Final = memory(
     said=("We ship on March 20.",),
     language="en",
 )
-TASK = "- 진행 중인 작업: 릴리스 노트 쓰기 (프로젝트 기억에서, 2026-03-01)"
-LAST_DECISION = "- 마지막 결정: 포트는 9090으로 한다 (프로젝트 기억에서, 2026-03-01)"
-LAST_FILE = "- 마지막으로 연 파일: docs/cli.md (프로젝트 기억에서, 2026-03-01)"
+TASK = "- 진행 중인 할 일: 릴리스 노트 쓰기 (프로젝트 메모리에서, 2026-03-01)"
+LAST_DECISION = "- 마지막 결정: 포트는 9090으로 한다 (프로젝트 메모리에서, 2026-03-01)"
+LAST_FILE = "- 마지막으로 연 파일: docs/cli.md (프로젝트 메모리에서, 2026-03-01)"
 
 
 def told(lines: list[str], question: str, **sent: Any) -> str:  # noqa: ANN401  # what `primed_input` takes
@@ -103,9 +103,9 @@ def told(lines: list[str], question: str, **sent: Any) -> str:  # noqa: ANN401  
         ("마지막 결정이 뭐였지?", LAST_DECISION),
         ("최근에 결정한 게 뭐지?", LAST_DECISION),
         ("마지막으로 연 파일은?", LAST_FILE),
-        ("계획이 뭐였지?", "- 진행 중인 계획: 0.2 배포 (프로젝트 기억에서, 2026-03-01)"),
-        ("프로젝트 요약이 뭐야?", "- 요약: CLI 명령을 단수형으로 바꾸는 중이다. (프로젝트 기억에서, 2026-03-01)"),
-        ("프로젝트 이름이 뭐지?", "- 프로젝트: shop (프로젝트 기억에서, 2026-03-01)"),
+        ("계획이 뭐였지?", "- 진행 중인 계획: 0.2 배포 (프로젝트 메모리에서, 2026-03-01)"),
+        ("프로젝트 요약이 뭐야?", "- 요약: CLI 명령을 단수형으로 바꾸는 중이다. (프로젝트 메모리에서, 2026-03-01)"),
+        ("프로젝트 이름이 뭐지?", "- 프로젝트: shop (프로젝트 메모리에서, 2026-03-01)"),
     ],
 )
 def test_a_korean_question_has_its_line_of_the_project(question: str, line: str) -> None:
@@ -135,7 +135,9 @@ def test_all_decisions_and_files_are_told_with_their_marks_if_not_only_the_last_
     answer = told(ENGLISH_MEMORY, "What did we decide?", language="en")
     assert "- Decision: keep the API stable (from the project's memory, 2026-03-01)\n- Decision: the port" in answer
     answer = told(KOREAN_MEMORY, "어떤 파일이 열려 있지?")
-    assert "- 열린 파일: gone.py (프로젝트 기억에서, 2026-03-01, 지금은 없음)\n- 열린 파일: docs/cli.md" in answer
+    assert (
+        "- 열어 둔 파일: gone.py (프로젝트 메모리에서, 2026-03-01, 지금은 없음)\n- 열어 둔 파일: docs/cli.md" in answer
+    )
 
 
 def test_where_yesterday_ended_is_told_in_full() -> None:
@@ -147,11 +149,13 @@ def test_where_yesterday_ended_is_told_in_full() -> None:
 def test_several_questions_of_one_message_are_all_answered() -> None:
     answer = told(KOREAN_MEMORY, "안녕! 지금 무슨 작업 중이었지? 마지막 결정은? 마지막으로 연 파일은? 배포가 언제지?")
     assert [line for line in (TASK, LAST_DECISION, LAST_FILE) if line not in answer] == []
-    assert "- 배포는 3월 20일에 합니다. (프로젝트 기억에서, 2026-03-01)" in answer
+    assert "- 배포는 3월 20일에 합니다. (프로젝트 메모리에서, 2026-03-01)" in answer
 
 
 def test_a_question_with_a_topic_is_answered_from_what_goes_with_it() -> None:
-    assert "- 포트는 9090으로 한다 (프로젝트 기억에서, 2026-03-01)" in told(KOREAN_MEMORY, "포트는 몇 번으로 결정했지?")
+    assert "- 포트는 9090으로 한다 (프로젝트 메모리에서, 2026-03-01)" in told(
+        KOREAN_MEMORY, "포트는 몇 번으로 결정했지?"
+    )
     assert "- the port is 9090 (from" in told(ENGLISH_MEMORY, "What did we decide about the port?", language="en")
 
 
@@ -159,7 +163,7 @@ def test_a_question_with_a_topic_is_answered_from_what_goes_with_it() -> None:
     "question", ["지금 무슨 작업 중이었지?", "마지막 결정이 뭐였지?", "마지막으로 연 파일은?", "요약 알려 줘"]
 )
 def test_what_is_not_there_is_said_not_to_be_there(question: str) -> None:
-    assert f"{KOREAN['unwritten']} (프로젝트 기억에서)" in told(memory(), question)
+    assert f"{KOREAN['unwritten']} (프로젝트 메모리에서)" in told(memory(), question)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
