@@ -281,5 +281,5 @@ def test_section_5_a_snapshot_of_every_30_minutes_can_be_returned_to(project: Pr
 def test_section_5_git_doesn_t_see_the_memory(project: Project) -> None:
     subprocess.run(["git", "init", "--quiet", project.root], check=True)
     project.context().register_message("user", "깃에 남기지 않을 말")
-    listed = ["git", "-C", project.root, "status", "--porcelain", "--untracked-files=all"]
+    listed = ["git", "-C", str(project.root), "status", "--porcelain", "--untracked-files=all"]
     assert subprocess.run(listed, check=True, capture_output=True, text=True).stdout == "?? .gitignore\n"
