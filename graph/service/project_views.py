@@ -87,7 +87,7 @@ def view_rules(found: RuleSet, agreement: RuleAgreement | None, current_file: st
         state = "agreed" if found.digest != RuleSet().digest else "none"
     elif agreement is None:
         state = "new"
-    shares = {share.file.path: share for share in found.text_for(current_file).shares}
+    shares = {share.file.path: share for share in agreed.renewed(found).text_for(current_file).shares}
     return RulesView(
         state=state,
         digest=found.digest,

@@ -112,8 +112,5 @@ class ProjectContext:
 
 
 def loader_of(agreements: RuleAgreementStore) -> Callable[[str, str], str]:
-    """Returns what loads the persistent text of the rules that an owner agreed to in a root.
-
-    It is that of no current file, so that the front is the same for all of them.
-    """
+    """Returns what loads the persistent text of the rules that an owner agreed to in a root."""
     return lambda owner, root: agreed_rules(agreements.newest(owner, root)).text_for().persistent

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -180,7 +181,12 @@ def test_a_request_has_no_say_in_the_root(rooted: Rooted, server: FakeOpenAI) ->
 
 def test_the_embedded_model_of_tomorrow_knows_todays_task_decision_and_file(rooted: Rooted) -> None:
     rooted.write("docs/cli.md", "명령")
-    embedded = {"openai_base_url": None, "openai_api_key": None, "chat_model": None, "model_window_tokens": None}
+    embedded: dict[str, Any] = {
+        "openai_base_url": None,
+        "openai_api_key": None,
+        "chat_model": None,
+        "model_window_tokens": None,
+    }
     with rooted.open(**embedded) as yesterday:
         for order in ("작업 시작: 릴리스 노트 쓰기", "결정: 포트는 9090으로 한다", "파일 열기: docs/cli.md"):
             yesterday.say(order, options=rooted.options())
