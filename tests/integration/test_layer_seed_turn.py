@@ -74,14 +74,6 @@ def test_section_5_the_rules_are_loaded_anew_when_the_root_is_another_one(rooted
     assert ["다른 폴더의 규칙" in rules for rules in found] == [False, False, True]
 
 
-def test_section_5_persistent_goes_before_volatile_and_both_before_the_body(rooted: Rooted, server: FakeOpenAI) -> None:
-    rooted.enter()
-    (body,) = server.bodies("chat")
-    sent = "\n".join(content_of(message) for message in body["messages"])
-    places = [sent.index(part) for part in (PERSISTENT_HEADING, VOLATILE_HEADING, "안녕하세요, 이 프로젝트에서")]
-    assert places == sorted(places)
-
-
 def test_section_5_1_a_relative_file_is_the_server_s_and_an_absolute_one_stays(
     rooted: Rooted, server: FakeOpenAI
 ) -> None:
@@ -90,13 +82,3 @@ def test_section_5_1_a_relative_file_is_the_server_s_and_an_absolute_one_stays(
         chat.say(question(1), options=rooted.options(currentFile=path))
     told = [volatile_of(body)["currentFile"] for body in server.bodies("chat")]
     assert told == [str(Path.cwd() / "src/App.kt"), f"{rooted.root}/App.kt"]
-
-
-def test_section_5_1_the_server_says_directory_and_root_at_each_request_and_only_a_caller_file_and_selection(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
-    chat = rooted.enter()
-    chat.say(question(2))
-    chat.say(question(3), options=rooted.options(workingDirectory="/etc"))
-    told = {"workingDirectory": str(Path.cwd()), "projectRoot": rooted.root}
-    assert [volatile_of(body) for body in server.bodies("chat")] == [told] * 3

@@ -7,12 +7,9 @@ from pathlib import Path
 import pytest
 
 from graph.event import TurnFailed
-from graph.layer.block_text import join_lines
-from tests.fake.front import memory_of
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, text
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW
 from tests.fake.rooted import Rooted, wait_for_notes
 
 
@@ -35,16 +32,6 @@ def test_section_3_b_the_question_is_registered_though_the_call_fails_and_the_an
     assert rooted.noted() == [("user", "포트를 바꿔 줘"), ("assistant", "바꿨습니다.")]
 
 
-def test_section_3_b_a_new_session_s_system_prompt_has_what_hydrate_prompt_returns(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
-    rooted.project.put(SEED_CONTEXT, SEED_WORKFLOW)
-    lines = rooted.project.context().hydrate_prompt("ko")
-    rooted.enter()
-    told = [line.removeprefix("    ") for line in memory_of(server.bodies("chat")[0]).splitlines()[1:]]
-    assert told == join_lines(lines).splitlines()
-
-
 def test_section_4_1_in_ordinary_talk_each_side_is_registered_and_saved_in_order(
     rooted: Rooted, server: FakeOpenAI
 ) -> None:
@@ -55,18 +42,3 @@ def test_section_4_1_in_ordinary_talk_each_side_is_registered_and_saved_in_order
     wait_for_notes(chat)
     assert rooted.noted() == [("user", "첫 말"), ("assistant", "하나"), ("user", "다음 말"), ("assistant", "둘")]
     assert rooted.project.stored()["stats"]["dialog_turns"] == 2
-
-
-def test_section_4_2_after_a_break_the_first_prompt_has_summary_dialog_and_project(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
-    rooted.project.workflow().open_task("릴리스 노트")
-    rooted.project.context().edit_summary("CLI 명령을 단수형으로 바꾸는 중이다.")
-    server.script(text("내일 이어서 하겠습니다."))
-    with rooted.open() as yesterday:
-        yesterday.say("오늘은 여기까지", options=rooted.options())
-    today = rooted.open()
-    today.say("시작하자", options=rooted.options())
-    told = memory_of(server.bodies("chat", to="시작하자")[0])
-    for line in ("ACTIVE TASK: 릴리스 노트", "SUMMARY: CLI 명령을", "USER: 오늘은 여기까지", "ASSISTANT: 내일 이어서"):
-        assert f"    {line}" in told

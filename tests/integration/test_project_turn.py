@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -179,24 +178,13 @@ def test_a_request_has_no_say_in_the_root(rooted: Rooted, server: FakeOpenAI) ->
     assert "/etc" not in said_last(server.bodies("chat")[0])
 
 
-def test_the_embedded_model_of_tomorrow_knows_todays_task_decision_and_file(rooted: Rooted) -> None:
-    rooted.write("docs/cli.md", "명령")
-    embedded: dict[str, Any] = {
-        "openai_base_url": None,
-        "openai_api_key": None,
-        "chat_model": None,
-        "model_window_tokens": None,
-    }
-    with rooted.open(**embedded) as yesterday:
-        for order in ("작업 시작: 릴리스 노트 쓰기", "결정: 포트는 9090으로 한다", "파일 열기: docs/cli.md"):
-            yesterday.say(order, options=rooted.options())
-            assert [step.status for step in yesterday.last_turn.steps] == ["done"]
-    for asked, told in (
-        ("진행 중인 작업이 뭐야?", "릴리스 노트 쓰기"),
-        ("마지막 결정이 뭐야?", "포트는 9090으로 한다"),
-        ("마지막에 열어 둔 파일이 뭐야?", "docs/cli.md"),
-    ):
-        today = rooted.open(**embedded)
-        today.say(asked, options=rooted.options())
-        assert told in today.last_turn.answer_text
-        assert today.last_turn.steps == ()
+def test_a_front_that_is_cut_for_a_small_window_stays_the_same(rooted: Rooted, server: FakeOpenAI) -> None:
+    for number in range(1, 40):
+        rooted.project.context().record_decision(f"{number}번째 결정: " + "모든 포트는 팔천 번대에서 고른다 " * 4)
+    chat = rooted.open(model_window_tokens=8_000)
+    for number in range(1, 5):
+        assert isinstance(chat.say(f"{number}번 묻습니다", options=rooted.options())[-1], TurnFinished)
+        rooted.project.context().record_decision(f"새 결정 {number}")
+    assert len(set(fronts(server))) == 1
+    assert "번째 결정" in memory_of(server.bodies("chat")[0])
+    assert len(chat.rows("SELECT * FROM context_block WHERE kind = 'front'")) == 1
