@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,15 +9,9 @@ from prompt.system.context_layer import DEFAULT_RULES, VOLATILE_HEADING
 from tests.fake.body import faults, tool_names
 from tests.fake.chat import question
 from tests.fake.front import KEY, front_of, fronts, memory_of, said_last
-from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted, wait_for_notes
-
-
-@pytest.fixture
-def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
-    return Rooted(tmp_path, open_chat)
 
 
 def test_a_turn_is_sent_default_rules_agreed_rules_tools_and_memory_in_front_and_its_own_context_last(
