@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+from filelock import FileLock, Timeout
 
 from graph.error import DiskFullError, FileAccessError
 
@@ -32,18 +32,24 @@ def locked(path: Path, *, wait_seconds: float = _WAIT_SECONDS) -> Iterator[None]
         FileAccessError: The lock was held for all of `wait_seconds`, or the folder or the lock can't be created.
         DiskFullError: There is no room left.
     """
+    lock = FileLock(
+        path.with_name(f"{path.name}.lock"), mode=_FILE_MODE, poll_interval=_POLL_SECONDS, fallback_to_soft=False
+    )
     with _errors_as_ours(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
-        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+        try:
+            lock.acquire(timeout=wait_seconds)
+        except Timeout as error:
+            detail = f"{path} was locked for {wait_seconds:g} s"
+            raise FileAccessError(detail) from error
     try:
-        _acquire(lock, path, wait_seconds)
         with _errors_as_ours(path):
             for file in path.parent.iterdir():
                 if file.name.startswith(_temporary_prefix(path)):
                     file.unlink(missing_ok=True)
         yield
     finally:
-        os.close(lock)
+        lock.release()
 
 
 def read_whole(path: Path) -> bytes | None:
@@ -97,22 +103,6 @@ def put_aside(path: Path, name: str) -> None:
 def _temporary_prefix(path: Path) -> str:
     """Returns a prefix that no other file of the folder shares, so that sweeping takes only this file's remains."""
     return f".tmp-{path.name}-"
-
-
-def _acquire(lock: int, path: Path, wait_seconds: float) -> None:
-    deadline = time.monotonic() + wait_seconds
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                detail = f"{path} was locked for {wait_seconds:g} s"
-                raise FileAccessError(detail) from error
-            time.sleep(_POLL_SECONDS)
-        except OSError as error:
-            raise _ours(error, path) from error
-        else:
-            return
 
 
 def _sync_folder(folder: Path) -> None:

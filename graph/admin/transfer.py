@@ -12,11 +12,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.types import TypeEngine
 
 from graph.error import InputError, NewerDatabaseError
+from graph.store.column_type import JsonTuple
 from graph.store.database import Database, head_revision
 from graph.store.record_row import pack_facts, unpack_facts
 from graph.store.schema import (
     METADATA,
-    JsonTuple,
     lease_table,
     message_table,
     record_table,

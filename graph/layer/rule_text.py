@@ -35,11 +35,6 @@ class RuleShare:
         """Length of what is sent."""
         return len(self.text.encode())
 
-    @property
-    def is_persistent(self) -> bool:
-        """Whether it is sent whatever the current file is, as part of the stable front."""
-        return not self.file.folder and self.file.kind != "globs"
-
 
 @dataclass(frozen=True)
 class RuleText:
@@ -48,7 +43,7 @@ class RuleText:
     Attributes:
         persistent: The rules of the root, and what describes those that can be read; "" for none.
         volatile: The rules that are there for the current file: of the folders on its way, and by globs; "" for none.
-        shares: What is sent of each file, in the order of the text.
+        shares: What is sent of each file, in the order of the two texts.
     """
 
     persistent: str
@@ -59,24 +54,41 @@ class RuleText:
 def fit_rules(files: Sequence[RuleFile], current_file: str) -> RuleText:
     """Gives each file that applies its share of 32 KiB: the nearest to the current file first, cut at a line's end.
 
-    While all fit, the persistent text is the same for every current file.
+    The persistent text is the same for every current file: it leaves the room that the folders on the way to any file
+    need at most.
 
     Args:
         files: In the order of the text, from the root on.
         current_file: Relative to the root, "" for none.
     """
     applying = [file for file in files if file.applies_to(current_file)]
-    room = MAX_SENT_BYTES
+    persistent = _fit([file for file in applying if _is_persistent(file)], MAX_SENT_BYTES - _reserved_bytes(files))
+    left_bytes = MAX_SENT_BYTES - sum(share.sent_bytes for share in persistent)
+    volatile = _fit([file for file in applying if not _is_persistent(file)], left_bytes)
+    return RuleText(_join(persistent), _join(volatile), (*persistent, *volatile))
+
+
+def _is_persistent(file: RuleFile) -> bool:
+    """Whether it is sent whatever the current file is, as part of the stable front."""
+    return not file.folder and file.kind != "globs"
+
+
+def _reserved_bytes(files: Sequence[RuleFile]) -> int:
+    """Returns how much the folders on the way to a file need at most, whichever file that is."""
+    ways = {file.folder for file in files if file.folder}
+    needs = [
+        sum(len(_whole(file).encode()) for file in files if file.folder and file.applies_to(f"{way}/")) for way in ways
+    ]
+    return min(MAX_SENT_BYTES, max(needs, default=0))
+
+
+def _fit(files: Sequence[RuleFile], room_bytes: int) -> tuple[RuleShare, ...]:
+    """Shares the room among files, the nearest served first; returns the shares in the files' order."""
     shares: dict[int, RuleShare] = {}
-    for index in sorted(range(len(applying)), key=lambda index: _turn(applying[index])):
-        shares[index] = _share(applying[index], room)
-        room -= shares[index].sent_bytes
-    ordered = tuple(shares[index] for index in range(len(applying)))
-    return RuleText(
-        persistent=_join(share for share in ordered if share.is_persistent),
-        volatile=_join(share for share in ordered if not share.is_persistent),
-        shares=ordered,
-    )
+    for index in sorted(range(len(files)), key=lambda index: _turn(files[index])):
+        shares[index] = _share(files[index], room_bytes)
+        room_bytes -= shares[index].sent_bytes
+    return tuple(shares[index] for index in range(len(files)))
 
 
 def _turn(file: RuleFile) -> tuple[int, int]:
@@ -86,11 +98,15 @@ def _turn(file: RuleFile) -> tuple[int, int]:
 
 def _share(file: RuleFile, room_bytes: int) -> RuleShare:
     is_described = file.kind == "described"
-    whole = file.front_matter.description if is_described else file.text
+    whole = _whole(file)
     unread_bytes = 0 if is_described else file.unread_bytes
     text = cut_lines(whole, room_bytes)
     left_out_bytes = len(whole.encode()) - len(text.encode()) + unread_bytes
     return RuleShare(file, text, left_out_bytes, len(whole.encode()) if is_described else file.size_bytes)
+
+
+def _whole(file: RuleFile) -> str:
+    return file.front_matter.description if file.kind == "described" else file.text
 
 
 def cut_lines(text: str, room_bytes: int) -> str:

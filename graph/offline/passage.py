@@ -16,6 +16,8 @@ from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split
 from graph.core.turn import is_recalled
 from graph.offline.intent import without_note
 from graph.offline.phrase import is_own_phrase
+from graph.offline.project_block import Project, is_note
+from prompt.project import memory as words
 from prompt.system.framing import SPEAKER, SUMMARY_HEADING, VERBATIM_NOTE
 from prompt.tool.recalled import recalled_texts
 
@@ -45,11 +47,13 @@ class Passage:
         turns: The turns of its summary ("1-3"), or the turn that `recall` found it in ("2"); "" if it comes from a raw
             message.
         is_recalled: Whether `recall` found it.
+        noted: The marks of what stands in the project's memory, its date first; None if it doesn't come from there.
     """
 
     text: str
     turns: str
     is_recalled: bool = False
+    noted: str | None = None
 
 
 def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
@@ -75,6 +79,17 @@ def read_recalled(result: str) -> list[Passage]:
     return list(passages.values())
 
 
+def read_noted(project: Project) -> list[Passage]:
+    """Returns the sentences of a project's memory: of its summary, its decisions and what the user said last."""
+    passages: dict[str, Passage] = {}
+    for item in (
+        item for label in (words.SUMMARY, words.DECISIONS, words.RECENT_DIALOG) for item in project.get(label, ())
+    ):
+        for statement in _statements(item.text):
+            passages.setdefault(statement, Passage(statement, "", noted=item.marks))
+    return list(passages.values())
+
+
 def _statements(text: str) -> Iterator[str]:
     for sentence in split_sentences(text):
         clean = without_note(_QUOTED_SPEAKER.sub("", sentence))
@@ -90,7 +105,7 @@ def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
             heading = _HEADING.search(message.text)
             parts = _RECORD.split(message.text[heading.end() :]) if heading else []
             yield from zip(parts[0::2], ("", *parts[1::2]), strict=False)
-        elif not (isinstance(message, AIMessage) or is_recalled(message)):
+        elif not (isinstance(message, AIMessage) or is_recalled(message) or is_note(message)):
             yield message.text, ""
 
 

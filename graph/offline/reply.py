@@ -9,6 +9,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from graph.core.casual import is_casual
 from graph.core.extract import cut_at_word
 from graph.core.sentence import split_sentences
 from graph.core.turn import RECALL_TOOL, is_recalled
@@ -16,8 +17,11 @@ from graph.core.zone import find_zone
 from graph.offline.clock import tell_clock
 from graph.offline.intent import Intent, asks_to_look_up, find_intent, without_note
 from graph.offline.look_up import query_for
-from graph.offline.passage import Passage, find_relevant, has_summaries, read_passages, read_recalled
-from graph.offline.phrase import PHRASES, Language, label_source
+from graph.offline.note_down import find_note, find_notes, next_call, tell_notes
+from graph.offline.passage import Passage, find_relevant, has_summaries, read_noted, read_passages, read_recalled
+from graph.offline.phrase import PHRASES, Language, label_noted, label_source
+from graph.offline.project_block import Project, read_primed, with_notes
+from graph.offline.tell_project import labels_asked, tell_project
 from graph.offline.unpack import unpacked
 
 CLOCK_TOOL: Final = "get_current_time"
@@ -39,7 +43,7 @@ class Reply:
 
     text: str = ""
     tool: str = ""
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str | list[str]] = field(default_factory=dict)
 
 
 def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Reply:
@@ -50,16 +54,22 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
         tool_names: The tools that may be called.
 
     Returns:
-        A text, or a call: of the clock, or of `recall` for what is asked for and was folded away. It calls one tool in
-        a turn, once.
+        A text, or a call: of the clock, of `recall` for what is asked for and was folded away (one of these in a turn,
+        once), or of the tools that note in the project what the message wants noted, one after the other.
     """
+    primed = read_primed(messages)
     messages = unpacked(messages)
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     question = messages[last].text.strip() if last >= 0 else ""
     language, intent = _language(messages), find_intent(question)
     results = [message for message in messages[last + 1 :] if isinstance(message, ToolMessage)]
-    passages = read_passages(messages)
-    if results and is_recalled(results[-1]) and results[-1].status == "success":
+    passages = [*read_noted(primed or {}), *read_passages(messages)]
+    if (call := next_call(find_notes(_sentences(question)), results, tool_names)) is not None:
+        return Reply(tool=call.tool, arguments=call.arguments)
+    if own := _of_project(question, with_notes(primed, messages), results, language):
+        rest = " ".join(sentence for sentence in _sentences(question) if not _is_of_project(sentence))
+        body = f"{own}\n\n{_converse(rest, passages, language)}" if rest else own
+    elif results and is_recalled(results[-1]) and results[-1].status == "success":
         said = {passage.text for passage in passages}
         found = [passage for passage in read_recalled(results[-1].text) if passage.text not in said]
         body = _converse(question, [*found, *passages], language, has_looked=True)
@@ -88,6 +98,19 @@ def _is_first(messages: Sequence[BaseMessage]) -> bool:
     """Whether the session has neither an answer nor a summary yet."""
     has_answers = any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
     return not has_answers and not has_summaries(messages)
+
+
+def _of_project(question: str, project: Project | None, results: Sequence[ToolMessage], language: Language) -> str:
+    """Says what was noted in the project, and what its memory has of what is asked; "" if it is neither."""
+    sentences = _sentences(question)
+    noted = tell_notes(find_notes(sentences), results, language)
+    is_asked = bool(noted) or not results
+    told = tell_project(sentences, project, language) if project is not None and is_asked else ""
+    return "\n\n".join(part for part in (noted, told) if part)
+
+
+def _is_of_project(sentence: str) -> bool:
+    return bool(find_note(sentence) or labels_asked(sentence)) or is_casual(sentence)
 
 
 def _query(intent: Intent, question: str, passages: Sequence[Passage]) -> str:
@@ -161,6 +184,8 @@ def _table(question: str, passages: Sequence[Passage], language: Language) -> st
 
 
 def _source(language: Language, passage: Passage) -> str:
+    if passage.noted is not None:
+        return label_noted(language, passage.noted)
     return label_source(language, passage.turns, is_recalled=passage.is_recalled)
 
 

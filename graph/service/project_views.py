@@ -10,7 +10,7 @@ from graph.layer.rule_set import RuleSet
 from graph.layer.rule_text import RuleShare
 from graph.project.context_file import Decision, summary_limit_chars
 from graph.project.context_manager import ContextManager
-from graph.project.primer import PrimedLine
+from graph.project.primed import PrimedLine
 from graph.project.project_memory import ProjectMemory
 from graph.project.project_state import ProjectState
 from graph.project.workflow_file import DONE, Plan
@@ -87,7 +87,7 @@ def view_rules(found: RuleSet, agreement: RuleAgreement | None, current_file: st
         state = "agreed" if found.digest != RuleSet().digest else "none"
     elif agreement is None:
         state = "new"
-    shares = {share.file.path: share for share in found.text_for(current_file).shares}
+    shares = {share.file.path: share for share in agreed.renewed(found).text_for(current_file).shares}
     return RulesView(
         state=state,
         digest=found.digest,

@@ -142,6 +142,14 @@ class Projects:
         """
         return self._work(root, lambda workflow: workflow.rename(item_id, title))
 
+    def forget(self, root: str, item_id: str) -> ProjectView:
+        """Deletes a plan with its tasks, or a task.
+
+        Raises:
+            NotFoundError: There is none of this id.
+        """
+        return self._work(root, lambda workflow: workflow.forget(item_id))
+
     def record_decision(self, root: str, text: str, replaces: str | None = None) -> ProjectView:
         """Adds a decision, which may replace another one.
 

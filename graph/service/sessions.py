@@ -10,6 +10,7 @@ from typing import Final
 
 from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
+from graph.error import TurnfoldError
 from graph.layer.prompt_composer import memory_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.example import ExampleLanguage, open_example
@@ -106,8 +107,12 @@ class Sessions:
             context_notice=self._context_notice(row),
             project_root=row.project_root,
             has_memory=row.has_memory,
-            project_problem=projects.problem(session_id) if (projects := self._access.project_turns) else None,
+            project_problem=self._project_problem(row),
         )
+
+    def _project_problem(self, row: SessionRow) -> TurnfoldError | None:
+        projects = self._access.project_turns
+        return projects.problem(row.session_id) if projects is not None and row.project_root else None
 
     def _unsent_messages(self, row: SessionRow) -> int:
         """Counts the messages of complete turns that "rolling" neither summarised nor sends."""

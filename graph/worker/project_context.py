@@ -66,6 +66,8 @@ class ProjectContext:
             StoreError: A file or table of ours can't be read or written.
         """
         self._turns.solved(request.session_id)
+        if not request.root:
+            return "", ""
         try:
             return self._composed(request)
         except PathError as error:
@@ -78,35 +80,28 @@ class ProjectContext:
             raise
 
     def _composed(self, request: ContextRequest) -> tuple[str, str]:
-        owner, root = request.owner, request.root
-        app_context = self._registry.app_context(owner, root)
-        app_context.ensure_volatile_server_working_directory(self._directory, Path(root) if root else None)
+        owner, root, language = request.owner, request.root, request.language
         # The root is the session's, which was checked; a request has no say in it.
         said = {key: value for key, value in request.context.items() if key != PROJECT_ROOT}
-        volatile = app_context.update_volatile_from_request(said, request.language)
+        with self._roots.opened(root) as folder:
+            app_context = self._registry.app_context(owner, root)
+            app_context.ensure_volatile_server_working_directory(self._directory, Path(root))
+            volatile = app_context.update_volatile_from_request(said, language)
+            place = locate(folder, volatile.get(CURRENT_FILE))
         agreement = self._agreements.newest(owner, root)
-        app_context.refresh_persistent_if_needed(
-            PersistentRefreshTrigger(root or None, agreement.digest if agreement else "")
-        )
+        app_context.refresh_persistent_if_needed(PersistentRefreshTrigger(root, agreement.digest if agreement else ""))
         execution = ExecutionContext(
             execution_id(request),
             request.message.text,
             volatile,
             self._registry.summaries(owner, root),
-            file_rules=agreed_rules(agreement).text_for(self._place(root, volatile.get(CURRENT_FILE))).volatile,
+            file_rules=agreed_rules(agreement).text_for(place).volatile,
         )
         earlier = memory_of(request.front) if request.has_memory else ""
-        memory = self._primed(request) if root and request.has_memory and not earlier else ()
-        composer = PromptComposer(request.language, layer_of_tools(request.tools))
+        memory = self._primed(request) if request.has_memory and not earlier else ()
+        composer = PromptComposer(language, layer_of_tools(request.tools))
         sent = composer.parts(LLMTaskType.CHAT, app_context, execution=execution, memory=memory)
-        return (sent.front + earlier if root else ""), sent.volatile
-
-    def _place(self, root: str, current_file: str | None) -> str:
-        """Returns the current file's path from the root, "" for none or outside; opens the root in any case."""
-        if not root:
-            return ""
-        with self._roots.opened(root) as folder:
-            return locate(folder, current_file)
+        return sent.front + earlier, sent.volatile
 
     def _primed(self, request: ContextRequest) -> Sequence[str]:
         try:
@@ -117,8 +112,5 @@ class ProjectContext:
 
 
 def loader_of(agreements: RuleAgreementStore) -> Callable[[str, str], str]:
-    """Returns what loads the persistent text of the rules that an owner agreed to in a root.
-
-    It is that of no current file, so that the front is the same for all of them.
-    """
+    """Returns what loads the persistent text of the rules that an owner agreed to in a root."""
     return lambda owner, root: agreed_rules(agreements.newest(owner, root)).text_for().persistent

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -12,25 +11,22 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Literal
 
-from langchain_core.messages import AnyMessage
-
 from graph.core.context_block import ContextRequest
-from graph.core.fold_spec import Asked
 from graph.error import ProjectBusyError, TurnfoldError, TurnStoppedSignal
 from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
 from graph.layer.context_registry import ContextRegistry
 from graph.layer.execution import ExecutionContext
 from graph.model.factory import ChatModels
-from graph.model.summariser import generate_summary
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
-from graph.project.roll_up import Summarise
+from graph.project.roll_up import window_tokens
 from graph.project.secret import mask_secrets
 from graph.root_folder import RootFolders
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.tool.tool_context import ProjectAccess
 from graph.worker.agreed_rules import agreed_rules
 from graph.worker.newest import Newest
+from graph.worker.project_roll_up import ROLL_UP_TOKENS, RollUps
 from prompt.system.framing import Language
 
 _LOG = logging.getLogger(__name__)
@@ -72,15 +68,11 @@ class ProjectTurns:
         self._roots = roots
         self._registry = registry
         self._agreements = agreements
-        self._models = models
         self._clock = clock
-        self._deadline_seconds = deadline_seconds
         self._is_offline = is_offline
         self._problems: Newest[str, TurnfoldError] = Newest(_KEPT_PROBLEMS)
-        self._stop = threading.Event()
         self._notes = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-note")
-        self._roll_ups = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-roll-up")
-        self._rolled_up_soon: set[str] = set()
+        self._roll_ups = RollUps(models, deadline_seconds=deadline_seconds)
 
     def access(self, owner: str, root: str) -> ProjectAccess | None:
         """Returns what the tools of a session in this project use; None without a project."""
@@ -144,15 +136,14 @@ class ProjectTurns:
         self._problems.drop(session_id)
 
     def close(self) -> None:
-        """Waits until all is noted; a summary that is being made ends, and is made after the next answer."""
+        """Waits until all is noted."""
         self._notes.shutdown(wait=True)
-        self._stop.set()
-        self._roll_ups.shutdown(wait=True)
+        self._roll_ups.close()
 
-    def _soon(self, request: ContextRequest, action: Callable[[], None]) -> None:
+    def _soon(self, request: ContextRequest, action: Callable[[], object]) -> None:
         self._notes.submit(self._safely, request.session_id, action)
 
-    def _safely(self, session_id: str, action: Callable[[], None]) -> None:
+    def _safely(self, session_id: str, action: Callable[[], object]) -> None:
         try:
             action()
         except TurnStoppedSignal:
@@ -166,7 +157,7 @@ class ProjectTurns:
         return ProjectMemory(self._roots, root, clock=self._clock, wait_seconds=_LOCK_SECONDS)
 
     def _context(self, request: ContextRequest, model: str = "") -> ContextManager:
-        summarise = None if self._is_offline else self._summarise(request, model)
+        summarise = None if self._is_offline else self._roll_ups.summarise(model, request.language)
         return ContextManager(self._memory(request.root), summarise=summarise)
 
     def _register(
@@ -182,27 +173,9 @@ class ProjectTurns:
         ExecutionContext(execution_id(request), said, {}, summaries).finish(mask_secrets(outcome), ended_at)
 
     def _roll_up_soon(self, request: ContextRequest, model: str) -> None:
-        """Has the dialog summarised in another thread, as a model takes its time; one that waits does for all turns."""
-        if request.root not in self._rolled_up_soon:
-            self._rolled_up_soon.add(request.root)
-            self._roll_ups.submit(self._safely, request.session_id, partial(self._roll_up, request, model))
-
-    def _roll_up(self, request: ContextRequest, model: str) -> None:
-        self._rolled_up_soon.discard(request.root)
-        if not self._stop.is_set():
-            self._context(request, model).roll_up()
-
-    def _summarise(self, request: ContextRequest, model: str) -> Summarise:
-        def summarise(messages: Sequence[AnyMessage], target_chars: int) -> str:
-            write = partial(
-                self._models.summariser(model).summarise,
-                asked=Asked(language=request.language),
-                stop=self._stop,
-                deadline_seconds=self._deadline_seconds,
-            )
-            return generate_summary(messages, target_chars, write)
-
-        return summarise
+        context = self._context(request, model)
+        if window_tokens(context.data.conversation.recent_window) > ROLL_UP_TOKENS:
+            self._roll_ups.soon(request.root, partial(self._safely, request.session_id, context.roll_up))
 
 
 def execution_id(request: ContextRequest) -> str:

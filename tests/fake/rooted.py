@@ -84,4 +84,4 @@ def wait_for_notes(chat: Chat) -> None:
     turns = chat.service._access.project_turns  # noqa: SLF001  # nobody but a test has to know
     assert turns is not None
     turns._notes.submit(lambda: None).result()  # noqa: SLF001
-    turns._roll_ups.submit(lambda: None).result()  # noqa: SLF001
+    turns._roll_ups._pool.submit(lambda: None).result()  # noqa: SLF001

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
-from graph.model.factory import ChatModels, open_models
-from graph.offline.chat_model import OfflineChat
 from graph.offline.phrase import ENGLISH, KOREAN
-from graph.settings import Settings
 from prompt.tool.recalled import recalled_numbers
 from tests.fake.chat import Chat
+from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
 
 KOREAN_CHAT = (
@@ -35,18 +31,8 @@ ENGLISH_CHAT = (
 )
 
 
-@contextmanager
-def models_without_pauses(settings: Settings) -> Iterator[ChatModels]:
-    with open_models(settings) as models:
-        model = models.chat("")
-        assert isinstance(model, OfflineChat)
-        model.pause_seconds = 0
-        yield models
-
-
 def offline(open_chat: OpenChat, said: tuple[str, ...], **settings: object) -> Chat:
-    keyless: dict[str, object] = {"openai_api_key": None, "openai_base_url": None, "chat_model": None}
-    chat = open_chat(models=models_without_pauses, **{"compression_rate": 0.1, **keyless, **settings})
+    chat = open_chat(models=models_without_pauses, **{"compression_rate": 0.1, **KEYLESS, **settings})
     for text in said:
         chat.say(text)
         chat.wait_for_folds()

@@ -1,46 +1,24 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from graph.error import PathError, ProjectBusyError, ProjectDamagedError, ProjectError
 from graph.event import TurnFinished
-from graph.view import TurnOptions
-from prompt.system.context_layer import DEFAULT_RULES, PERSISTENT_HEADING, VOLATILE_HEADING
-from tests.fake.body import HEADING, content_of, faults, system_prompt, tool_names
-from tests.fake.chat import Chat, question
+from prompt.system.context_layer import DEFAULT_RULES, VOLATILE_HEADING
+from tests.fake.body import faults, tool_names
+from tests.fake.chat import question
+from tests.fake.front import KEY, front_of, fronts, memory_of, said_last
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import Body, ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_reply import ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted, wait_for_notes
-
-KEY = "\nprojectMemory:"
 
 
 @pytest.fixture
 def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
     return Rooted(tmp_path, open_chat)
-
-
-def front_of(body: Body) -> str:
-    """The block in the system prompt, "" for none."""
-    prompt = HEADING.split(system_prompt(body), maxsplit=1)[0].rstrip("\n")
-    return prompt[prompt.index(PERSISTENT_HEADING) :] if PERSISTENT_HEADING in prompt else ""
-
-
-def memory_of(body: Body) -> str:
-    return front_of(body).partition(KEY)[2]
-
-
-def said_last(body: Body) -> str:
-    return content_of(body["messages"][-1])
-
-
-def fronts(server: FakeOpenAI) -> list[str]:
-    return [front_of(body) for body in server.bodies("chat")]
 
 
 def test_a_turn_is_sent_default_rules_agreed_rules_tools_and_memory_in_front_and_its_own_context_last(
@@ -164,54 +142,6 @@ def test_a_session_without_memory_is_told_nothing_and_still_notes_what_is_said(
     assert [role for role, _ in rooted.noted()] == ["user", "assistant"]
 
 
-def test_each_message_is_noted_once_without_its_secrets(rooted: Rooted, server: FakeOpenAI) -> None:
-    chat = rooted.open()
-    token = "ghp_" + "a1B2" * 9
-    server.script(failure(401), text("첫 답"), text("둘째 답"))
-    chat.say(f"토큰은 {token} 입니다", options=rooted.options())
-    chat.retry()
-    chat.regenerate()
-    wait_for_notes(chat)
-    assert rooted.noted() == [
-        ("user", "토큰은 [secret: GitHub token] 입니다"),
-        ("assistant", "첫 답"),
-        ("assistant", "둘째 답"),
-    ]
-    assert token not in "".join(
-        path.read_text() for path in _files(chat.service.settings.turnfold_data_dir / "context")
-    )
-
-
-def test_messages_of_one_id_in_two_sessions_are_both_noted(rooted: Rooted) -> None:
-    service = rooted.open().service
-    for session_id in ("one", "two"):
-        service.turns.send(session_id, f"{session_id}의 말", message_id="same", options=rooted.options())
-        list(service.turns.follow(session_id))
-    wait_for_notes(Chat(service))
-    assert [said for role, said in rooted.noted() if role == "user"] == ["one의 말", "two의 말"]
-
-
-def test_what_is_too_much_of_the_dialog_is_summarised_behind_the_answer(rooted: Rooted, server: FakeOpenAI) -> None:
-    chat = rooted.open()
-    server.script(text("서버를 옮기기로 했습니다."), kind="summary")
-    server.script(text("긴 답입니다. " * 250))
-    chat.say(question(1), options=rooted.options())
-    wait_for_notes(chat)
-    talk = rooted.project.context().data.conversation
-    assert talk.running_summary == "서버를 옮기기로 했습니다."
-    assert [message.role for message in talk.recent_window] == ["assistant"]
-
-
-def test_a_summary_that_hangs_or_fails_holds_up_no_turn(rooted: Rooted, server: FakeOpenAI) -> None:
-    chat = rooted.open(context_strategy="window")
-    server.script(hang(), kind="summary", may_stay=True)
-    for number in range(1, 5):
-        server.script(text(f"긴 답 {number}입니다. " * 250))
-        assert isinstance(chat.say(question(number), options=rooted.options())[-1], TurnFinished)
-    chat.close()
-    assert [role for role, _ in rooted.noted()][-2:] == ["user", "assistant"]
-
-
 def test_the_tools_of_a_project_are_the_same_all_through_a_session(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.enter()
     (rooted.project.brain / "context.json").write_text("{")
@@ -240,86 +170,6 @@ def test_a_rule_with_a_description_is_read_by_its_name_once_it_is_agreed_to(root
     assert "배포하기 전에 읽는다" in fronts(server)[-1]
 
 
-def test_a_memory_that_another_process_has_locked_holds_up_nothing(rooted: Rooted, server: FakeOpenAI) -> None:
-    rooted.project.workflow().open_task("어제의 일")
-    chat = rooted.open()
-    with rooted.locked():
-        assert isinstance(chat.say(question(1), options=rooted.options())[-1], TurnFinished)
-        assert isinstance(chat.view.project_problem, ProjectBusyError)
-    wait_for_notes(chat)
-    chat.say(question(2))
-    assert chat.view.project_problem is None
-    assert ["어제의 일" in memory_of(body) for body in server.bodies("chat")] == [False, True]
-
-
-def test_a_damaged_memory_holds_up_nothing_and_comes_back_when_it_is_restored(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
-    rooted.project.workflow().open_task("어제의 일")
-    whole = (rooted.project.brain / "workflow.json").read_bytes()
-    (rooted.project.brain / "workflow.json").write_bytes(b'{"plans": 1}')
-    chat = rooted.enter()
-    wait_for_notes(chat)
-    assert isinstance(chat.view.project_problem, ProjectDamagedError)
-    assert (rooted.project.brain / "workflow.json").read_bytes() == b'{"plans": 1}'
-    (rooted.project.brain / "workflow.json").write_bytes(whole)
-    chat.say(question(2))
-    wait_for_notes(chat)
-    assert chat.view.project_problem is None
-    assert "어제의 일" in memory_of(server.bodies("chat")[-1])
-
-
-def test_a_folder_that_vanished_holds_up_nothing_and_keeps_the_front(rooted: Rooted, server: FakeOpenAI) -> None:
-    rooted.write("AGENTS.md", "네 칸 들여쓰기")
-    chat = rooted.open()
-    rooted.agree(chat)
-    chat.say(question(1), options=rooted.options())
-    wait_for_notes(chat)
-    shutil.rmtree(rooted.root)
-    assert isinstance(chat.say(question(2))[-1], TurnFinished)
-    wait_for_notes(chat)
-    problem = chat.view.project_problem
-    assert isinstance(problem, PathError)
-    assert problem.reason == "vanished"
-    assert len(set(fronts(server))) == 1
-    assert not Path(rooted.root).exists()
-
-
-def test_a_folder_that_cannot_be_written_holds_up_nothing(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(project_roots=("/proc/sys/kernel",))  # where not even root can make a folder
-    assert isinstance(chat.say(question(1), options=TurnOptions(project_root="/proc/sys/kernel"))[-1], TurnFinished)
-    wait_for_notes(chat)
-    assert isinstance(chat.view.project_problem, ProjectError)
-    assert front_of(server.bodies("chat")[0])
-    assert memory_of(server.bodies("chat")[0]) == ""
-
-
-def test_a_folder_that_is_allowed_no_more_is_neither_read_nor_sent(
-    rooted: Rooted, server: FakeOpenAI, open_chat: OpenChat
-) -> None:
-    rooted.write("AGENTS.md", "네 칸 들여쓰기")
-    with rooted.open() as chat:
-        rooted.agree(chat)
-        chat.say(question(1), options=rooted.options())
-    before = rooted.noted()
-    elsewhere = open_chat(chat.session_id, project_roots=(rooted.outside,))
-    assert isinstance(elsewhere.say(question(2))[-1], TurnFinished)
-    wait_for_notes(elsewhere)
-    assert [bool(front) for front in fronts(server)] == [True, False]
-    assert isinstance(elsewhere.view.project_problem, PathError)
-    assert rooted.noted() == before
-
-
-def test_a_folder_outside_is_refused_before_anything_is_stored_and_the_chat_goes_on(rooted: Rooted) -> None:
-    chat = rooted.open()
-    for path in (rooted.outside, rooted.project.allowed / ".." / "outside"):
-        with pytest.raises(PathError):
-            chat.say(question(1), options=TurnOptions(project_root=str(path)))
-    assert isinstance(chat.say(question(1))[-1], TurnFinished)
-    assert len(chat.turns) == 1
-    assert list(rooted.outside.iterdir()) == []
-
-
 def test_a_request_has_no_say_in_the_root(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     chat.say(question(1), options=rooted.options(projectRoot=str(rooted.outside), workingDirectory="/etc"))
@@ -328,22 +178,13 @@ def test_a_request_has_no_say_in_the_root(rooted: Rooted, server: FakeOpenAI) ->
     assert "/etc" not in said_last(server.bodies("chat")[0])
 
 
-def test_the_lines_of_a_deleted_session_go_and_those_of_others_stay(rooted: Rooted) -> None:
-    chat = rooted.enter()
-    other = Chat(chat.service)
-    other.say("다른 이야기", options=rooted.options())
-    wait_for_notes(chat)
-    folder = chat.service.settings.turnfold_data_dir / "context"
-    assert "안녕하세요" in _lines(folder)
-    chat.service.sessions.delete(chat.session_id)
-    wait_for_notes(other)
-    assert "안녕하세요" not in _lines(folder)
-    assert "다른 이야기" in _lines(folder)
-
-
-def _lines(folder: Path) -> str:
-    return "".join(path.read_text() for path in _files(folder) if path.name == "execution-summary-cache.json")
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
+def test_a_front_that_is_cut_for_a_small_window_stays_the_same(rooted: Rooted, server: FakeOpenAI) -> None:
+    for number in range(1, 40):
+        rooted.project.context().record_decision(f"{number}번째 결정: " + "모든 포트는 팔천 번대에서 고른다 " * 4)
+    chat = rooted.open(model_window_tokens=8_000)
+    for number in range(1, 5):
+        assert isinstance(chat.say(f"{number}번 묻습니다", options=rooted.options())[-1], TurnFinished)
+        rooted.project.context().record_decision(f"새 결정 {number}")
+    assert len(set(fronts(server))) == 1
+    assert "번째 결정" in memory_of(server.bodies("chat")[0])
+    assert len(chat.rows("SELECT * FROM context_block WHERE kind = 'front'")) == 1

@@ -64,7 +64,9 @@ def test_each_change_returns_the_project_as_it_is_then(rooted: Rooted) -> None:
     done = projects.complete_task(root, task.id).plans[0].tasks
     assert [(each.is_active, each.is_done) for each in done] == [(False, True), (True, False)]
     assert projects.rename(root, other.id, "표 달기").plans[0].tasks[1].title == "표 달기"
+    assert [each.title for each in projects.forget(root, task.id).plans[0].tasks] == ["표 달기"]
     assert projects.complete_plan(root, first.id).active_plan is None
+    assert [plan.id for plan in projects.forget(root, second.id).plans] == [first.id]
     kept = projects.record_decision(root, "포트는 8501").decisions[0]
     replaced, newer = projects.record_decision(root, "포트는 8502", replaces=kept.id).decisions
     assert (replaced.is_in_force, newer.replaces) == (False, kept.id)
@@ -87,6 +89,7 @@ CHANGES: dict[str, Callable[[Projects, str], object]] = {
     "start_task": lambda projects, root: projects.start_task(root, "task_001"),
     "complete_task": lambda projects, root: projects.complete_task(root, "task_001"),
     "rename": lambda projects, root: projects.rename(root, "plan_001", "x"),
+    "forget": lambda projects, root: projects.forget(root, "plan_001"),
     "record_decision": lambda projects, root: projects.record_decision(root, "x"),
     "forget_decision": lambda projects, root: projects.forget_decision(root, "decision_001"),
     "open_file": lambda projects, root: projects.open_file(root, "x"),
@@ -131,7 +134,15 @@ def test_a_folder_that_vanished_is_refused(rooted: Rooted, change: Callable[[Pro
 def test_what_is_not_there_or_is_a_secret_changes_nothing(rooted: Rooted) -> None:
     projects, root = rooted.projects(), rooted.root
     before = projects.get(root)
-    for change in ("switch_plan", "complete_plan", "start_task", "complete_task", "forget_decision", "restore"):
+    for change in (
+        "switch_plan",
+        "complete_plan",
+        "start_task",
+        "complete_task",
+        "forget",
+        "forget_decision",
+        "restore",
+    ):
         with pytest.raises(NotFoundError):
             CHANGES[change](projects, root)
     with pytest.raises(InputError) as raised:

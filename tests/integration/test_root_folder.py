@@ -11,6 +11,7 @@ import pytest
 
 from graph.error import PathError, PathReason
 from graph.root_folder import RootFolder, RootFolders
+from tests.fake.privilege import without_privilege
 
 SECRET = b"of another project"
 LIMIT = 1_000
@@ -153,9 +154,8 @@ def test_head_of_a_longer_file_comes_with_its_whole_size(project: Path, folder: 
 def test_file_without_permission_is_refused(project: Path, folder: RootFolder) -> None:
     (project / "AGENTS.md").write_bytes(b"x")
     (project / "AGENTS.md").chmod(0)
-    if os.access(project / "AGENTS.md", os.R_OK):
-        pytest.skip("this user may read everything")
-    assert refused(lambda: folder.read_bytes("AGENTS.md", max_bytes=LIMIT)) == "unreadable"
+    with without_privilege():
+        assert refused(lambda: folder.read_bytes("AGENTS.md", max_bytes=LIMIT)) == "unreadable"
 
 
 def test_folder_of_too_many_names_is_refused(project: Path, folder: RootFolder) -> None:

@@ -63,6 +63,16 @@ def test_persistent_text_is_the_same_for_every_current_file() -> None:
     assert ["src/AGENTS.md" in text.volatile for text in texts] == [False, False, True, True, False]
 
 
+@given(st.lists(TEXTS, min_size=1, max_size=5))
+def test_persistent_text_is_the_same_for_every_current_file_though_not_all_fit(texts: list[str]) -> None:
+    folders = ["", "a", "a/b", "c", "c/d/e"][: len(texts)]
+    files = [own(folder, text) for folder, text in zip(folders, texts, strict=True)]
+    glob = rule(".cursor/rules/all.mdc", "globs: **/*", body=LINE * 1_000)
+    sent = [fitted(*files, glob, current_file=path) for path in ("", "x", "a/x", "a/b/x", "c/x", "c/d/e/x")]
+    assert len({text.persistent for text in sent}) == 1
+    assert all(sum(share.sent_bytes for share in text.shares) <= MAX_SENT_BYTES for text in sent)
+
+
 def test_globs_of_a_nested_folder_are_relative_to_it() -> None:
     nested = rule("web/.cursor/rules/a.mdc", "globs: src/*.ts", folder="web")
     assert fitted(nested, current_file="web/src/a.ts").volatile
