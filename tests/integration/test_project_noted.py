@@ -2,19 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from graph.event import TurnFinished
 from tests.fake.chat import Chat, question
-from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted, wait_for_notes
-
-
-@pytest.fixture
-def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
-    return Rooted(tmp_path, open_chat)
 
 
 def test_each_message_is_noted_once_without_its_secrets(rooted: Rooted, server: FakeOpenAI) -> None:

@@ -15,11 +15,6 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted, wait_for_notes
 
 
-@pytest.fixture
-def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
-    return Rooted(tmp_path, open_chat)
-
-
 def test_a_memory_that_another_process_has_locked_holds_up_nothing(rooted: Rooted, server: FakeOpenAI) -> None:
     rooted.project.workflow().open_task("어제의 일")
     chat = rooted.open()
