@@ -92,3 +92,27 @@ def test_a_session_without_memory_knows_nothing_and_still_notes(rooted: Rooted) 
     assert KOREAN["project_told"] not in chat.turns[0].answer_text
     assert "릴리스" not in chat.turns[0].answer_text
     assert rooted.project.context().data.memory.last_decisions == ("포트는 9090으로 하자",)
+
+
+def test_what_was_noted_in_folded_turns_is_told_as_what_the_user_asked_for(rooted: Rooted) -> None:
+    rooted.project.context().record_decision("포트는 8501")
+    chat = begin(rooted, *TODAY)
+    chat.ask(4, 9)
+    (first, *_) = chat.service.folds.records(chat.session_id)
+    assert first.turns == (1, 2, 3)
+    assert "decision_002" not in first.summary
+    chat.say("마지막 결정이 뭐였지?")
+    told = chat.last_turn.answer_text
+    assert "- 마지막 결정: 포트는 8501 (프로젝트 메모리에서" in told
+    assert KOREAN["project_begun"] in told
+    assert "- 결정: 포트는 9090으로 하자. (1-3턴 요약에서)" in told
+
+
+def test_the_summary_is_of_what_the_user_said_alone(rooted: Rooted) -> None:
+    chat = begin(rooted, *TODAY)
+    chat.ask(4, 9)
+    wait_for_notes(chat)
+    summary = rooted.project.context().data.conversation.running_summary
+    assert "담당자는 김민수입니다" in summary
+    for own in ("OPENAI_API_KEY", "기억해 두겠습니다", KOREAN["project_noted"].split(".")[0], "task_001"):
+        assert own not in summary
