@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import delivery, dialog, outbox, page_state, redraw, summary_panel
+from component import delivery, dialog, outbox, page_state, project_choice, redraw, summary_panel
 from component.delivery import delivered
 from component.page_state import PageState
 
@@ -21,9 +21,10 @@ _KEEP = "keep_language"
 def keep_language() -> None:
     """Widget callback: has the browser store the chosen language in its cookie."""
     st.session_state[_KEEP] = True
-    for key in (page_state.STRATEGY, page_state.MODEL, page_state.THEME):
+    for key in (page_state.STRATEGY, page_state.MODEL, page_state.THEME, project_choice.LISTED):
         # Without a new assignment the browser keeps showing the chosen option in the previous language.
-        st.session_state[key] = st.session_state[key]
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 @st.fragment

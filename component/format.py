@@ -16,6 +16,7 @@ DayGroup = Literal["today", "yesterday", "last_week", "older"]
 DAY_GROUPS: tuple[DayGroup, ...] = ("today", "yesterday", "last_week", "older")
 
 _TWO_DIGITS = 10
+_KILOBYTE = 1024
 _FIRST_WITH_SEPARATORS = 10_000
 _INLINE_MARKS = re.compile(r"([\\`*_\[\]~<$:&|])")
 _LEADING_MARK = re.compile(r"^([#>+-]|\d+(?=[.)]))")
@@ -40,6 +41,13 @@ def format_count(number: int) -> str:
 def format_tokens(tokens: int, *, is_usage: bool) -> str:
     """Returns a token count, marked with ≈ if it's an estimate."""
     return format_count(tokens) if is_usage else f"≈{format_count(tokens)}"
+
+
+def format_bytes(size: int) -> str:
+    """Returns a size as `512 B`, `1.5 KB` or `40 KB`."""
+    if size < _KILOBYTE:
+        return f"{size} B"
+    return f"{size / _KILOBYTE:.1f} KB" if size < _TWO_DIGITS * _KILOBYTE else f"{format_count(size // _KILOBYTE)} KB"
 
 
 def format_about(number: int) -> str:

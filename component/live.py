@@ -56,7 +56,14 @@ def watch(now: PageState, drawn: SessionView) -> None:
 
 
 def _settings(session: SessionView) -> tuple[object, ...]:
-    return session.title, session.strategy, session.model, session.compression_rate
+    return (
+        session.title,
+        session.strategy,
+        session.model,
+        session.compression_rate,
+        session.project_root,
+        session.has_memory,
+    )
 
 
 @st.fragment(run_every=ASK_SECONDS)

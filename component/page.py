@@ -6,7 +6,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from component import browser, composer, delivery, dialog, page_state, redraw, sidebar, summary_panel, transcript
+from component import (
+    browser,
+    composer,
+    delivery,
+    dialog,
+    page_state,
+    project_choice,
+    redraw,
+    sidebar,
+    summary_panel,
+    transcript,
+)
 from component.error_box import error_box
 from component.wording import language_of_locale, words_of
 
@@ -25,6 +36,8 @@ def main() -> None:
         st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
         redraw.need_page()
         now = page_state.begin()
+        if project_choice.is_on(now.service):
+            st.html(ASSETS / "project.css")
         with error_box(now.words):
             sidebar.draw(now)
         with error_box(now.words):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from component import delivery, rate_state, service_provider
+from component import delivery, project_choice, rate_state, service_provider
 from component.word import LANGUAGES, Language, Words
 from component.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.error import NotFoundError, TurnfoldError
@@ -24,7 +24,7 @@ TURNS_PER_PAGE = 30
 SESSION_PARAMETER = "session"
 RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
-_SETTINGS = (RATE, STRATEGY, MODEL)
+_SETTINGS = (RATE, STRATEGY, MODEL, project_choice.ROOT, project_choice.HAS_MEMORY)
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
 _NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ = (
     "notice",
@@ -62,6 +62,9 @@ def begin() -> PageState:
     theme = st.context.cookies.get(THEME_COOKIE)
     st.session_state.setdefault(THEME, theme if theme in THEMES else "system")
     rate_state.take_moved()
+    refusal = project_choice.take(service)
+    if refusal is not None:
+        set_notice(refusal)
     session = _session(service)
     if session is not None:
         session = _keep_changes(service, session)
@@ -93,11 +96,18 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
     """Opens a session, at this turn if one is named; None opens the empty page."""
     if identifier is None:
         st.query_params.pop(SESSION_PARAMETER, None)
+        project_choice.begin(has_memory=True)
     else:
         st.query_params[SESSION_PARAMETER] = identifier
     st.session_state.pop(_SHOWN_TURNS, None)
     st.session_state[_WANTED_TURN] = turn
     set_notice(None)
+
+
+def open_without_memory() -> None:
+    """Widget callback: opens the empty page for a chat that starts without the memory of its project."""
+    open_session(None)
+    project_choice.begin(has_memory=False)
 
 
 def is_turn_wanted() -> bool:
@@ -220,11 +230,15 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
     state = st.session_state
     identifier = session.session_id if session else ""
     is_same_draft = session is None and state.get(_SETTINGS_OF) == identifier
+    has_projects = project_choice.is_on(service)
     chosen = changed_settings() if is_same_draft else {}
+    if has_projects and session is None and not is_same_draft:
+        chosen = project_choice.preset(service)
     current: dict[str, Any] = {
         RATE: session.compression_rate if session else service.settings.compression_rate,
         STRATEGY: session.strategy if session else service.sessions.default_strategy(),
         MODEL: session.model if session else service.sessions.default_model(),
+        **(project_choice.settings_of(session) if has_projects else {}),
     }
     state[_SETTINGS_OF], state[_READ] = identifier, current
     values = {**current, **chosen}
@@ -233,6 +247,8 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
         # An assignment would override a choice that the user is just making.
         if _setting(name) != value:
             state[name] = value
+    if has_projects:
+        project_choice.follow(service)
 
 
 def _setting(name: str) -> Any:  # noqa: ANN401  # a number or a name, as the widget has it

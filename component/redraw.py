@@ -13,13 +13,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from component import delivery, dialog, page_state, service_provider, session_list, slots
+from component import delivery, dialog, open_form, page_state, service_provider, session_list, slots
 from graph.error import TurnfoldError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graph.project_view import ProjectView
     from graph.record import Record
+    from graph.service import ChatService
     from graph.view import NextFold
 
 COMPOSER: Final = "composer"
@@ -27,9 +29,11 @@ HEARD: Final = "heard"
 PANEL: Final = "panel"
 HEAD: Final = "head"
 SESSIONS: Final = "sessions"
+PROJECT_CARD: Final = "project_card"
 _HOLDS_DIALOGS: Final = {COMPOSER, SESSIONS}
 _WHOLE, _RUNNING = "whole_page", "drawn_running"
 _CARDS, _HEAD, _HAS_HEAD = "drawn_cards", "drawn_head", "has_head"
+_PROJECT, _CHANGED = "drawn_project", "changed"
 _SERVED, _ASKED = "served_requests", "asked_since"
 CARDS_AT_ONCE: Final = 3
 _PATIENCE_SECONDS: Final = 6.0
@@ -55,6 +59,11 @@ def note_head(following: NextFold) -> None:
     st.session_state[_HEAD] = following
 
 
+def note_project(place: str, view: ProjectView | None) -> None:
+    """Keeps the project that the tab in the rail or the drawer is drawn from; None while it shows none."""
+    st.session_state[_PROJECT] = {**st.session_state.get(_PROJECT, {}), place: view}
+
+
 def note_running(*, is_running: bool) -> None:
     """Keeps whether the bar offers to stop a turn."""
     st.session_state[_RUNNING] = is_running
@@ -63,6 +72,16 @@ def note_running(*, is_running: bool) -> None:
 def changed() -> None:
     """Ends a widget callback: draws what has changed; the page, if it wasn't drawn whole or shows another session."""
     _draw_changed(own=1)
+
+
+def project_changed() -> None:
+    """Ends a widget callback that has changed a project: draws its tab again, too."""
+    st.session_state[_PROJECT] = dict.fromkeys(st.session_state.get(_PROJECT, {}), _CHANGED)
+    if page_state.session_id() is None and st.session_state.get(_WHOLE, "") is None:
+        if _can_draw():
+            _draw([PANEL, PROJECT_CARD], own=1)
+        return
+    changed()
 
 
 def changed_as_asked() -> None:
@@ -125,7 +144,9 @@ def stale_parts() -> list[str] | None:
         if turns is None:
             return None
         parts = [slots.key(turn) for turn in turns]
-        if st.session_state.get(_CARDS) != service.folds.records(identifier, last=CARDS_AT_ONCE):
+        if _is_project_changed(service) or st.session_state.get(_CARDS) != service.folds.records(
+            identifier, last=CARDS_AT_ONCE
+        ):
             parts.append(PANEL)
         elif st.session_state.get(_HEAD) != service.folds.next_fold(identifier, strategy=strategy):
             parts.append(HEAD if st.session_state[_HAS_HEAD] else PANEL)
@@ -136,7 +157,17 @@ def stale_parts() -> list[str] | None:
             parts.append(COMPOSER)
     except TurnfoldError:  # the page says which
         return None
+    if open_form.is_typed_in_panel():
+        parts = [part for part in parts if part not in {PANEL, HEAD}]
     return [part for part in parts if part not in _HOLDS_DIALOGS] if dialog.is_open() else parts
+
+
+def _is_project_changed(service: ChatService) -> bool:
+    places: dict[str, ProjectView | str | None] = st.session_state.get(_PROJECT, {})
+    drawn = places.get("drawer" if dialog.is_open() else "rail")
+    if drawn is None or isinstance(drawn, str):
+        return drawn is not None
+    return drawn != service.projects.get(drawn.root, language=st.session_state[page_state.LANGUAGE])
 
 
 def _can_draw() -> bool:

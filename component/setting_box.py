@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import browser, compacting, page_state, rate_slider
+from component import browser, compacting, page_state, project_choice, rate_slider
 from component.page_state import PageState
 from component.word import LANGUAGE_NAMES, LANGUAGES
 
@@ -12,6 +12,8 @@ from component.word import LANGUAGE_NAMES, LANGUAGES
 def draw(now: PageState) -> None:
     """Draws the box, collapsed."""
     with st.expander(now.words.settings, key="settings"):
+        if project_choice.is_on(now.service):
+            project_choice.draw(now.service, now.words)
         rate_slider.draw(now, "settings")
         note = now.words.rate_note if rate_slider.is_used(now) else now.words.rate_unused
         st.markdown(f":small[:gray[{note}]]")

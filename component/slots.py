@@ -95,6 +95,7 @@ def _look(session: SessionView, turn: TurnView, shown: Shown) -> Hashable:
         record for record in (*shown.records, *shown.past) if record.turns and record.turns[-1] == turn.number
     )
     reset = turn.number in shown.transcript.reset_after and (shown.transcript.can_undo_reset, turn.is_last)
-    notices = (session.fold_failures, session.context_notice, session.unsent_messages) if turn.is_last else ()
+    problem = session.project_problem and str(session.project_problem)
+    notices = (session.fold_failures, session.context_notice, session.unsent_messages, problem) if turn.is_last else ()
     words = (turn.number, turn.attempt) if turn.status == "running" else turn
     return words, ending, reset, notices, session.strategy

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from component import card, chart, dialog, page_state, panel_head, redraw
+from component import card, chart, dialog, open_form, page_state, panel_head, project_choice, project_tab, redraw
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import format_count
 from component.page_state import PageState
 from component.word import Words
 from graph.view import Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 ROWS_AT_ONCE = 30
 _WANTED = "wanted_card"
@@ -33,7 +40,8 @@ def draw_drawer_button(now: PageState) -> None:
         on_click=dialog.request,
         args=("panel",),
     )
-    dialog.draw("panel", now.words.panel_title, _draw, now, "drawer", position="right", width=372)
+    title = now.words.project.panel_title if project_choice.is_on(now.service) else now.words.panel_title
+    dialog.draw("panel", title, _draw, now, "drawer", position="right", width=372)
 
 
 def want_card(record_id: str) -> None:
@@ -52,8 +60,10 @@ def _draw_tabs(now: PageState, place: str) -> None:
     if place == "rail" and now.session is not None and _WANTED in st.session_state:
         with error_box(now.words):
             _open_card(now, place, now.session.session_id, st.session_state.pop(_WANTED))
-    names = (now.words.tab_summaries, now.words.tab_statistics)
-    history, statistics = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
+    names = [now.words.tab_summaries, now.words.tab_statistics]
+    if project_choice.is_on(now.service):
+        names.append(now.words.project.tab)
+    history, statistics, *projects = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
     if now.session is not None:
         identifier, strategy = now.session.session_id, st.session_state[page_state.STRATEGY]
         records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE)
@@ -65,6 +75,18 @@ def _draw_tabs(now: PageState, place: str) -> None:
     if statistics.open:
         with statistics, error_box(now.words):
             _draw_statistics(now, place)
+    _draw_project(now, place, projects)
+
+
+def _draw_project(now: PageState, place: str, tabs: Sequence[TabContainer]) -> None:
+    """Draws the project, if the page has the tab and it is open."""
+    if not any(tab.open for tab in tabs):
+        open_form.leave(place)
+        redraw.note_project(place, None)
+    for tab in tabs:
+        if tab.open:
+            with tab, error_box(now.words):
+                project_tab.draw(now, place)
 
 
 def _draw_history(now: PageState, place: str) -> None:

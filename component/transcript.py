@@ -7,7 +7,18 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from component import action, delivery, fold_line, live, page_state, question, reset_divider, slots
+from component import (
+    action,
+    delivery,
+    fold_line,
+    live,
+    page_state,
+    project_card,
+    project_choice,
+    question,
+    reset_divider,
+    slots,
+)
 from component.delivery import delivered
 from component.error_box import error_box
 from component.markdown import answer_markdown
@@ -15,7 +26,7 @@ from component.page_state import PageState
 from component.slots import Shown
 from component.step import draw_steps
 from component.word import Words
-from component.wording import explain
+from component.wording import explain, explain_error
 from graph.record import Record
 from graph.view import SessionView, TurnView
 
@@ -38,6 +49,10 @@ def draw(now: PageState) -> None:
         with st.container(horizontal=True, horizontal_alignment="center"):
             if shown.transcript.earlier_count:
                 _draw_earlier(now.words, shown.transcript.earlier_count)
+        if project_choice.is_on(now.service):
+            with st.container(), error_box(now.words):
+                if not shown.transcript.earlier_count:
+                    project_card.draw_begun(now)
         for turn in shown.transcript.turns:
             if turn.number not in places:
                 _draw_turn(now, identifier, turn, shown)
@@ -86,6 +101,9 @@ def _draw_notices(words: Words, session: SessionView) -> None:
         st.warning(words.full, icon=":material/warning:")
     elif session.context_notice == "nearly_full":
         st.info(words.nearly_full, icon=":material/info:")
+    if session.project_problem is not None:
+        reason = explain_error(words, session.project_problem)
+        st.warning(f"{words.project.problem} {reason}", icon=":material/warning:")
     if session.unsent_messages:
         st.markdown(f":material/visibility_off: :small[:gray[{words.unsent.format(count=session.unsent_messages)}]]")
 
@@ -93,6 +111,10 @@ def _draw_notices(words: Words, session: SessionView) -> None:
 def _draw_empty(now: PageState) -> None:
     words = now.words
     with st.container(key="empty", gap="small"):
+        if project_choice.is_on(now.service):
+            project_card.draw(now)
+            if project_card.is_known():  # its own suggestions take the place of those for newcomers
+                return
         st.title(words.empty_title, anchor=False, text_alignment="center")
         strategy = st.session_state[page_state.STRATEGY]
         lead = words.empty_lead if strategy == _BY_TURNS else words.strategy_notes.get(strategy, "")

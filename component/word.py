@@ -1,4 +1,4 @@
-"""Every text of the page, one field each, with English defaults; `word_error` has its errors, `word_ko` the Korean."""
+"""Every text of the page, one field each, with English defaults; its errors, projects and Korean are beside it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from component.word_error import ERRORS, INPUT_REASONS, PATH_REASONS
+from component.word_project import ProjectWords
 
 Language = Literal["ko", "en"]
 LANGUAGES: tuple[Language, ...] = ("ko", "en")
@@ -254,6 +255,7 @@ class Words:
     gauge_help_estimate: str = "≈ is our own estimate of the last input."
     gauge_help_usage: str = "The model provider reported this usage for the last input."
 
+    project: ProjectWords = field(default_factory=ProjectWords)
     errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
     input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
     path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from component.word import Suggestion, Words
+from component.word_project_ko import KOREAN_PROJECT
 
 KOREAN = Words(
     language="ko",
@@ -209,6 +210,7 @@ KOREAN = Words(
     gauge="컨텍스트",
     gauge_help_estimate="≈는 마지막으로 보낸 입력을 직접 센 추정치입니다.",
     gauge_help_usage="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다.",
+    project=KOREAN_PROJECT,
     errors={
         "internal": "예상하지 못한 문제가 생겼습니다. 자세한 내용은 서버 로그에 있습니다.",
         "closing": "서버가 종료되는 중입니다. 다시 켜진 뒤에 새로 고쳐 주세요.",

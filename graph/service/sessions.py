@@ -5,11 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
+from textwrap import dedent
 from typing import Final
 
 from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
 from graph.error import TurnfoldError
+from graph.layer.prompt_composer import memory_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.example import ExampleLanguage, open_example
 from graph.store.search import Hit
@@ -167,6 +169,13 @@ class Sessions:
         # Folds prepared with the old settings can't be used; start the new ones now so that the next turn doesn't wait.
         self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.get(session_id)
+
+    def memory(self, session_id: str) -> str:
+        """Returns the lines of its project's memory that the session's model is told, as they are sent; "" for none."""
+        self._access.own(session_id)
+        front = self._stores.blocks.newest(session_id, "front")
+        _, _, lines = memory_of(front.text if front else "").partition(":")
+        return dedent(lines.lstrip("\n")).strip()
 
     def rename(self, session_id: str, title: str) -> None:
         """Changes a session's title.

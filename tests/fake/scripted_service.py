@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from graph.error import InputError, NotFoundError, TurnfoldError
 from graph.record import Record
@@ -26,6 +26,7 @@ from graph.view import (
     TurnStatus,
     TurnView,
 )
+from tests.fake.scripted_projects import ScriptedProjects
 from tests.fake.scripted_session import OFFLINE, START, ScriptedSession, echo, make_record
 
 
@@ -43,6 +44,7 @@ class ScriptedService:
         calls: The names of all methods called, for query budgets.
         reset_after: The chart begins behind this turn.
         deleted_when_asked_for: When this is read of a session next, another tab has just deleted it.
+        projects: The one project, if there is any.
     """
 
     def __init__(self, folder: Path, *, models: tuple[ModelOption, ...] = (OFFLINE,)) -> None:
@@ -63,6 +65,7 @@ class ScriptedService:
         self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192, source="estimate")
         self._numbers = itertools.count(1)
         self.turns = self.sessions = self.folds = self
+        self.projects = ScriptedProjects()
 
     def new_id(self) -> str:
         return f"session-{next(self._numbers)}"
@@ -128,16 +131,9 @@ class ScriptedService:
         self._get(session_id)
         del self.stored[session_id]
 
-    def configure(
-        self,
-        session_id: str,
-        *,
-        compression_rate: float | None = None,
-        strategy: str | None = None,
-        model: str | None = None,
-    ) -> SessionView:
+    def configure(self, session_id: str, **changes: Any) -> SessionView:  # noqa: ANN401  # as TurnOptions has them
         self._act("configure")
-        self._apply(self._get(session_id), TurnOptions(compression_rate, strategy, model))
+        self._apply(self._get(session_id), TurnOptions(**changes))
         return self.get(session_id)
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
@@ -268,6 +264,8 @@ class ScriptedService:
         session.compression_rate = options.compression_rate or session.compression_rate
         session.strategy = options.strategy or session.strategy
         session.model = options.model or session.model
+        session.project_root = session.project_root if options.project_root is None else options.project_root
+        session.has_memory = session.has_memory if options.has_memory is None else options.has_memory
 
     def _again(self, session_id: str, options: TurnOptions) -> int:
         session = self._get(session_id)

@@ -77,6 +77,8 @@ class ScriptedSession:
     unsent_tokens: int = 0
     context_notice: ContextNotice = ""
     next_fold: NextFold | None = None
+    project_root: str = ""
+    has_memory: bool = True
 
     def view(self, session_id: str) -> SessionView:
         return SessionView(
@@ -91,6 +93,8 @@ class ScriptedSession:
             fold_error_code=self.fold_error_code,
             unsent_messages=self.unsent_messages,
             context_notice=self.context_notice,
+            project_root=self.project_root,
+            has_memory=self.has_memory,
         )
 
     def statistics(self) -> Statistics:

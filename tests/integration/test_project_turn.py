@@ -5,6 +5,7 @@ import json
 import pytest
 
 from graph.event import TurnFinished
+from graph.view import TurnOptions
 from prompt.system.context_layer import DEFAULT_RULES, VOLATILE_HEADING
 from tests.fake.body import faults, tool_names
 from tests.fake.chat import question
@@ -195,9 +196,8 @@ def test_what_imitates_a_key_in_rules_memory_or_request_is_none(rooted: Rooted, 
     chat = rooted.open()
     rooted.agree(chat)
     for number in range(1, 5):
-        chat.say(
-            f"{number}번 묻습니다", options=rooted.options(selection=FORGED, **{FORGED: FORGED, "currentFile": FORGED})
-        )
+        hostile = {"selection": FORGED, FORGED: FORGED, "currentFile": FORGED}
+        chat.say(f"{number}번 묻습니다", options=TurnOptions(project_root=rooted.root, context=hostile))
         if number == 2:
             rooted.write("AGENTS.md", f"{FORGED}\n더")
             rooted.agree(chat)
@@ -230,7 +230,8 @@ def test_whatever_a_request_says_of_its_context_the_turn_is_answered(
     chat = rooted.open()
     rooted.agree(chat)
     for context in ({"currentFile": value}, {"selection": value}, {"workingDirectory": value, value: value}):
-        assert isinstance(chat.say(question(1), options=rooted.options(**context))[-1], TurnFinished)
+        options = TurnOptions(project_root=rooted.root, context=context)
+        assert isinstance(chat.say(question(1), options=options)[-1], TurnFinished)
         assert chat.view.project_problem is None
     assert len(set(fronts(server))) == 1
     assert "네 칸 들여쓰기" in fronts(server)[0]

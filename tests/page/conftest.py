@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from component import service_provider
 from graph.service import ChatService
 from tests.fake.scripted_service import ScriptedService
+from tests.fake.shown_project import VIEW
 from tests.page.reading import new_page
 
 
@@ -27,3 +28,9 @@ def service(tmp_path: Path) -> Iterator[ScriptedService]:
 def page(service: ScriptedService) -> AppTest:
     assert service_provider.current() is cast("ChatService", service)
     return new_page()
+
+
+@pytest.fixture
+def project(service: ScriptedService) -> ScriptedService:
+    service.projects.view = VIEW
+    return service

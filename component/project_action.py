@@ -1,0 +1,34 @@
+"""Widget callbacks that change a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from component import delivery, open_form, redraw
+from graph.error import TurnfoldError
+
+
+def change(place: str, method: Callable[..., object], *arguments: object) -> None:
+    """Changes something and closes the open form; what is refused is told in its place.
+
+    Args:
+        place: Where it was pressed: "rail", "drawer" or "chat".
+        method: A method of `service.projects`.
+        arguments: Those of the method.
+    """
+    if delivery.is_early():
+        return
+    try:
+        method(*arguments)
+    except TurnfoldError as error:
+        open_form.refuse(place, error)
+        return
+    open_form.close()
+    redraw.project_changed()
+
+
+def save(place: str, keys: tuple[str, ...], method: Callable[..., object]) -> None:
+    """Changes something by what was typed into the fields of these keys."""
+    change(place, method, *(str(st.session_state[key]).strip() for key in keys))

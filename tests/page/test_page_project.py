@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from component import service_provider
+from graph.error import InputError
+from graph.service import ChatService, open_service
+from graph.settings import Settings
+from tests.fake.scripted_service import ScriptedService
+from tests.fake.shown_project import PRIMED, ROOT, VIEW
+from tests.page.reading import keys, new_page, open_page, say, store_session, told
+from tests.page.reading_project import changes, choose_project, pick, save
+
+
+def test_without_allowed_folders_the_page_has_nothing_of_projects(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 4))
+    drawn = str(page._tree)  # noqa: SLF001  # has no other name
+    assert "project" not in drawn.lower().replace("project_root=''", "")
+    assert "프로젝트" not in drawn
+    assert not [option for option in service.sent if option.project_root is not None or option.has_memory is not None]
+    say(page.button(key="new_chat").click().run(), "안녕")
+    assert (service.sent[-1].project_root, service.sent[-1].has_memory) == (None, None)
+    assert service.projects.calls == []
+
+
+def test_the_first_message_takes_the_chosen_project(page: AppTest, project: ScriptedService) -> None:
+    say(choose_project(page), "안녕")
+    assert (project.sent[-1].project_root, project.sent[-1].has_memory) == (ROOT, None)
+    assert project.stored["session-1"].project_root == ROOT
+
+
+def test_a_new_chat_takes_the_project_that_was_chosen_last(page: AppTest, project: ScriptedService) -> None:
+    say(choose_project(page), "안녕")
+    page.button(key="new_chat").click().run()
+    assert page.selectbox(key="project_listed").value == ROOT
+    say(page, "다시")
+    assert project.stored["session-2"].project_root == ROOT
+    page.button(key="new_chat").click().run()
+    page.selectbox(key="project_listed").set_value("").run()
+    say(page, "이번에는 없이")
+    assert project.stored["session-3"].project_root == ""
+    page.button(key="new_chat").click().run()
+    assert page.selectbox(key="project_listed").value == ""
+
+
+@pytest.mark.usefixtures("project")
+def test_another_tab_takes_the_project_of_the_newest_chat(page: AppTest) -> None:
+    say(choose_project(page), "안녕")
+    tomorrow = new_page().run()
+    assert tomorrow.selectbox(key="project_listed").value == ROOT
+    assert "이 대화는 다음을 알고 시작합니다" in told(tomorrow)
+
+
+def test_the_project_of_an_open_chat_is_changed_there(page: AppTest, project: ScriptedService) -> None:
+    identifier = store_session(project, 1)
+    open_page(page, identifier).selectbox(key="project_listed").set_value(ROOT).run()
+    assert project.stored[identifier].project_root == ROOT
+    page.selectbox(key="project_listed").set_value("").run()
+    assert project.stored[identifier].project_root == ""
+
+
+def test_a_refused_folder_is_told_as_any_error_and_not_chosen(page: AppTest, project: ScriptedService) -> None:
+    choose_project(page).text_input(key="project_below").set_value("../../etc").run()
+    assert "서버 관리자가 허용한 프로젝트 폴더가 아닙니다." in page.error[0].value
+    assert page.text_input(key="project_below").value == ""
+    say(page, "안녕")
+    assert project.stored["session-1"].project_root == ROOT
+
+
+@pytest.mark.parametrize("button", ["new_without_memory", "without_memory"])
+def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService, button: str) -> None:
+    choose_project(page).button(key=button).click().run()
+    assert "이 대화는 프로젝트 메모리 없이 시작합니다." in told(page)
+    assert "릴리스 노트" not in told(page)
+    say(page, "안녕")
+    assert (project.sent[-1].project_root, project.sent[-1].has_memory) == (ROOT, False)
+    assert "이 대화는 프로젝트 메모리 없이 시작했습니다." in told(page)
+    page.button(key="new_chat").click().run()
+    assert "이 대화는 다음을 알고 시작합니다" in told(page)
+    say(page, "이번에는 메모리로")
+    assert project.stored["session-2"].has_memory
+
+
+def test_starting_without_memory_can_be_taken_back(page: AppTest, project: ScriptedService) -> None:
+    choose_project(page).button(key="without_memory").click().run()
+    say(page.button(key="with_memory").click().run(), "안녕")
+    assert project.stored["session-1"].has_memory
+
+
+def test_opening_a_chat_again_keeps_it_without_memory(page: AppTest, project: ScriptedService) -> None:
+    say(choose_project(page).button(key="without_memory").click().run(), "안녕")
+    page.button(key="session_session-1").click().run()
+    page.run()
+    assert not project.stored["session-1"].has_memory
+
+
+def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedService) -> None:
+    text = told(choose_project(page))
+    assert project.projects.view == VIEW
+    assert "이 대화는 다음을 알고 시작합니다" in text
+    for line in (
+        "가게 :small[:gray[오늘]]",
+        "여름 배포 :small[:orange[20일 전 · 오래됨]]",
+        "릴리스 노트 :small[:gray[어제]]",
+        "포트는 8502 :small[:gray[3일 전]]",
+        "old.py :small[:orange[날짜 없음 · 지금은 없음]]",
+        "여기 없는 더 오래된 결정 4개",
+        "오래되어 틀릴 수 있습니다. 직접 하시는 말이 우선합니다.",
+    ):
+        assert line in text
+    assert {"project_suggestion_0", "project_suggestion_1"} <= keys(page)
+    assert "suggestion_0" not in keys(page)
+
+
+def test_the_card_is_told_in_english_too(page: AppTest, project: ScriptedService) -> None:
+    page.context["locale"] = "en-US"
+    text = told(choose_project(page))
+    assert ("get", "en") in project.projects.calls
+    assert "This chat starts knowing the following" in text
+    assert "여름 배포 :small[:orange[20 days ago · old]]" in text
+
+
+def test_a_project_without_notes_leaves_what_is_there_for_newcomers(page: AppTest, project: ScriptedService) -> None:
+    project.projects.view = replace(VIEW, primed=PRIMED[:1], older_decisions=0)
+    choose_project(page)
+    assert "아직 적어 둔 것이 없습니다." in told(page)
+    assert "suggestion_0" in keys(page)
+
+
+@pytest.mark.parametrize(
+    ("number", "choice", "call"),
+    [
+        (1, "계획 끝내기", ("complete_plan", "plan-1")),
+        (2, "완료", ("complete_task", "task-1")),
+        (3, "잊기", ("forget_decision", "decision-2")),
+        (4, "닫기", ("close_file", "old.py")),
+        (5, "잊기", ("edit_summary", "")),
+        (6, "마지막에 나눈 말 잊기", ("forget_dialog",)),
+    ],
+)
+def test_each_line_of_the_card_can_be_let_go(
+    page: AppTest, project: ScriptedService, number: int, choice: str, call: tuple[object, ...]
+) -> None:
+    pick(choose_project(page), f"line_{number}_chat", choice)
+    assert changes(project) == [call]
+
+
+@pytest.mark.parametrize(
+    ("number", "field", "before", "call"),
+    [
+        (0, "edit_project_", "가게", ("name", "새 글")),
+        (1, "edit_plan_plan-1", "여름 배포", ("rename", "plan-1", "새 글")),
+        (2, "edit_task_task-1", "릴리스 노트", ("rename", "task-1", "새 글")),
+        (3, "edit_decision_decision-2", "포트는 8502", ("record_decision", "새 글", "decision-2")),
+        (5, "edit_summary_", "배포 준비 중", ("edit_summary", "새 글")),
+    ],
+)
+def test_each_line_of_the_card_can_be_edited(  # what is parametrised
+    page: AppTest, project: ScriptedService, number: int, field: str, before: str, call: tuple[object, ...]
+) -> None:
+    pick(choose_project(page), f"line_{number}_chat", "고치기")
+    key = f"project_field_0_{field}_chat"
+    typed = page.text_area(key=key) if number in {3, 5} else page.text_input(key=key)
+    assert typed.value == before
+    typed.set_value("  새 글 ")
+    save(page, "chat")
+    assert changes(project) == [call]
+    assert "project_save_chat" not in keys(page)
+
+
+def test_a_refused_text_stays_in_its_form_with_the_reason(page: AppTest, project: ScriptedService) -> None:
+    pick(choose_project(page), "line_3_chat", "고치기")
+    project.projects.refusal = InputError("secret", "GitHub token")
+    page.text_area(key="project_field_0_edit_decision_decision-2_chat").set_value("열쇠는 ghp_…")
+    save(page, "chat")
+    assert "비밀 정보로 보여 저장하지 않았습니다. (GitHub token)" in page.error[0].value
+    assert page.text_area(key="project_field_0_edit_decision_decision-2_chat").value == "열쇠는 ghp_…"
+    project.projects.refusal = None
+    save(page, "chat")
+    assert not page.error
+    assert "project_save_chat" not in keys(page)
+
+
+def test_a_project_that_went_away_leaves_a_page_to_use(page: AppTest, project: ScriptedService) -> None:
+    identifier = store_session(project, 1)
+    project.stored[identifier].project_root = "/srv/projects/gone"
+    open_page(page, identifier)
+    page.session_state["tabs_rail"] = "프로젝트"
+    page.run()
+    assert "서버 관리자가 허용한 프로젝트 폴더가 아닙니다." in page.error[0].value
+    say(page, "그래도 이어서")
+    assert len(project.stored[identifier].turns) == 2
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Iterator[ChatService]:
+    (tmp_path / "allowed" / "shop").mkdir(parents=True)
+    settings = Settings(_env_file=None, turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path / "allowed",))  # type: ignore[call-arg]  # the base class's own argument
+    with open_service(settings) as opened:
+        service_provider.provide(opened)
+        yield opened
+    service_provider.provide(None)
+
+
+def test_a_folder_below_is_chosen_by_typing_and_its_memory_begins_the_next_chat(
+    real: ChatService, tmp_path: Path
+) -> None:
+    root, page = str(tmp_path / "allowed" / "shop"), new_page().run()
+    page.selectbox(key="project_listed").set_value(str(tmp_path / "allowed")).run()
+    page.text_input(key="project_below").set_value("shop/").run()
+    assert page.text_input(key="project_below").value == "shop"
+    real.projects.open_plan(root, "배포")
+    real.projects.open_task(root, "릴리스 노트")
+    assert "릴리스 노트" in told(page.run())
+    say(page, "안녕하세요")
+    (item,) = real.sessions.list()
+    list(real.turns.follow(item.session_id))
+    assert real.sessions.get(item.session_id).project_root == root
+    page.session_state["known_begun"] = True
+    assert any("ACTIVE TASK: 릴리스 노트" in text.value for text in page.run().text)
+    page.text_input(key="project_below").set_value("none").run()
+    assert "없거나, 읽는 동안 다른 것으로 바뀌었습니다." in page.error[0].value
+    assert real.sessions.get(item.session_id).project_root == root
