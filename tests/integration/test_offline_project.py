@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from graph.offline.phrase import KOREAN
 from tests.fake.chat import Chat
 from tests.fake.offline import KEYLESS, models_without_pauses
-from tests.fake.open_chat import OpenChat
 from tests.fake.rooted import Rooted, wait_for_notes
 
 TODAY: Final = ("작업 시작: 릴리스 노트 쓰기", "결정: 포트는 9090으로 하자.", "열린 파일: docs/cli.md")
@@ -33,11 +31,9 @@ ANSWERS_IN_ENGLISH: Final = (
 )
 
 
-@pytest.fixture
-def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
-    rooted = Rooted(tmp_path, open_chat)
+@pytest.fixture(autouse=True)
+def _has_a_file(rooted: Rooted) -> None:
     rooted.write("docs/cli.md", "# CLI")
-    return rooted
 
 
 def begin(rooted: Rooted, *said: str, has_memory: bool | None = None, strategy: str = "interval") -> Chat:
