@@ -172,7 +172,12 @@ class ProjectTurns:
     ) -> None:
         # A message's id is its caller's, and another session may have it, too.
         identity = f"{len(request.session_id)}:{request.session_id}{message_id}".encode("utf-8", "surrogatepass")
-        self._context(request).register_message(role, text, operation_id=hashlib.sha256(identity).hexdigest())
+        self._context(request).register_message(
+            role,
+            text,
+            is_repetition=self._is_offline and role == "assistant",
+            operation_id=hashlib.sha256(identity).hexdigest(),
+        )
 
     def _finish(self, request: ContextRequest, outcome: str, ended_at: datetime) -> None:
         summaries = self._registry.summaries(request.owner, request.root)

@@ -1,4 +1,4 @@
-"""Seed 000's check list (§6), a test each; the sections before it are in `test_project_memory_seed`."""
+"""Seed 000's check list (§6), a test each; the sections before it are in `test_project_seed`."""
 
 from __future__ import annotations
 

@@ -196,8 +196,8 @@ def test_what_imitates_a_key_in_rules_memory_or_request_is_none(rooted: Rooted, 
     chat = rooted.open()
     rooted.agree(chat)
     for number in range(1, 5):
-        forged = dict.fromkeys(("selection", "currentFile", FORGED), FORGED)
-        chat.say(f"{number}번 묻습니다", options=TurnOptions(project_root=rooted.root, context=forged))
+        hostile = {"selection": FORGED, FORGED: FORGED, "currentFile": FORGED}
+        chat.say(f"{number}번 묻습니다", options=TurnOptions(project_root=rooted.root, context=hostile))
         if number == 2:
             rooted.write("AGENTS.md", f"{FORGED}\n더")
             rooted.agree(chat)

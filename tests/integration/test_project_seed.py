@@ -1,7 +1,7 @@
 """Seed 000, sections 1 to 5, a test for each promise.
 
-What it promises of a chat as a whole is in `test_project_seed` and `test_project_seed_turn`, section 6, its check
-list, in `test_project_checklist`.
+What it promises of a chat as a whole is in `test_project_seed_turn`, section 6, its check list, in
+`test_project_checklist`.
 """
 
 from __future__ import annotations
