@@ -56,8 +56,10 @@ def test_after_a_restart_a_new_session_knows_the_task_the_decision_and_the_file(
         visitor.ask(*(noted for noted, _, _ in day), first=2)
         expect(visitor.turn(4)).to_contain_text("docs/cli.md")
     with started(tmp_path, settings) as address, visiting(chromium, address, locale=locale) as visitor:
-        visitor.open(f"?session={begin(tmp_path, shop, greeting)}")
-        visitor.ask(*(asked for _, _, asked in day), first=2)
-        for number, (_, answer, _) in enumerate(day, 2):
+        visitor.open()
+        for _, answer, _ in day:
+            expect(visitor.find("known")).to_contain_text(answer.partition(": ")[2])
+        visitor.ask(*(asked for _, _, asked in day))
+        for number, (_, answer, _) in enumerate(day, 1):
             expect(visitor.turn(number)).to_contain_text(answer)
             expect(visitor.turn(number).locator(".recalled")).to_have_count(0)

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
+from component.wording import words_of
 from graph.core.turn import NOTE_TOOLS
 from graph.offline.phrase import ENGLISH, KOREAN, is_own_phrase
 from graph.offline.project_block import Noted, read_primed
 from graph.offline.reply import compose
+from graph.offline.tell_project import labels_asked
 from graph.project.context_file import ContextFile
 from graph.project.primer import prime
 from graph.project.project_state import ProjectState
@@ -130,6 +132,12 @@ def test_an_english_question_has_its_line_of_the_project(question: str, line: st
     heading, _, *lines = told(ENGLISH_MEMORY, question, language="en").partition("\n\nI'm the")[0].splitlines()
     assert heading == ENGLISH["project_told"]
     assert lines == [line]
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_what_the_page_suggests_to_ask_is_answered(language: Language) -> None:
+    asked = [labels_asked(text) for text in words_of(language).project.suggestions]
+    assert asked == [(words.ACTIVE_TASK,), (words.DECISIONS,)]
 
 
 def test_all_decisions_and_files_are_told_with_their_marks_if_not_only_the_last_is_asked_for() -> None:
