@@ -66,4 +66,4 @@ FILE = RuleFileView("AGENTS.md", "always", 45_002, 32_768, 12_034, "", "", "ê·œì
 
 
 def rules(state: str, *files: RuleFileView, **more: object) -> RulesView:
-    return replace(NO_RULES, state=state, digest="d-1", files=files, **more)  # type: ignore[arg-type, call-arg]  # named by the tests
+    return replace(NO_RULES, state=state, digest="d-1", files=files, **more)  # type: ignore[arg-type]  # named by the tests
