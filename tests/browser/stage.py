@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Final
 
 from playwright.sync_api import Locator, expect
 
 from component.word import Words
+from component.wording import words_of
 from graph.service import ChatService
 from tests.browser.visitor import Visitor
 from tests.fake.openai_reply import Reply
 from tests.fake.openai_server import FakeOpenAI
+
+LOOKS: Final[dict[str, dict[str, Any]]] = {
+    "light, Korean, 1280": {"color_scheme": "light", "locale": "ko-KR"},
+    "dark, English, 390": {
+        "color_scheme": "dark",
+        "locale": "en-US",
+        "viewport": {"width": 390, "height": 844},
+        "has_touch": True,
+    },
+}
+
+
+def words_in(look: str) -> Words:
+    return words_of("en" if LOOKS[look]["locale"] == "en-US" else "ko")
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from component.word import Words
-from component.wording import words_of
 from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
-from tests.browser.stage import Stage
+from tests.browser.stage import LOOKS, Stage, words_in
 from tests.browser.state import WALKS
+from tests.browser.state_project import walk as walk_through_project
 from tests.fake.chat import Chat, question
 from tests.fake.openai_server import FakeOpenAI
 
@@ -23,19 +22,6 @@ RULES: Final = {
 AXE: Final = Axe()
 FADED_IN: Final = """() => document.getAnimations().every(
     (one) => one.playState !== "running" || one.effect.getTiming().iterations === Infinity)"""
-LOOKS: Final[dict[str, dict[str, Any]]] = {
-    "light, Korean, 1280": {"color_scheme": "light", "locale": "ko-KR"},
-    "dark, English, 390": {
-        "color_scheme": "dark",
-        "locale": "en-US",
-        "viewport": {"width": 390, "height": 844},
-        "has_touch": True,
-    },
-}
-
-
-def words_in(look: str) -> Words:
-    return words_of("en" if LOOKS[look]["locale"] == "en-US" else "ko")
 
 
 def violations(page: Page) -> list[str]:
@@ -89,3 +75,25 @@ def test_no_warning_of_a_full_context_breaks_a_rule(
             visitor.open(f"?session={chat.session_id}")
             expect(visitor.find("chat").get_by_test_id("stAlert")).to_contain_text(told.replace("`", ""))
             assert violations(visitor.page) == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_state_of_a_project_breaks_a_rule(
+    look: str, chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
+) -> None:
+    options, root = LOOKS[look], tmp_path / "projects" / "shop"
+    root.mkdir(parents=True)
+    found: list[str] = []
+    with (
+        started(tmp_path, {**scripted_settings(fake_openai), "PROJECT_ROOTS": str(root)}) as address,
+        preparing(tmp_path, fake_openai, PROJECT_ROOTS=str(root)) as service,
+        visiting(chromium, address, **options) as visitor,
+    ):
+        stage = Stage(visitor, words_in(look), is_narrow="viewport" in options, endpoint=fake_openai, service=service)
+        for name, reach in walk_through_project(root):
+            reach(stage)
+            visitor.page.wait_for_timeout(100)  # what fades in has begun to
+            visitor.page.wait_for_function(FADED_IN)
+            found += [f"{name}: {violation}" for violation in violations(visitor.page)]
+    if found:
+        pytest.fail("\n".join(found))

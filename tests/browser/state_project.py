@@ -1,0 +1,181 @@
+"""The states of a project: its choice, its card, its tab and its forms, what is refused, what is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from playwright.sync_api import Locator, expect
+
+from graph.project.project_memory import ProjectMemory
+from graph.project.workflow_manager import WorkflowManager
+from graph.root_folder import RootFolders
+from tests.browser.stage import Stage, State
+
+RULES: Final = "# 가게\n\n- 짧게 답한다. <!-- 사람만 본다 -->\n- 숨은\u200b 글자와 @docs/style.md\n"
+TOKEN: Final = f"ghp_{'16C7e42F292c' * 3}"
+
+
+def fill(root: Path) -> None:
+    """Writes the files of a project."""
+    (root / ".cursor" / "rules").mkdir(parents=True)
+    (root / "AGENTS.md").write_text(RULES, encoding="utf-8")
+    (root / ".cursor" / "rules" / "bad.mdc").write_text("---\nalwaysApply: maybe\n---\nx\n", encoding="utf-8")
+    (root / "CLAUDE.md").write_bytes(b"\0\1")
+    (root / ".cursorrules").write_bytes(b"\0\1")
+    (root / "app.py").write_text("x", encoding="utf-8")
+    (root / "old.py").write_text("x", encoding="utf-8")
+
+
+def note(stage: Stage, root: Path) -> None:
+    """Notes something of everything in its memory."""
+    projects, path = stage.service.projects, str(root)
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    memory = ProjectMemory(RootFolders([root]), root, clock=lambda: yesterday)
+    WorkflowManager.load(memory).name_project("가게")  # the next change takes a snapshot
+    projects.open_plan(path, "예전 정리", "예전 화면을 지운다")
+    projects.open_plan(path, "배포", "다음 주까지 낸다")
+    for title in ("시험 돌리기", "릴리스 노트 쓰기", "태그 달기"):
+        view = projects.open_task(path, title)
+    plan = view.active_plan
+    assert plan is not None
+    projects.complete_task(path, plan.tasks[0].id)
+    projects.start_task(path, plan.tasks[1].id)
+    first = projects.record_decision(path, "포트는 8501을 쓴다").decisions[0]
+    projects.record_decision(path, "포트는 8502를 쓴다", first.id)
+    projects.open_file(path, "app.py")
+    projects.open_file(path, "old.py")
+    (root / "old.py").unlink()
+    projects.edit_summary(path, "배포를 준비하고 있다.")
+
+
+def inside(stage: Stage, name: str) -> Locator:
+    """Finds a part of the tab by its name."""
+    place = "drawer" if stage.is_narrow else "rail"
+    return stage.panel.locator(f".st-key-project_{name}_{place}")
+
+
+def pick(stage: Stage, menu: Locator, choice: str) -> None:
+    menu.locator("button").click()
+    stage.visitor.page.get_by_role("menuitem", name=choice, exact=True).click()
+
+
+def chosen(stage: Stage, root: Path) -> None:
+    fill(root)
+    note(stage, root)
+    stage.visitor.open()
+    stage.open_sidebar()
+    stage.visitor.open_settings()
+    box = stage.visitor.find("project_listed").get_by_role("combobox")
+    box.click()
+    stage.visitor.page.get_by_role("option", name=root.name).first.click()
+    expect(stage.visitor.find("project_below")).to_be_visible()
+    expect(stage.visitor.find("known")).to_contain_text("릴리스 노트 쓰기")
+
+
+def known(stage: Stage) -> None:
+    stage.visitor.open_settings()
+    stage.close_sidebar()
+    expect(stage.visitor.find("known")).to_contain_text(stage.words.project.card_rules)
+
+
+def line_edited(stage: Stage) -> None:
+    pick(stage, stage.visitor.find("menu_project_line_3_chat"), stage.words.project.edit)
+    expect(stage.visitor.find("known").get_by_role("textbox")).to_have_value("포트는 8502를 쓴다")
+
+
+def text_refused(stage: Stage) -> None:
+    stage.visitor.find("known").get_by_role("textbox").fill(TOKEN)
+    stage.button("project_save_chat").click()
+    expect(stage.visitor.find("known").get_by_test_id("stAlert")).to_contain_text(stage.words.input_reasons["secret"])
+
+
+def tab_open(stage: Stage) -> None:
+    stage.button("project_cancel_chat").click()
+    expect(stage.visitor.find("known").get_by_role("textbox")).to_have_count(0)
+    if stage.is_narrow:
+        stage.button("open_panel").click()
+    stage.panel.get_by_role("tab", name=stage.words.project.tab).click()
+    expect(inside(stage, "agree")).to_be_visible()
+
+
+def rules_agreed(stage: Stage) -> None:
+    inside(stage, "agree").locator("button").click()
+    expect(inside(stage, "agree")).to_have_count(0)
+    expect(stage.visitor.find("known")).not_to_contain_text(stage.words.project.card_rules)
+
+
+def boxes_open(stage: Stage) -> None:
+    for name in ("other_plans", "done", "replaced", "rule_0"):
+        inside(stage, name).locator("summary").click()
+    expect(inside(stage, "rule_0").get_by_test_id("stCode")).to_contain_text("사람만 본다")
+    expect(inside(stage, "replaced")).to_contain_text("포트는 8501을 쓴다")
+
+
+def task_form(stage: Stage) -> None:
+    inside(stage, "icon_new_tasks").locator("button").click()
+    expect(inside(stage, "save")).to_be_visible()
+
+
+def plan_form(stage: Stage) -> None:
+    inside(stage, "icon_new_plan").locator("button").click()
+    expect(stage.panel.get_by_role("textbox")).to_have_count(2)
+
+
+def restore_asked(stage: Stage) -> None:
+    inside(stage, "cancel").locator("button").click()
+    inside(stage, "snapshots").locator("summary").click()
+    inside(stage, "snapshots").get_by_role("button", name=stage.words.project.restore).first.click()
+    expect(inside(stage, "save")).to_be_visible()
+
+
+def restored(stage: Stage) -> None:
+    inside(stage, "save").locator("button").click()
+    expect(inside(stage, "save")).to_have_count(0)
+
+
+def rules_changed(stage: Stage, root: Path) -> None:
+    (root / "AGENTS.md").write_text(RULES + "- 길게 답한다.\n", encoding="utf-8")
+    inside(stage, "icon_new_files").locator("button").click()
+    inside(stage, "cancel").locator("button").click()
+    expect(inside(stage, "difference").get_by_test_id("stCode")).to_contain_text("+- 길게 답한다.")
+
+
+def without_memory(stage: Stage) -> None:
+    if stage.is_narrow:
+        stage.close_dialog()
+    stage.button("without_memory").click()
+    expect(stage.visitor.find("known")).to_contain_text(stage.words.project.card_fresh)
+
+
+def begun(stage: Stage, root: Path) -> None:
+    stage.service.projects.open_plan(str(root), "다시 배포")
+    stage.button("with_memory").click()
+    stage.visitor.find("project_suggestions").locator("button").first.click()
+    stage.visitor.wait_for_end(1)
+    stage.visitor.find("known_begun").locator("summary").click()
+    expect(stage.visitor.find("known_begun")).to_contain_text("ACTIVE PLAN: ")
+
+
+def damaged(stage: Stage, root: Path) -> None:
+    (root / ".ai-brain" / "context.json").write_text("{", encoding="utf-8")
+    stage.open_sidebar()
+    stage.button("new_chat").click()
+    expect(stage.visitor.find("known").get_by_test_id("stAlert")).to_contain_text("context.json")
+
+
+def walk(root: Path) -> Sequence[tuple[str, State]]:
+    """Returns the states of the project in that folder, each reached from the one before it."""
+    of_stage: Sequence[State] = (known, line_edited, text_refused, tab_open, rules_agreed, boxes_open, task_form)
+    more: Sequence[State] = (plan_form, restore_asked, restored)
+    return (
+        ("chosen", partial(chosen, root=root)),
+        *((state.__name__, state) for state in (*of_stage, *more)),
+        ("rules_changed", partial(rules_changed, root=root)),
+        ("without_memory", without_memory),
+        ("begun", partial(begun, root=root)),
+        ("damaged", partial(damaged, root=root)),
+    )
