@@ -113,8 +113,8 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
     """Returns the facts of messages by weight, heaviest first, of equals the earlier one; each once, by its key.
 
     What the user said weighs most, then answers, then tool results. Rules and prohibitions count as the user's alone;
-    words too common to be compared are left out, and so is what only repeats: what `recall` found, and the
-    answers of the embedded model.
+    words too common to be compared are left out, and so is what only repeats: what `recall` found, what a
+    project's tools answered, and the answers of the embedded model.
     """
     heaviest: dict[tuple[str, str], Fact] = {}
     for message in filterfalse(is_repetition, messages):

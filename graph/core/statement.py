@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from graph.core.fact_wish import is_rule
 from graph.core.listing import Row, read_rows
 from graph.core.sentence import ASKING, content_terms, split_sentences
-from graph.core.turn import is_recalled, text_of
+from graph.core.turn import is_note, is_recalled, text_of
 
 _EMPHASIS: Final = re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*")
 _QUESTION_ENDS: Final = ("?", "？")
@@ -64,7 +64,7 @@ def read_statements(
     seen: set[str] = set()
     last = len(messages) - 1
     for index, (message, is_answered) in enumerate(zip(messages, _answered(messages), strict=True)):
-        for text, head in _split("" if is_recalled(message) else text_of(message)):
+        for text, head in _split("" if is_recalled(message) or is_note(message) else text_of(message)):
             key = text.casefold().rstrip(".!?… ")
             if key in seen:
                 continue

@@ -8,6 +8,8 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 RECALL_TOOL: Final = "recall"
+# They note in a project what the user said, and answer with what stands there then.
+NOTE_TOOLS: Final = frozenset({"record_decision", "open_task", "complete_task", "switch_plan", "note_open_files"})
 # What the endpoint names the model that is built in, also in archived answers.
 EMBEDDED_MODEL: Final = "offline-mini"
 
@@ -26,10 +28,15 @@ def is_recalled(message: BaseMessage) -> bool:
     return isinstance(message, ToolMessage) and message.name == RECALL_TOOL
 
 
+def is_note(message: BaseMessage) -> bool:
+    """Whether a message is the answer of a tool that notes things in a project, which keeps them."""
+    return isinstance(message, ToolMessage) and message.name in NOTE_TOOLS
+
+
 def is_repetition(message: BaseMessage) -> bool:
-    """Whether a message only repeats what was said: what `recall` found, and each answer of the embedded model."""
+    """Whether a message only repeats what is known: what `recall` found, notes, each answer of the embedded model."""
     answered_by = message.response_metadata.get("model_name") if isinstance(message, AIMessage) else None
-    return is_recalled(message) or answered_by == EMBEDDED_MODEL
+    return is_recalled(message) or is_note(message) or answered_by == EMBEDDED_MODEL
 
 
 def _is_text(block: str | dict[str, object]) -> bool:

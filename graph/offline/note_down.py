@@ -9,8 +9,10 @@ from typing import Final
 
 from langchain_core.messages import ToolMessage
 
-from graph.offline.phrase import PHRASES, Language
-from graph.offline.project_block import Listed, is_note, read_listed, sections_of
+from graph.core.turn import is_note
+from graph.offline.phrase import PHRASES, Language, label_noted
+from graph.offline.project_block import Listed, read_listed, sections_of
+from prompt.project.memory import ACTIVE_PLAN, ACTIVE_TASK, DECISIONS, OPEN_FILES
 
 # Longer ones are no order, and would take the patterns long.
 _ORDER_CHARS: Final = 2_000
@@ -37,7 +39,7 @@ _ASKED: Final[dict[str, str]] = {
     "open_task": rf"""
         (?:새\s?)?(?:작업|할\s?일|태스크)\s?(?:시작|추가|열기)?\s?[:：]\s?(.+)
         |([^:：]+?)\s작업을?\s시작(?:하자|할게요?|합시다|합니다|하겠습니다|해(?:\s?줘|\s?주세요|요)?)
-        |{_POLITE}(?:(?:start|open|add|begin|create)\s)?{_THE}task\s?[:：]\s?(.+)
+        |{_POLITE}(?:(?:start|open|add|begin|create)\s)?(?:(?:a|the|new)\s)*task\s?[:：]\s?(.+)
         |{_POLITE}(?:start|open|add|begin|create)\s{_THE}task\s(?:(?:to|called|named|of|for)\s)?(.+?)\??
     """,
     "switch_plan": rf"""
@@ -60,6 +62,16 @@ _PATTERNS: Final = {
 _REQUEST: Final = re.compile(r"(?:please|can|could|would)\b", re.IGNORECASE)
 _POINTING: Final = re.compile(r"(?:이|그|저|지금|현재|방금)(?:\s?(?:하던|하는))?|it|this|that", re.IGNORECASE)
 _IDS: Final = {"complete_task": "task_id", "switch_plan": "plan_id"}
+
+
+# Where in the project's memory a tool's notes stand.
+LABELS: Final = {
+    "record_decision": DECISIONS,
+    "open_task": ACTIVE_TASK,
+    "complete_task": ACTIVE_TASK,
+    "switch_plan": ACTIVE_PLAN,
+    "note_open_files": OPEN_FILES,
+}
 
 
 @dataclass(frozen=True)
@@ -164,4 +176,5 @@ def _tell(result: ToolMessage, language: Language) -> str:
         lines = [f"> {line}" for line in result.text.splitlines()]
         return "\n".join([say["project_refused"], "", *lines])
     lines = [line for section in sections_of(result.text).values() for line in section]
-    return "\n".join([say["project_noted"], "", *lines])
+    # Named as what stands in the project, a line is nothing that was said in the chat.
+    return "\n".join([say["project_noted"], "", *(f"{line} {label_noted(language, '')}" for line in lines)])

@@ -13,10 +13,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from graph.core.casual import is_casual
 from graph.core.sentence import ASKING, DATE, INTRODUCTION, content_terms, split_sentences
-from graph.core.turn import is_recalled
+from graph.core.turn import is_note, is_recalled
 from graph.offline.intent import without_note
 from graph.offline.phrase import is_own_phrase
-from graph.offline.project_block import Project, is_note
+from graph.offline.project_block import Project
 from prompt.project import memory as words
 from prompt.system.framing import SPEAKER, SUMMARY_HEADING, VERBATIM_NOTE
 from prompt.tool.recalled import recalled_texts

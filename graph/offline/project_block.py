@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 
+from graph.core.turn import is_note
 from prompt.project import memory as words
 from prompt.system.context_layer import PERSISTENT_HEADING
 from prompt.tool import project as told
-
-NOTE_TOOLS: Final = frozenset({"record_decision", "open_task", "complete_task", "switch_plan", "note_open_files"})
 
 _KEY: Final = "projectMemory:"
 _INDENT: Final = "    "
@@ -98,19 +97,13 @@ def read_primed(messages: Sequence[BaseMessage]) -> Project | None:
     return found
 
 
-def with_notes(primed: Project | None, messages: Sequence[BaseMessage]) -> Project | None:
-    """Returns the project as the tools listed it last in this conversation, where they did."""
+def read_notes(messages: Sequence[BaseMessage]) -> Project:
+    """Returns what the tools listed last in this conversation, under each label that they listed."""
     noted: dict[str, tuple[Noted, ...]] = {}
-    for message in messages:
-        if is_note(message):
-            for label, lines in sections_of(message.text).items():
-                noted[label] = tuple(_noted(label, lines))
-    return {**(primed or {}), **noted} if noted or primed is not None else None
-
-
-def is_note(message: BaseMessage) -> bool:
-    """Whether a message is what a tool that notes things in the project returned."""
-    return isinstance(message, ToolMessage) and message.name in NOTE_TOOLS
+    for message in filter(is_note, messages):
+        for label, lines in sections_of(message.text).items():
+            noted[label] = tuple(_noted(label, lines))
+    return noted
 
 
 def sections_of(result: str) -> dict[str, list[str]]:

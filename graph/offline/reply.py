@@ -17,10 +17,10 @@ from graph.core.zone import find_zone
 from graph.offline.clock import tell_clock
 from graph.offline.intent import Intent, asks_to_look_up, find_intent, without_note
 from graph.offline.look_up import query_for
-from graph.offline.note_down import find_note, find_notes, next_call, tell_notes
+from graph.offline.note_down import LABELS, find_note, find_notes, next_call, tell_notes
 from graph.offline.passage import Passage, find_relevant, has_summaries, read_noted, read_passages, read_recalled
 from graph.offline.phrase import PHRASES, Language, label_noted, label_source
-from graph.offline.project_block import Project, read_primed, with_notes
+from graph.offline.project_block import Project, read_notes, read_primed
 from graph.offline.tell_project import labels_asked, tell_project
 from graph.offline.unpack import unpacked
 
@@ -62,11 +62,11 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     question = messages[last].text.strip() if last >= 0 else ""
     language, intent = _language(messages), find_intent(question)
-    results = [message for message in messages[last + 1 :] if isinstance(message, ToolMessage)]
+    results = _results(messages)
     passages = [*read_noted(primed or {}), *read_passages(messages)]
     if (call := next_call(find_notes(_sentences(question)), results, tool_names)) is not None:
         return Reply(tool=call.tool, arguments=call.arguments)
-    if own := _of_project(question, with_notes(primed, messages), results, language):
+    if own := _of_project(question, primed, messages, passages, language):
         rest = " ".join(sentence for sentence in _sentences(question) if not _is_of_project(sentence))
         body = f"{own}\n\n{_converse(rest, passages, language)}" if rest else own
     elif results and is_recalled(results[-1]) and results[-1].status == "success":
@@ -87,6 +87,12 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
     return Reply(body if is_introduced else f"{body}\n\n{PHRASES[language]['introduction']}")
 
 
+def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
+    """Returns what tools returned to the last user message."""
+    last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
+    return [message for message in messages[last + 1 :] if isinstance(message, ToolMessage)]
+
+
 def _language(messages: Sequence[BaseMessage]) -> Language:
     """Returns the language of the newest user message that has letters; Korean if there is none."""
     texts = (message.text for message in reversed(messages) if isinstance(message, HumanMessage))
@@ -100,13 +106,35 @@ def _is_first(messages: Sequence[BaseMessage]) -> bool:
     return not has_answers and not has_summaries(messages)
 
 
-def _of_project(question: str, project: Project | None, results: Sequence[ToolMessage], language: Language) -> str:
-    """Says what was noted in the project, and what its memory has of what is asked; "" if it is neither."""
-    sentences = _sentences(question)
-    noted = tell_notes(find_notes(sentences), results, language)
-    is_asked = bool(noted) or not results
-    told = tell_project(sentences, project, language) if project is not None and is_asked else ""
-    return "\n\n".join(part for part in (noted, told) if part)
+def _of_project(
+    question: str,
+    primed: Project | None,
+    messages: Sequence[BaseMessage],
+    passages: Sequence[Passage],
+    language: Language,
+) -> str:
+    """Says what was noted in the project, and what is known of it of what is asked; "" if it is neither."""
+    sentences, results, listed = _sentences(question), _results(messages), read_notes(messages)
+    parts = [tell_notes(find_notes(sentences), results, language)]
+    if (primed is not None or listed) and (parts[0] or not results):
+        parts.append(tell_project(sentences, {**(primed or {}), **listed}, language))
+        asked = {label for sentence in sentences for label in labels_asked(sentence)} - listed.keys()
+        if asked and has_summaries(messages):
+            parts.append(_noted_since(asked, passages, language))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _noted_since(asked: Collection[str], passages: Sequence[Passage], language: Language) -> str:
+    """Says that the block is of the session's beginning, and what the user wanted noted of this since, as it stands."""
+    orders = [
+        passage
+        for passage in passages
+        if passage.noted is None and (note := find_note(passage.text)) and LABELS[note.tool] in asked
+    ]
+    begun = PHRASES[language]["project_begun"]
+    if not orders:
+        return begun
+    return f"{begun}\n\n{_list(PHRASES[language]['project_since'], orders[-_TABLE_ROWS:], language)}"
 
 
 def _is_of_project(sentence: str) -> bool:

@@ -66,14 +66,14 @@ def labels_asked(sentence: str) -> tuple[str, ...]:
 
 
 def tell_project(sentences: Sequence[str], project: Project, language: Language) -> str:
-    """Returns what the project's memory says to these sentences; "" if none of them asks for a part of it.
+    """Returns what is known of the project to these sentences; "" if none of them asks for a part of it.
 
     Of decisions and files all are told, or the newest one if that is asked for. A part that is empty is said to be.
     """
     lines: dict[str, None] = {}
     for sentence in sentences:
         labels = labels_asked(sentence)
-        is_last = bool(_LAST.search(sentence)) or labels[:1] == _OVERVIEW[:1] != labels
+        is_last = bool(_LAST.search(sentence)) or len(labels) >= len(_OVERVIEW)
         for label in labels:
             lines.update(dict.fromkeys(_lines(label, project.get(label, ()), language, is_last=is_last)))
     return "\n".join([PHRASES[language]["project_told"], "", *lines]) if lines else ""

@@ -96,12 +96,17 @@ class Memory(Part):
 
 
 class Message(Part):
-    """A message of the dialog; a very long one keeps its beginning. One without an id was written by others."""
+    """A message of the dialog; a very long one keeps its beginning. One without an id was written by others.
+
+    Attributes:
+        is_repetition: Whether it only says again what was said; no summary has anything of it.
+    """
 
     id: Annotated[str, StringConstraints(max_length=64)] = ""
     role: Title
     content: Annotated[str, AfterValidator(_cut_message)]
     ts: Time | None = None
+    is_repetition: bool = False
 
 
 class Conversation(Part):

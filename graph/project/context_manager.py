@@ -62,7 +62,12 @@ class ContextManager:
         return self._memory.read().context
 
     def register_message(
-        self, role: Literal["user", "assistant"], content: str, *, operation_id: str | None = None
+        self,
+        role: Literal["user", "assistant"],
+        content: str,
+        *,
+        is_repetition: bool = False,
+        operation_id: str | None = None,
     ) -> str:
         """Adds a message, secrets masked, and returns its id.
 
@@ -71,11 +76,17 @@ class ContextManager:
         Args:
             role: Who said it.
             content: What was said.
+            is_repetition: Whether it only says again what was said, as each answer of the embedded model does.
             operation_id: Makes a repeated call change nothing; such as the id of the message in the chat.
         """
         limit = self.WINDOW_KEEP if self._summarise is None else self.TOKEN_LIMIT
         operation = RegisterMessage(
-            id=_id(operation_id), at=self._memory.now(), role=role, content=content, limit_tokens=limit
+            id=_id(operation_id),
+            at=self._memory.now(),
+            role=role,
+            content=content,
+            is_repetition=is_repetition,
+            limit_tokens=limit,
         )
         return self._memory.apply(operation).made
 

@@ -19,18 +19,26 @@ class RegisterMessage(Operation):
     """Adds a message to the recent window.
 
     Attributes:
+        is_repetition: See `Message`.
         limit_tokens: Over it the oldest messages go at once into the summary, by picked sentences, down to 800 tokens.
     """
 
     role: Literal["user", "assistant"]
     content: MaskedText
+    is_repetition: bool = False
     limit_tokens: Annotated[int, Field(ge=WINDOW_KEEP)] = WINDOW_KEEP
 
     def change(self, state: ProjectState) -> Change:
         """Adds the message and counts it; its id is the `made` one."""
         talk, stats = state.context.conversation, state.context.stats
         number = talk.message_count + 1
-        message = Message(id=f"msg_{number:03}", role=self.role, content=self.content, ts=self.at)
+        message = Message(
+            id=f"msg_{number:03}",
+            role=self.role,
+            content=self.content,
+            ts=self.at,
+            is_repetition=self.is_repetition,
+        )
         talk = talk.changed(recent_window=(*talk.recent_window, message), message_count=number)
         if window_tokens(talk.recent_window) > self.limit_tokens:
             talk = self._rolled_up(talk)

@@ -50,7 +50,7 @@ def leaving_count(window: Sequence[Message]) -> int:
 
 def picked_summary(previous: str, leaving: Sequence[Message]) -> str:
     """Returns the summary so far and what is new, both by their own best sentences; needs no model."""
-    leaving = _newest(leaving)
+    leaving = _newest(_fresh(leaving))
     limit = _limit_chars(previous, leaving)
     fresh = _pick(leaving, limit if not previous else int(limit * _FRESH_SHARE))
     room = limit - len(fresh) - 1
@@ -64,6 +64,9 @@ def written_summary(previous: str, leaving: Sequence[Message], summarise: Summar
     What is longer than 4,096 tokens is condensed in parts, and the parts' summaries together. Answers hold the
     reasoning and are given whole, a long message of the user by its best sentences: so answers weigh more.
     """
+    leaving = _fresh(leaving)
+    if not leaving:
+        return previous
     limit = _limit_chars(previous, leaving)
     source: list[AnyMessage] = [SystemMessage(previous)] if previous else []
     parts = _parts([*source, *(_given(each) for each in leaving)])
@@ -71,6 +74,10 @@ def written_summary(previous: str, leaving: Sequence[Message], summarise: Summar
         parts = _parts([AIMessage(cut_at_word(summarise(part, limit), limit)) for part in parts])
     text = shorten(summarise(parts[0], limit), lambda said: len(said) <= limit, max_chars=limit, must_fit=_always)
     return text if text.strip() else picked_summary(previous, leaving)
+
+
+def _fresh(messages: Sequence[Message]) -> list[Message]:
+    return [each for each in messages if not each.is_repetition]
 
 
 def _limit_chars(previous: str, leaving: Sequence[Message]) -> int:

@@ -88,14 +88,14 @@ class ProjectContext:
             app_context.ensure_volatile_server_working_directory(self._directory, Path(root))
             volatile = app_context.update_volatile_from_request(said, language)
             place = locate(folder, volatile.get(CURRENT_FILE))
-        agreement = self._agreements.newest(owner, root)
-        app_context.refresh_persistent_if_needed(PersistentRefreshTrigger(root, agreement.digest if agreement else ""))
+        agreed = agreed_rules(self._agreements.newest(owner, root))
+        app_context.refresh_persistent_if_needed(PersistentRefreshTrigger(root, agreed.digest))
         execution = ExecutionContext(
             execution_id(request),
             request.message.text,
             volatile,
             self._registry.summaries(owner, root),
-            file_rules=agreed_rules(agreement).text_for(place).volatile,
+            file_rules=agreed.text_for(place).volatile,
         )
         earlier = memory_of(request.front) if request.has_memory else ""
         memory = self._primed(request) if request.has_memory and not earlier else ()

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, Literal
 
 from graph.core.context_block import ContextRequest
-from graph.error import ProjectBusyError, TurnfoldError, TurnStoppedSignal
+from graph.error import InternalError, ProjectBusyError, TurnfoldError, TurnStoppedSignal
 from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
 from graph.layer.context_registry import ContextRegistry
 from graph.layer.execution import ExecutionContext
@@ -89,12 +89,18 @@ class ProjectTurns:
         Raises:
             PathError: The folder is gone or refused.
             ProjectError: The memory can't be read; the subclass says why.
+            InternalError: It can't be read because of a defect, which is logged.
         """
         lines = self._notes.submit(lambda: ContextManager(self._memory(root)).hydrate_prompt(language))
         try:
-            return lines.result(timeout=_PRIME_SECONDS)
+            error = lines.exception(timeout=_PRIME_SECONDS)
         except FutureTimeoutError:
+            lines.cancel()
             raise ProjectBusyError(root, f"{_PRIME_SECONDS:g} s") from None
+        if error is not None and not isinstance(error, TurnfoldError):
+            _LOG.error("the memory of a project can't be read because of a defect", exc_info=error)
+            raise InternalError from error
+        return lines.result()
 
     def begin(self, request: ContextRequest) -> None:
         """Has the user's message noted."""
@@ -152,6 +158,7 @@ class ProjectTurns:
             self.failed(session_id, error)
         except BaseException:  # noqa: BLE001 - the edge of a worker: no turn may end by it
             _LOG.exception("a note of session=%s ended by a defect", session_id)
+            self._problems.put(session_id, InternalError())
 
     def _memory(self, root: str) -> ProjectMemory:
         return ProjectMemory(self._roots, root, clock=self._clock, wait_seconds=_LOCK_SECONDS)
@@ -165,7 +172,12 @@ class ProjectTurns:
     ) -> None:
         # A message's id is its caller's, and another session may have it, too.
         identity = f"{len(request.session_id)}:{request.session_id}{message_id}".encode("utf-8", "surrogatepass")
-        self._context(request).register_message(role, text, operation_id=hashlib.sha256(identity).hexdigest())
+        self._context(request).register_message(
+            role,
+            text,
+            is_repetition=self._is_offline and role == "assistant",
+            operation_id=hashlib.sha256(identity).hexdigest(),
+        )
 
     def _finish(self, request: ContextRequest, outcome: str, ended_at: datetime) -> None:
         summaries = self._registry.summaries(request.owner, request.root)

@@ -15,6 +15,7 @@ from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.rooted import Rooted
 from tests.fake.store import StoreSet, open_store_set
 
 
@@ -80,3 +81,8 @@ def call(endpoint: FakeOpenAI, endpoint_models: ChatModels) -> Iterator[Caller]:
     question = f"question {uuid.uuid4().hex}"
     with endpoint.lent(to=question):
         yield Caller(endpoint, endpoint_models, question)
+
+
+@pytest.fixture
+def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
+    return Rooted(tmp_path, open_chat)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from graph.offline.phrase import KOREAN
 from tests.fake.chat import Chat
 from tests.fake.offline import KEYLESS, models_without_pauses
-from tests.fake.open_chat import OpenChat
 from tests.fake.rooted import Rooted, wait_for_notes
 
 TODAY: Final = ("작업 시작: 릴리스 노트 쓰기", "결정: 포트는 9090으로 하자.", "열린 파일: docs/cli.md")
@@ -33,11 +31,9 @@ ANSWERS_IN_ENGLISH: Final = (
 )
 
 
-@pytest.fixture
-def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
-    rooted = Rooted(tmp_path, open_chat)
+@pytest.fixture(autouse=True)
+def _has_a_file(rooted: Rooted) -> None:
     rooted.write("docs/cli.md", "# CLI")
-    return rooted
 
 
 def begin(rooted: Rooted, *said: str, has_memory: bool | None = None, strategy: str = "interval") -> Chat:
@@ -92,3 +88,27 @@ def test_a_session_without_memory_knows_nothing_and_still_notes(rooted: Rooted) 
     assert KOREAN["project_told"] not in chat.turns[0].answer_text
     assert "릴리스" not in chat.turns[0].answer_text
     assert rooted.project.context().data.memory.last_decisions == ("포트는 9090으로 하자",)
+
+
+def test_what_was_noted_in_folded_turns_is_told_as_what_the_user_asked_for(rooted: Rooted) -> None:
+    rooted.project.context().record_decision("포트는 8501")
+    chat = begin(rooted, *TODAY)
+    chat.ask(4, 9)
+    (first, *_) = chat.service.folds.records(chat.session_id)
+    assert first.turns == (1, 2, 3)
+    assert "decision_002" not in first.summary
+    chat.say("마지막 결정이 뭐였지?")
+    told = chat.last_turn.answer_text
+    assert "- 마지막 결정: 포트는 8501 (프로젝트 메모리에서" in told
+    assert KOREAN["project_begun"] in told
+    assert "- 결정: 포트는 9090으로 하자. (1-3턴 요약에서)" in told
+
+
+def test_the_summary_is_of_what_the_user_said_alone(rooted: Rooted) -> None:
+    chat = begin(rooted, *TODAY)
+    chat.ask(4, 9)
+    wait_for_notes(chat)
+    summary = rooted.project.context().data.conversation.running_summary
+    assert "담당자는 김민수입니다" in summary
+    for own in ("OPENAI_API_KEY", "기억해 두겠습니다", KOREAN["project_noted"].split(".")[0], "task_001"):
+        assert own not in summary

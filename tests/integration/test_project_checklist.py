@@ -1,4 +1,4 @@
-"""Seed 000's check list (§6), a test each; the rest of what it promises follows."""
+"""Seed 000's check list (§6), a test each; the sections before it are in `test_project_seed`."""
 
 from __future__ import annotations
 
@@ -105,48 +105,3 @@ def test_6_a_new_session_is_primed_by_hydrate_prompt(project: Project) -> None:
         "USER: 다음은 뭐지? (2024-05-27)",
         "ASSISTANT: 문서를 고치면 됩니다. (2024-05-27)",
     ]
-
-
-def test_a_switch_begins_the_summary_anew_with_the_plan_s_description(project: Project) -> None:
-    talk(project, 30)
-    workflow = project.workflow()
-    first = workflow.open_plan("첫째", "첫째 설명")
-    second = workflow.open_plan("둘째")
-    assert project.context().data.conversation.running_summary == ""
-    workflow.switch_plan(first.id)
-    assert project.context().data.conversation.running_summary == "첫째 설명"
-    assert workflow.switch_plan(first.id) == first
-    project.context().edit_summary("그 뒤의 일")
-    workflow.switch_plan(first.id)
-    assert project.context().data.conversation.running_summary == "그 뒤의 일"
-    assert workflow.complete_plan(second.id).status == "done"
-    assert project.workflow().active_plan == first
-
-
-def test_save_renews_the_time_alone(project: Project) -> None:
-    context = project.context()
-    context.register_message("user", "안녕")
-    before = context.data
-    project.clock.move(60)
-    context.save()
-    after = context.data
-    assert after.updated_at == project.clock.now
-    assert (after.memory, after.conversation, after.stats) == (before.memory, before.conversation, before.stats)
-
-
-def test_stats_count_turns_and_tokens(project: Project) -> None:
-    context = project.context()
-    context.register_message("user", "안녕하세요")
-    context.register_message("assistant", "무엇을 도와드릴까요?")
-    stats = project.stored()["stats"]
-    assert stats["dialog_turns"] == 1
-    assert stats["total_tokens"] > 5
-
-
-def test_a_seed_file_is_kept_readable_and_snapshotted_before_it_gets_our_fields(project: Project) -> None:
-    project.put(SEED_CONTEXT, SEED_WORKFLOW)
-    project.context().record_decision("포트는 8501")
-    stored = project.stored()
-    assert stored["memory"]["last_decisions"] == [*SEED_CONTEXT["memory"]["last_decisions"], "포트는 8501"]
-    assert stored["conversation"]["vector_cache"] == SEED_CONTEXT["conversation"]["vector_cache"]
-    assert len(project.memory().snapshots()) == 1

@@ -2,19 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from graph.event import TurnFinished
+from graph.event import TurnFinished, TurnStopped
+from graph.model_error import ProviderError
 from tests.fake.chat import Chat, question
-from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted, wait_for_notes
-
-
-@pytest.fixture
-def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
-    return Rooted(tmp_path, open_chat)
 
 
 def test_each_message_is_noted_once_without_its_secrets(rooted: Rooted, server: FakeOpenAI) -> None:
@@ -66,6 +59,32 @@ def test_a_summary_that_hangs_or_fails_holds_up_no_turn(rooted: Rooted, server: 
         assert isinstance(chat.say(question(number), options=rooted.options())[-1], TurnFinished)
     chat.close()
     assert [role for role, _ in rooted.noted()][-2:] == ["user", "assistant"]
+
+
+def test_a_summary_that_fails_is_told_and_made_after_the_next_answer(rooted: Rooted, server: FakeOpenAI) -> None:
+    chat = rooted.open(context_strategy="window")
+    server.script(failure(500), text("서버를 옮기기로 했습니다."), kind="summary")
+    server.script(text("긴 답입니다. " * 500), text("짧은 답"))
+    chat.say(question(1), options=rooted.options())
+    wait_for_notes(chat)
+    assert isinstance(chat.view.project_problem, ProviderError)
+    chat.say(question(2))
+    wait_for_notes(chat)
+    assert chat.view.project_problem is None
+    assert rooted.project.context().data.conversation.running_summary == "서버를 옮기기로 했습니다."
+    assert [role for role, _ in rooted.noted()] == ["user", "assistant"]
+
+
+def test_of_a_stopped_turn_the_users_message_and_the_line_are_noted(rooted: Rooted, server: FakeOpenAI) -> None:
+    chat = rooted.open()
+    server.script(hang())
+    chat.start("멈출 말", options=rooted.options())
+    chat.wait_until(lambda: server.open_count == 1)
+    chat.service.turns.stop(chat.session_id)
+    assert isinstance(chat.events()[-1], TurnStopped)
+    wait_for_notes(chat)
+    assert rooted.noted() == [("user", "멈출 말")]
+    assert "멈출 말 → " in _lines(chat.service.settings.turnfold_data_dir / "context")
 
 
 def test_the_lines_of_a_deleted_session_go_and_those_of_others_stay(rooted: Rooted) -> None:

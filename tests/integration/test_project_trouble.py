@@ -4,20 +4,23 @@ import shutil
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import HumanMessage
 
-from graph.error import PathError, ProjectBusyError, ProjectDamagedError, ProjectError
+from graph.core.context_block import ContextRequest
+from graph.error import InternalError, PathError, ProjectBusyError, ProjectDamagedError, ProjectError
 from graph.event import TurnFinished
+from graph.layer.context_registry import ContextRegistry
+from graph.model.factory import open_models
+from graph.root_folder import RootFolders
+from graph.settings import Settings
 from graph.view import TurnOptions
+from graph.worker.project_turns import ProjectTurns
 from tests.fake.chat import question
 from tests.fake.front import front_of, fronts, memory_of
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted, wait_for_notes
-
-
-@pytest.fixture
-def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
-    return Rooted(tmp_path, open_chat)
+from tests.fake.store import StoreSet
 
 
 def test_a_memory_that_another_process_has_locked_holds_up_nothing(rooted: Rooted, server: FakeOpenAI) -> None:
@@ -98,3 +101,44 @@ def test_a_folder_outside_is_refused_before_anything_is_stored_and_the_chat_goes
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
     assert len(chat.turns) == 1
     assert list(rooted.outside.iterdir()) == []
+
+
+def test_an_agreement_that_cannot_be_read_counts_as_none(rooted: Rooted, server: FakeOpenAI) -> None:
+    rooted.write("AGENTS.md", "네 칸 들여쓰기")
+    chat = rooted.open()
+    rooted.agree(chat)
+    chat.change("""UPDATE rule_agreement SET rules = '{"files": 1}'""")
+    assert isinstance(chat.say(question(1), options=rooted.options())[-1], TurnFinished)
+    assert "네 칸" not in front_of(server.bodies("chat")[0])
+    assert "+네 칸 들여쓰기" in chat.service.projects.rules(rooted.root).difference
+    rooted.agree(chat)
+    chat.say(question(2))
+    assert "네 칸" in front_of(server.bodies("chat")[1])
+
+
+class BrokenRoots(RootFolders):
+    """Has a defect wherever a folder is looked for."""
+
+    def resolve(self, path: str | Path) -> Path:
+        raise ZeroDivisionError(path)
+
+
+def test_a_defect_of_the_memory_is_told_and_holds_up_nothing(tmp_path: Path, stores: StoreSet) -> None:
+    registry = ContextRegistry(tmp_path, lambda *_: "", directory=tmp_path)
+    with open_models(Settings(_env_file=None)) as models:  # type: ignore[call-arg]  # the base class's own argument
+        turns = ProjectTurns(
+            BrokenRoots([tmp_path]),
+            registry,
+            stores.agreements,
+            models,
+            clock=stores.clock,
+            deadline_seconds=1,
+            is_offline=True,
+        )
+        with pytest.raises(InternalError):
+            turns.primed(str(tmp_path), "ko")
+        said = HumanMessage("안녕", id="m1")
+        request = ContextRequest("s", "kim", str(tmp_path), True, "ko", 1, said, {})  # noqa: FBT003  # its only flag
+        turns.begin(request)
+        turns.close()
+        assert isinstance(turns.problem("s"), InternalError)

@@ -16,11 +16,6 @@ from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW
 from tests.fake.rooted import Rooted
 
 
-@pytest.fixture
-def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
-    return Rooted(tmp_path, open_chat)
-
-
 def test_without_allowed_folders_there_is_no_project(open_chat: OpenChat, tmp_path: Path) -> None:
     projects = open_chat().service.projects
     assert projects.roots() == ()

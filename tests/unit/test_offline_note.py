@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
+from graph.core.turn import NOTE_TOOLS
 from graph.offline.note_down import find_note
 from graph.offline.phrase import ENGLISH, KOREAN
-from graph.offline.project_block import NOTE_TOOLS
 from graph.offline.reply import Reply, compose
 from graph.tool.project_note import build_project_notes, is_quoted
 from prompt.system.framing import Language

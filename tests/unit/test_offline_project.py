@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
+from graph.core.turn import NOTE_TOOLS
 from graph.offline.phrase import ENGLISH, KOREAN, is_own_phrase
 from graph.offline.project_block import Noted, read_primed
 from graph.offline.reply import compose
@@ -245,3 +246,21 @@ def test_any_value_of_the_block_is_read_without_an_error(text: str) -> None:
     prompt = f"## 영구 컨텍스트\nprojectMemory:\n    ACTIVE TASK: {text}"
     found = read_primed([SystemMessage(prompt)])
     assert found is None or all(isinstance(item, Noted) for items in found.values() for item in items)
+
+
+@settings(deadline=None)
+@given(
+    question=HOSTILE,
+    words_asked=st.sampled_from(["", "마지막 결정이 뭐였지?", "What's the active task?", "어디까지 했지?"]),
+    summary=HOSTILE,
+    said=st.lists(HOSTILE, max_size=3),
+    tools=st.sampled_from([(), tuple(sorted(NOTE_TOOLS))]),
+)
+def test_whatever_is_asked_in_a_project_has_an_answer(
+    question: str, words_asked: str, summary: str, said: list[str], tools: tuple[str, ...]
+) -> None:
+    lines = memory(summary=summary.replace("\ud800", ""), said=tuple(each.replace("\ud800", "") for each in said))
+    reply = compose(primed_input(lines, f"{question}\n{words_asked}"), tools)
+    assert bool(reply.text) != bool(reply.tool)
+    if words_asked and not reply.tool:
+        assert any(phrases["project_told"] in reply.text for phrases in (KOREAN, ENGLISH))

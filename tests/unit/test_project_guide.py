@@ -16,6 +16,7 @@ from graph.project.part import Part
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_file import Plan, WorkflowFile
 from graph.tool.project_note import build_project_notes
+from graph.worker.project_roll_up import ROLL_UP_TOKENS
 from prompt.system.framing import Language
 from tests.fake.project import SEED_CONTEXT, Project
 
@@ -71,6 +72,7 @@ def test_the_guide_s_limits_are_those_of_the_code(language: Language) -> None:
         longest(Plan, "tasks"),
         context_file.OPEN_FILES,
         roll_up.WINDOW_KEEP,
+        ROLL_UP_TOKENS,
         roll_up.TOKEN_LIMIT,
         primer.BUDGET_TOKENS,
         primer.OLD_AFTER.days,
@@ -86,7 +88,7 @@ def test_the_guide_s_limits_are_those_of_the_code(language: Language) -> None:
 def test_what_is_told_in_running_text_has_the_figures_of_the_limits(language: Language) -> None:
     limits = section(language, LIMITS[language])
     guide = (DOCS / GUIDES[language]).read_text(encoding="utf-8")
-    for figure in ("1,600", "800", "4,096", "400", "700", "14", "30", "48", "10"):
+    for figure in ("1,600", "800", "2,048", "4,096", "400", "700", "14", "30", "48", "10"):
         assert re.search(rf"(?<![\d,]){figure}(?!,?\d)", limits)
         assert re.search(rf"(?<![\d,]){figure}(?!,?\d)", guide.replace(limits, ""))
 

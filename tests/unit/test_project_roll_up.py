@@ -122,3 +122,15 @@ def test_a_summary_that_is_too_long_loses_its_lightest_sentences() -> None:
     summary = written_summary("", dialog(2), Writer(answer=long))
     assert len(summary) <= 400
     assert "8501로 결정했다" in summary
+
+
+def test_what_only_repeats_is_in_no_summary() -> None:
+    said = Message(role="user", content="포트는 8501로 결정했다.")
+    repeated = Message(role="assistant", content="기억해 두겠습니다: 서버는 도쿄에 있다.", is_repetition=True)
+    assert picked_summary("", [said, repeated]) == "포트는 8501로 결정했다."
+    writer = Writer()
+    written_summary("", [repeated, said], writer)
+    assert writer.given == [[HumanMessage(said.content)]]
+    assert written_summary("앞의 요약", [repeated], writer) == "앞의 요약"
+    assert picked_summary("앞의 요약", [repeated]) == "앞의 요약"
+    assert len(writer.given) == 1
