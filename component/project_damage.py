@@ -16,7 +16,9 @@ def draw(part: Part) -> None:
     """Draws both."""
     said, snapshots = part.said, part.view.snapshots
     offer = said.damaged_offer if snapshots else said.damaged_no_snapshot
-    st.warning(f"{said.damaged.format(file=escape_label(part.view.damage))} {offer}", icon=":material/broken_image:")
+    file, _, place = part.view.damage.partition(": ")
+    detail = f" ({escape_label(place)})" if place else ""
+    st.warning(f"{said.damaged.format(file=escape_label(file))} {offer}{detail}", icon=":material/broken_image:")
     if snapshots:
         draw_restore(part, _FORM, snapshots[0], is_first=True)
 

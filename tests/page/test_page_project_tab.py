@@ -139,7 +139,8 @@ def test_damaged_memory_says_which_file_and_offers_the_newest_snapshot(page: App
     project.projects.view = ProjectView(ROOT, "shop", NO_RULES, (SNAPSHOT,), damage="context.json: line 1")
     open_project_tab(page)
     for warning in page.warning:
-        assert "context.json\\: line 1 파일이 손상되어" in warning.value
+        assert "context.json 파일이 손상되어" in warning.value
+        assert warning.value.endswith("(line 1)")
         assert "가장 최근 스냅샷으로 되돌릴 수 있습니다." in warning.value
     assert len(page.warning) == 2  # the card and the tab
     page.button(key="project_ask_damage_rail").click().run()
