@@ -27,16 +27,21 @@ def label_of(part: Part, kind: PrimedKind, text: str) -> str:
 def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable[[], None]]:
     """Returns what can be done, by its label."""
     said, projects, changing = part.said, part.projects, part.changing
-    changes: Mapping[PrimedKind, tuple[str, Callable[[], None]]] = {
-        "plan": (said.plan_done, changing(projects.complete_plan, item_id)),
-        "task": (said.complete, changing(projects.complete_task, item_id)),
-        "decision": (said.forget, changing(projects.forget_decision, item_id)),
-        "file": (said.close_file, changing(projects.close_file, item_id)),
-        "summary": (said.forget, changing(projects.edit_summary, "")),
-        "message": (said.forget_dialog, changing(projects.forget_dialog)),
+    changes: Mapping[PrimedKind, Mapping[str, Callable[[], None]]] = {
+        "plan": {said.plan_done: changing(projects.complete_plan, item_id), **forgetting(part, item_id)},
+        "task": {said.complete: changing(projects.complete_task, item_id), **forgetting(part, item_id)},
+        "decision": {said.forget: changing(projects.forget_decision, item_id)},
+        "file": {said.close_file: changing(projects.close_file, item_id)},
+        "summary": {said.forget: changing(projects.edit_summary, "")},
+        "message": {said.forget_dialog: changing(projects.forget_dialog)},
     }
     edit = {} if kind in {"file", "message"} else {said.edit: part.opening(_form_of(kind, item_id))}
-    return {**edit, **dict([changes[kind]] if kind in changes else [])}
+    return {**edit, **changes.get(kind, {})}
+
+
+def forgetting(part: Part, item_id: str) -> Mapping[str, Callable[[], None]]:
+    """Returns the choice that deletes a plan with its tasks, or a task."""
+    return {part.said.forget: part.changing(part.projects.forget, item_id)}
 
 
 def is_edited(part: Part, kind: PrimedKind, item_id: str) -> bool:

@@ -52,7 +52,8 @@ def _draw_others(part: Part, others: list[PlanView]) -> None:
                 st.markdown(f"{escape_label(plan.title)}{done}")
                 label = project_item.label_of(part, "plan", plan.title)
                 switch = {said.switch: part.changing(part.projects.switch_plan, plan.id)}
-                project_form.draw_menu(part, label, f"other_plan_{number}", switch)
+                choices = {**switch, **project_item.forgetting(part, plan.id)}
+                project_form.draw_menu(part, label, f"other_plan_{number}", choices)
         st.markdown(f":small[:gray[{said.switch_note}]]")
 
 
@@ -101,4 +102,5 @@ def _draw_done(part: Part, done: list[TaskView]) -> None:
             with part.row(f"done_{number}"):
                 st.markdown(f":gray[~~{title}~~]")
                 again = {said.reopen: part.changing(part.projects.start_task, task.id)}
-                project_form.draw_menu(part, project_item.label_of(part, "task", title), f"done_{number}", again)
+                choices = {**again, **project_item.forgetting(part, task.id)}
+                project_form.draw_menu(part, project_item.label_of(part, "task", title), f"done_{number}", choices)

@@ -72,7 +72,9 @@ def test_without_a_project_the_tab_says_where_to_choose_one(page: AppTest, proje
     [
         (lambda page: page.button(key="project_icon_complete_1_rail").click().run(), ("complete_task", "task-2")),
         (lambda page: pick(page, "task_1_rail", "시작"), ("start_task", "task-2")),
+        (lambda page: pick(page, "task_1_rail", "잊기"), ("forget", "task-2")),
         (lambda page: pick(page, "active_plan_rail", "계획 끝내기"), ("complete_plan", "plan-1")),
+        (lambda page: pick(page, "active_plan_rail", "잊기"), ("forget", "plan-1")),
         (lambda page: pick(page, "decision_0_rail", "잊기"), ("forget_decision", "decision-2")),
         (lambda page: page.button(key="project_icon_close_0_rail").click().run(), ("close_file", "old.py")),
         (lambda page: pick(page, "summary_rail", "잊기"), ("edit_summary", "")),
