@@ -25,10 +25,6 @@ from graph.log import set_up_logging
 from graph.service import open_service
 from graph.settings import load_settings
 
-# A turn begins with dozens of short waits (for the disk, a lock, another thread), and each may cost it a whole interval
-# while another thread draws a page. Python's own interval is 5 ms.
-_SWITCH_SECONDS = 0.001
-
 
 class _WideWindow(ServerPerMessageDeflateFactory):
     """Compresses by what was sent up to 32 KB before, not 4 KB: each run's start repeats the theme."""
@@ -50,8 +46,6 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             sys.tracebacklimit = 0
             message = f"Turnfold can't start: {error} {error.advice}".rstrip()
             raise SystemExit(message) from None
-        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
-        sys.setswitchinterval(_SWITCH_SECONDS)
         gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
