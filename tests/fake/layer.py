@@ -12,7 +12,7 @@ from graph.layer.execution import ExecutionContext
 from graph.layer.request_context import RequestPolicy
 from graph.layer.scope import ContextScope, ContextSnapshot, PersistenceKind
 
-DIRECTORY: Final = Path("/srv/work")
+DIRECTORY: Final = Path("/srv/code")
 
 
 class AgreedRules:

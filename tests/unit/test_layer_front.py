@@ -62,5 +62,5 @@ def test_a_turn_is_sent_its_own_request_though_another_came_meanwhile() -> None:
 
 def test_rules_for_the_current_file_are_volatile() -> None:
     sent = turn(app_context(AgreedRules({"/root": "한 줄"})), 7, "digest")
-    assert "currentFile: /srv/work/src/7.py\ncurrentFileRules: 규칙 7\nselection:" in sent.volatile
+    assert "currentFile: /srv/code/src/7.py\ncurrentFileRules: 규칙 7\nselection:" in sent.volatile
     assert "규칙 7" not in sent.front

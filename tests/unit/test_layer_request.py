@@ -48,13 +48,13 @@ def test_a_root_that_a_request_names_holds_for_it_alone() -> None:
 @pytest.mark.parametrize(
     ("said", "resolved"),
     [
-        ("src/App.kt", "/srv/work/src/App.kt"),
-        (".", "/srv/work"),
-        ("./src/../문서/a.md", "/srv/work/문서/a.md"),
+        ("src/App.kt", "/srv/code/src/App.kt"),
+        (".", "/srv/code"),
+        ("./src/../문서/a.md", "/srv/code/문서/a.md"),
         ("../other/a.py", "/srv/other/a.py"),
         ("/repo/./a.py", "/repo/a.py"),
-        ("~/a.py", "/srv/work/~/a.py"),
-        ("a\x00b", "/srv/work/a\ufffdb"),
+        ("~/a.py", "/srv/code/~/a.py"),
+        ("a\x00b", "/srv/code/a\ufffdb"),
     ],
 )
 def test_relative_paths_are_resolved_against_the_servers_directory(said: str, resolved: str) -> None:
@@ -94,7 +94,7 @@ def test_merged_requests_keep_what_the_next_one_does_not_say() -> None:
     service = app_context(policy="merge")
     service.update_volatile_from_request({"currentFile": "a.py", "selection": "def a():"})
     assert service.update_volatile_from_request({})["selection"] == "def a():"
-    assert service.update_volatile_from_request({"selection": "return"})["currentFile"] == "/srv/work/a.py"
+    assert service.update_volatile_from_request({"selection": "return"})["currentFile"] == "/srv/code/a.py"
 
 
 def test_a_request_alone_forgets_the_one_before() -> None:
