@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from component import project_form
+from component.format import escape_label
 from component.project_form import Field
 from component.project_part import Part
 from graph.project_view import PrimedKind
@@ -28,7 +29,7 @@ def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable
     """Returns what can be done, by its label."""
     said, projects, changing = part.said, part.projects, part.changing
     changes: Mapping[PrimedKind, Mapping[str, Callable[[], None]]] = {
-        "plan": {said.plan_done: changing(projects.complete_plan, item_id), **forgetting(part, item_id)},
+        "plan": {said.plan_done: changing(projects.complete_plan, item_id), **asking_to_forget(part, item_id)},
         "task": {said.complete: changing(projects.complete_task, item_id), **forgetting(part, item_id)},
         "decision": {said.forget: changing(projects.forget_decision, item_id)},
         "file": {said.close_file: changing(projects.close_file, item_id)},
@@ -39,14 +40,19 @@ def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable
     return {**edit, **changes.get(kind, {})}
 
 
-def forgetting(part: Part, item_id: str) -> Mapping[str, Callable[[], None]]:
-    """Returns the choice that deletes a plan with its tasks, or a task."""
-    return {part.said.forget: part.changing(part.projects.forget, item_id)}
+def forgetting(part: Part, task_id: str) -> Mapping[str, Callable[[], None]]:
+    """Returns the choice that deletes a task."""
+    return {part.said.forget: part.changing(part.projects.forget, task_id)}
+
+
+def asking_to_forget(part: Part, plan_id: str) -> Mapping[str, Callable[[], None]]:
+    """Returns the choice that asks whether to delete a plan, as its tasks go with it."""
+    return {part.said.forget: part.opening(_question_of(plan_id))}
 
 
 def is_edited(part: Part, kind: PrimedKind, item_id: str) -> bool:
-    """Whether the form of this thing is open."""
-    return part.is_open(_form_of(kind, item_id))
+    """Whether the form of this thing, or the question whether to forget it, is open."""
+    return part.is_open(_form_of(kind, item_id)) or part.is_open(_question_of(item_id))
 
 
 def draw_form(part: Part, kind: PrimedKind, item_id: str) -> None:
@@ -54,6 +60,10 @@ def draw_form(part: Part, kind: PrimedKind, item_id: str) -> None:
     said, projects, view, root = part.said, part.projects, part.view, part.view.root
     titles = {plan.id: plan.title for plan in view.plans}
     titles |= {task.id: task.title for plan in view.plans for task in plan.tasks}
+    if part.is_open(_question_of(item_id)):
+        question = said.forget_plan_question.format(text=escape_label(titles.get(item_id, "")))
+        project_form.draw_question(part, question, said.forget, part.changing(projects.forget, item_id))
+        return
     note, is_long, value = "", kind in {"decision", "summary"}, titles.get(item_id, "")
     save: Callable[..., object] = partial(projects.rename, root, item_id)
     if kind == "project":
@@ -66,6 +76,10 @@ def draw_form(part: Part, kind: PrimedKind, item_id: str) -> None:
         value, save = view.summary, partial(projects.edit_summary, root)
     field = Field(said.primed_kinds[kind], value, is_long=is_long)
     project_form.draw(part, _form_of(kind, item_id), [field], save, note)
+
+
+def _question_of(plan_id: str) -> str:
+    return f"forget_{plan_id}"
 
 
 def _form_of(kind: PrimedKind, item_id: str) -> str:

@@ -47,12 +47,15 @@ def _draw_others(part: Part, others: list[PlanView]) -> None:
         return
     with box:
         for number, plan in enumerate(reversed(others)):
+            if project_item.is_edited(part, "plan", plan.id):
+                project_item.draw_form(part, "plan", plan.id)
+                continue
             done = f" :green-badge[{said.is_done}]" if plan.is_done else ""
             with part.row(f"other_plan_{number}"):
                 st.markdown(f"{escape_label(plan.title)}{done}")
                 label = project_item.label_of(part, "plan", plan.title)
                 switch = {said.switch: part.changing(part.projects.switch_plan, plan.id)}
-                choices = {**switch, **project_item.forgetting(part, plan.id)}
+                choices = {**switch, **project_item.asking_to_forget(part, plan.id)}
                 project_form.draw_menu(part, label, f"other_plan_{number}", choices)
         st.markdown(f":small[:gray[{said.switch_note}]]")
 

@@ -41,6 +41,7 @@ class ProjectWords:
     plan_title: str = "Title"
     plan_description: str = "What it is about"
     plan_done: str = "Complete the plan"
+    forget_plan_question: str = "Forget the plan “{text}” and all its tasks? This can't be undone."
     other_plans: str = "Other plans: {count}"
     switch: str = "Switch to it"
     switch_note: str = "With a switch, the running summary begins anew with the plan's description."

@@ -27,6 +27,7 @@ KOREAN_PROJECT: Final = ProjectWords(
     plan_title="제목",
     plan_description="무엇을 하려는 계획인가요?",
     plan_done="계획 끝내기",
+    forget_plan_question="‘{text}’ 계획을 할 일까지 모두 잊을까요? 되돌릴 수 없습니다.",
     other_plans="다른 계획 {count}개",
     switch="이 계획으로 바꾸기",
     switch_note="계획을 바꾸면 진행 요약은 그 계획의 설명에서 새로 시작합니다.",

@@ -11,6 +11,7 @@ from graph.service import ChatService
 from tests.fake.caching import CachingResponder
 from tests.fake.chat import Chat
 from tests.fake.compacting import with_true_usage
+from tests.fake.context_source import ScriptedContext
 from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
@@ -86,3 +87,15 @@ def call(endpoint: FakeOpenAI, endpoint_models: ChatModels) -> Iterator[Caller]:
 @pytest.fixture
 def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
     return Rooted(tmp_path, open_chat)
+
+
+@pytest.fixture
+def source() -> ScriptedContext:
+    return ScriptedContext()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "projects" / "가게"
+    folder.mkdir(parents=True)
+    return folder

@@ -21,18 +21,6 @@ def _answers_repeat_no_block(server: FakeOpenAI) -> None:
     answer_without_repeating(server)
 
 
-@pytest.fixture
-def source() -> ScriptedContext:
-    return ScriptedContext()
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "projects" / "가게"
-    folder.mkdir(parents=True)
-    return folder
-
-
 @pytest.mark.parametrize("change", [{"project_root": ""}, {"has_memory": False}, {"project_root": "sibling"}])
 def test_another_project_after_the_first_turn_makes_another_front_once(
     open_chat: OpenChat, source: ScriptedContext, root: Path, change: dict[str, Any]

@@ -30,18 +30,6 @@ def _answers_repeat_no_block(server: FakeOpenAI) -> None:
     answer_without_repeating(server)
 
 
-@pytest.fixture
-def source() -> ScriptedContext:
-    return ScriptedContext()
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "projects" / "가게"
-    folder.mkdir(parents=True)
-    return folder
-
-
 def test_without_a_project_nobody_is_asked_for_a_context(
     open_chat: OpenChat, server: FakeOpenAI, source: ScriptedContext, root: Path
 ) -> None:

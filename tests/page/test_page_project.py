@@ -136,7 +136,6 @@ def test_a_project_without_notes_leaves_what_is_there_for_newcomers(page: AppTes
     ("number", "choice", "call"),
     [
         (1, "계획 끝내기", ("complete_plan", "plan-1")),
-        (1, "잊기", ("forget", "plan-1")),
         (2, "완료", ("complete_task", "task-1")),
         (2, "잊기", ("forget", "task-1")),
         (3, "잊기", ("forget_decision", "decision-2")),

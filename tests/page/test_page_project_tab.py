@@ -74,7 +74,6 @@ def test_without_a_project_the_tab_says_where_to_choose_one(page: AppTest, proje
         (lambda page: pick(page, "task_1_rail", "시작"), ("start_task", "task-2")),
         (lambda page: pick(page, "task_1_rail", "잊기"), ("forget", "task-2")),
         (lambda page: pick(page, "active_plan_rail", "계획 끝내기"), ("complete_plan", "plan-1")),
-        (lambda page: pick(page, "active_plan_rail", "잊기"), ("forget", "plan-1")),
         (lambda page: pick(page, "decision_0_rail", "잊기"), ("forget_decision", "decision-2")),
         (lambda page: page.button(key="project_icon_close_0_rail").click().run(), ("close_file", "old.py")),
         (lambda page: pick(page, "summary_rail", "잊기"), ("edit_summary", "")),
@@ -120,6 +119,17 @@ def test_one_form_is_open_at_a_time_and_a_left_tab_closes_it(page: AppTest, proj
     page.session_state["tabs_rail"] = "프로젝트"
     assert "project_save_rail" not in keys(page.run())
     assert changes(project) == []
+
+
+def test_forgetting_a_plan_asks_first_as_its_tasks_go_with_it(page: AppTest, project: ScriptedService) -> None:
+    open_project_tab(page)
+    pick(page, "active_plan_rail", "잊기")
+    assert "‘여름 배포’ 계획을 할 일까지 모두 잊을까요?" in told(page)
+    page.button(key="project_cancel_rail").click().run()
+    assert changes(project) == []
+    pick(page, "active_plan_rail", "잊기")
+    save(page)
+    assert changes(project) == [("forget", "plan-1")]
 
 
 def test_restoring_asks_first(page: AppTest, project: ScriptedService) -> None:
