@@ -2,8 +2,8 @@
 
 Order within one attempt of a turn:
 `TurnStarted, (FoldWaiting? Folded?)*, (TokenDelta* (ToolStarted+ ToolFinished+))*, TokenDelta*`, then exactly one of
-`TurnFinished | TurnFailed | TurnStopped`. `TurnFinished` comes after the answer is committed. An `AnswerRestarted` may
-follow any `TokenDelta` and voids all of them since the last tool call.
+`TurnFinished | TurnFailed | TurnStopped | ActionRequired`. `TurnFinished` comes after the answer is committed. An
+`AnswerRestarted` may follow any `TokenDelta` and voids all of them since the last tool call.
 """
 
 from __future__ import annotations
@@ -101,6 +101,25 @@ class TurnStopped:
     text: str
 
 
+@dataclass(frozen=True)
+class ClientCall:
+    """A call of a tool that the program runs itself; `arguments` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class ActionRequired:
+    """The turn stays open until the program answers these calls; `text` is what was said before them."""
+
+    turn: int
+    message_id: str
+    text: str
+    calls: tuple[ClientCall, ...]
+
+
 Event = (
     TurnStarted
     | FoldWaiting
@@ -112,4 +131,5 @@ Event = (
     | TurnFinished
     | TurnFailed
     | TurnStopped
+    | ActionRequired
 )

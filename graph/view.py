@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from graph.client import ClientOptions
 from graph.error import TurnfoldError
 
-TurnStatus = Literal["running", "finished", "failed", "stopped"]
+# "requires_action": a program must answer the calls of its own tools.
+TurnStatus = Literal["running", "requires_action", "finished", "failed", "stopped"]
 StepStatus = Literal["running", "done", "error"]
 Phase = Literal["folding", "waiting", "tool", "answering"]
 TokenSource = Literal["estimate", "usage"]
@@ -235,6 +237,7 @@ class TurnOptions:
         has_memory: False starts the session without the project's memory.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
         context: What this request says of its own context: `currentFile`, `selection`.
+        client: What the program that sends the turn adds to it; None for the page.
     """
 
     compression_rate: float | None = None
@@ -244,3 +247,4 @@ class TurnOptions:
     has_memory: bool | None = None
     time_zone: str = ""
     context: Mapping[str, str] = field(default_factory=dict)
+    client: ClientOptions | None = None

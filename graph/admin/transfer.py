@@ -17,20 +17,30 @@ from graph.store.database import Database, head_revision
 from graph.store.record_row import pack_facts, unpack_facts
 from graph.store.schema import (
     METADATA,
+    anchor_table,
+    aside_table,
     lease_table,
     message_table,
     record_table,
     rule_agreement_table,
     search_session_table,
+    server_key_table,
     session_table,
 )
 from graph.store.search import index_message
 
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
-# A lease means something only now and on this machine, an agreement only for its folders; the index is made of the
-# messages.
-_NOT_EXPORTED: Final = (lease_table, rule_agreement_table, search_session_table)
+# A lease means something only now and on this machine, an agreement only for its folders, an anchor only with the
+# server's key; costs of asides belong to no session; the index is made of the messages.
+_NOT_EXPORTED: Final = (
+    aside_table,
+    anchor_table,
+    lease_table,
+    rule_agreement_table,
+    search_session_table,
+    server_key_table,
+)
 _TABLES: Final = {table.name: table for table in METADATA.sorted_tables if table not in _NOT_EXPORTED}
 # Each database numbers its own rows; the order of the lines preserves the order that this column keeps.
 _LEFT_OUT: Final = {"record": {"sequence", "facts"}}

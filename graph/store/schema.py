@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     true,
 )
 
@@ -49,6 +50,10 @@ session_table = Table(
     Column("restored_tokens", Integer, nullable=False, server_default="0"),
     Column("project_root", PlainText, nullable=False, server_default=""),
     Column("has_memory", Boolean, nullable=False, server_default=true()),
+    Column("client", PlainText, nullable=False, server_default=""),
+    Column("family", PlainText, nullable=False, server_default=""),
+    Column("forked_from", PlainText, nullable=False, server_default=""),
+    Column("forked_after", Integer, nullable=False, server_default="0"),
     Index("session_by_owner", "owner", "updated_at"),
 )
 
@@ -70,6 +75,8 @@ turn_table = Table(
     Column("finished_at", UtcTime, nullable=True),
     Column("history_tokens", Integer, nullable=False),
     Column("partial_text", PlainText, nullable=False),
+    Column("client", PlainText, nullable=False, server_default=""),
+    Column("is_imported", Boolean, nullable=False, server_default=false()),
     PrimaryKeyConstraint("session_id", "number", name="turn_key"),
     sqlite_with_rowid=False,
 )
@@ -227,4 +234,66 @@ lease_table = Table(
     Column("process_id", Integer, nullable=False),
     Column("process_started", PlainText, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# One row a response to a program: by these hashes its next request is recognised. Every hash is keyed, 16 bytes.
+anchor_table = Table(
+    "anchor",
+    METADATA,
+    # Orders the rows by insertion, as in `record`.
+    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    _session_id(),
+    Column("owner", PlainText, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("scope", LargeBinary, nullable=False),
+    Column("asked", LargeBinary, nullable=False),
+    Column("idempotency", LargeBinary, nullable=True),
+    # NULL until the response is whole.
+    Column("chain", LargeBinary, nullable=True),
+    Column("pair", LargeBinary, nullable=True),
+    Column("answer", LargeBinary, nullable=True),
+    Index("anchor_by_session", "session_id", "turn"),
+    Index("anchor_by_asked", "scope", "asked"),
+    Index("anchor_by_idempotency", "scope", "idempotency"),
+    Index("anchor_by_chain", "scope", "chain"),
+    Index("anchor_by_pair", "scope", "pair"),
+    Index("anchor_by_answer", "scope", "answer"),
+)
+
+# Images that programs sent, each once a session; the archive refers to them by their hash.
+image_table = Table(
+    "image",
+    METADATA,
+    _session_id(),
+    Column("hash", PlainText, nullable=False),
+    Column("owner", PlainText, nullable=False),
+    Column("data_url", Text, nullable=False),
+    PrimaryKeyConstraint("session_id", "hash", name="image_key"),
+)
+
+# What requests cost that belong to no session: titles, tags.
+aside_table = Table(
+    "aside_call",
+    METADATA,
+    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    Column("owner", PlainText, nullable=False),
+    Column("client", PlainText, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("sent_tokens", Integer, nullable=False),
+    Column("usage_input_tokens", Integer, nullable=True),
+    Column("usage_output_tokens", Integer, nullable=True),
+    Column("usage_cached_tokens", Integer, nullable=True),
+    Column("seconds", Float, nullable=False),
+    Column("error_code", PlainText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+)
+
+# Random keys of the server, made once.
+server_key_table = Table(
+    "server_key",
+    METADATA,
+    Column("name", PlainText, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
 )

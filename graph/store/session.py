@@ -44,6 +44,10 @@ class SessionRow:
         model: Name of the chosen model, "" for the default one.
         project_root: The folder of its project, "" for none.
         has_memory: Whether it starts with the project's memory.
+        client: The name of the program that began it, "" for the page.
+        family: The chat of a program that it is a branch of, as a hash; "" for none.
+        forked_from: The session that it was forked from, "" for none.
+        forked_after: The last turn that it has from there.
         is_running: Whether the row of its last turn says that it is in progress.
     """
 
@@ -58,6 +62,10 @@ class SessionRow:
     turn_count: int
     project_root: str
     has_memory: bool
+    client: str
+    family: str
+    forked_from: str
+    forked_after: int
     is_running: bool
 
 

@@ -19,7 +19,7 @@ from graph.store.reset import extend_context
 from graph.store.schema import session_table, turn_table
 from graph.store.session import change_session
 
-TurnEnd = Literal["finished", "failed", "stopped"]
+TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 
 _RUNNING = "running"
 _turn = turn_table.c
@@ -32,12 +32,14 @@ class TurnRow:
     Attributes:
         partial_text: What was streamed so far, or what was kept of a stopped answer.
         history_tokens: Our estimate for everything said before this turn.
+        client: The name of the program that asked, "" for the page.
+        is_imported: Whether a program brought it along, so that no model of ours answered it.
     """
 
     session_id: str
     number: int
     attempt: int
-    status: Literal["running", "finished", "failed", "stopped"]
+    status: Literal["running", "requires_action", "finished", "failed", "stopped"]
     user_message_id: str
     model: str
     is_casual: bool
@@ -48,6 +50,8 @@ class TurnRow:
     started_at: datetime
     finished_at: datetime | None
     history_tokens: int
+    client: str
+    is_imported: bool
 
 
 _ROWS = select(*(_turn[field.name] for field in fields(TurnRow)))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from graph.event import (
+    ActionRequired,
     AnswerRestarted,
     Event,
     Folded,
@@ -22,7 +23,7 @@ from graph.event import (
 )
 from graph.view import LiveTurn, StepStatus, ToolStep
 
-_LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped)
+_LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 
 
 class TurnLog:
