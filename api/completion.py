@@ -30,7 +30,6 @@ from graph.client import Completion, CompletionEnd, CompletionSource
 from graph.error import ClosingError
 
 _T = TypeVar("_T")
-_THREADS: Final = 16
 _STALLED_SECONDS: Final = 60.0
 _LEFT: Final = Problem(499, "client_left", "The client closed the connection.")
 _STREAM_HEADERS: Final = {
@@ -55,7 +54,7 @@ class _Opened:
     @property
     def headers(self) -> dict[str, str]:
         """What was decided: the session, the turn, and how it was found."""
-        told = {MATCHED: self.completion.matched}
+        told: dict[str, str] = {MATCHED: self.completion.matched}
         if self.completion.session_id:
             told |= {SESSION: self.completion.session_id, TURN: str(self.completion.turn)}
         return told
@@ -64,19 +63,25 @@ class _Opened:
 class CreateCompletion:
     """The handler of the route: an ASGI application.
 
-    What the service does blocks, so it is done in a few threads of the door's own; what waits for an answer is a
-    coroutine. A client that closes its stream stops the turn, unless it asked for the opposite; one that waits for
-    the whole answer doesn't.
+    What the service does blocks, so it is done in threads; what waits for an answer is a coroutine. A client that
+    closes its stream stops the turn, unless it asked for the opposite; one that waits for the whole answer doesn't.
 
     Args:
         completions_of: Returns what answers the programs of an owner.
+        threads: Those that the service's own work is done in.
         patience_seconds: How long the status may wait for the answer's beginning, and a stream be silent.
     """
 
-    def __init__(self, completions_of: Callable[[str], CompletionSource], *, patience_seconds: float) -> None:
+    def __init__(
+        self,
+        completions_of: Callable[[str], CompletionSource],
+        *,
+        threads: anyio.CapacityLimiter,
+        patience_seconds: float,
+    ) -> None:
         self._completions_of = completions_of
+        self._threads = threads
         self._patience_seconds = patience_seconds
-        self._threads = anyio.CapacityLimiter(_THREADS)
         # Which response each of them carries, "" until that is known.
         self._queues: dict[EventQueue, str] = {}
         self._is_closed = False
