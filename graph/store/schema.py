@@ -55,6 +55,7 @@ session_table = Table(
     Column("forked_from", PlainText, nullable=False, server_default=""),
     Column("forked_after", Integer, nullable=False, server_default="0"),
     Index("session_by_owner", "owner", "updated_at"),
+    Index("session_by_family", "owner", "family"),
 )
 
 turn_table = Table(
