@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -135,6 +136,11 @@ class SessionAccess:
         if "model" in changes and not session.model and changes["model"] == self.models.default_name:
             del changes["model"]
         return changes
+
+
+def new_session_id() -> str:
+    """Returns an unused id."""
+    return secrets.token_urlsafe(12)
 
 
 def _check_context(context: Mapping[str, str], *, max_chars: int) -> None:
