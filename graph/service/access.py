@@ -20,6 +20,7 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.strategies import Strategies
+from graph.tool.registry import TOOL_NAMES
 from graph.view import LiveTurn, Phase, TurnOptions
 from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
@@ -121,7 +122,7 @@ class SessionAccess:
         """Returns the settings of the session that the options change.
 
         A session that never chose a strategy or a model keeps following the server's default: choosing that default
-        changes nothing.
+        changes nothing. A tool of a program with the name of one of ours turns that off.
 
         Raises:
             InputError: A value is invalid.
@@ -132,6 +133,8 @@ class SessionAccess:
             del changes["strategy"]
         if "model" in changes and not session.model and changes["model"] == self.models.default_name:
             del changes["model"]
+        if off := TOOL_NAMES.intersection(options.client.tool_names if options.client else ()) - {*session.tools_off}:
+            changes["tools_off"] = (*session.tools_off, *sorted(off))
         return changes
 
 
