@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
 
+from graph.core.anchor import AnchorHash, AnchorRow
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.store.database import Database
 from graph.store.schema import anchor_table, session_table, turn_table
-
-AnchorHash = Literal["asked", "idempotency", "chain", "pair", "answer"]
 
 _anchor, _session, _turn = anchor_table.c, session_table.c, turn_table.c
 _ADD = insert(anchor_table)
@@ -52,34 +49,6 @@ _FOUND = {
     name: _ROWS.where(_anchor[name].in_(bindparam("hashes", expanding=True)))
     for name in ("asked", "idempotency", "chain", "pair", "answer")
 }
-
-
-@dataclass(frozen=True)
-class AnchorRow:
-    """An anchor with what its turn and its session are now; times are UTC.
-
-    Attributes:
-        family: The session's.
-        chain: None until the response is whole, and if nothing was sent.
-        status: The turn's, in its last attempt.
-        model: The turn's, in its last attempt; "" for the default one.
-        is_live: Whether the turn's last attempt gave the response.
-        is_last: Whether the turn is the session's last one.
-        is_head: Whether no later turn of the session has an anchor of this scope.
-    """
-
-    session_id: str
-    family: str
-    turn: int
-    attempt: int
-    created_at: datetime
-    asked: bytes
-    chain: bytes | None
-    status: Literal["running", "requires_action", "finished", "failed", "stopped"]
-    model: str
-    is_live: bool
-    is_last: bool
-    is_head: bool
 
 
 class AnchorStore:

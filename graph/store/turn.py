@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from langchain_core.messages import HumanMessage
-from sqlalchemy import Connection, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Update, bindparam, func, insert, or_, select, update
 
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.error import NotFoundError
@@ -62,6 +62,12 @@ _OF_SESSION = _ROWS.where(_turn.session_id == bindparam("session_id"))
 _ONE = _OF_SESSION.where(_turn.number == bindparam("number"))
 _NEWEST = _OF_SESSION.order_by(_turn.number.desc())
 _LAST = _NEWEST.limit(1)
+_BETWEEN = _OF_SESSION.where(_turn.number.between(bindparam("first"), bindparam("last"))).order_by(_turn.number)
+_OF_PROGRAMS = select(func.count()).where(
+    _turn.session_id == bindparam("session_id"),
+    _turn.number <= bindparam("last"),
+    or_(_turn.client != "", _turn.is_imported),
+)
 _COUNT = select(session_table.c.turn_count).where(
     session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
 )
@@ -257,6 +263,17 @@ class TurnStore:
         with self._database.read() as connection:
             rows = connection.execute(_NEWEST.limit(last), {"session_id": session_id}).all()
         return tuple(TurnRow(*row) for row in reversed(rows))
+
+    def between(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
+        """Returns the turns from one number to another, both included, as far as there are any, oldest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(_BETWEEN, {"session_id": session_id, "first": first, "last": last})
+            return tuple(TurnRow(*row) for row in rows)
+
+    def count_of_programs(self, session_id: str, last: int) -> int:
+        """Returns how many turns, up to this one, programs asked or brought along."""
+        with self._database.read() as connection:
+            return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
 
 
 def _read(connection: Connection, session_id: str, number: int) -> TurnRow:
