@@ -274,6 +274,8 @@ KOREAN = Words(
         "bad_rate": "압축률은 0.1에서 0.5 사이여야 합니다.",
         "bad_strategy": "이 이름의 요약 전략이 없습니다.",
         "no_reset": "되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다.",
+        "unknown_call": "아직 열려 있는 도구 호출에 대한 답이 아닙니다.",
+        "unanswered_call": "답이 없는 도구 호출이 남아 있습니다.",
         "not_last": "마지막 턴만 다시 시도할 수 있습니다.",
     },
     path_reasons={
