@@ -269,7 +269,6 @@ KOREAN = Words(
         "not_a_compaction": "되돌릴 수 있는 압축이 아닙니다.",
         "empty": "내용이 없습니다.",
         "too_long": "너무 깁니다. 나누어 보내세요.",
-        "unknown_call": "이 도구 호출의 결과를 기다리는 턴이 없습니다.",
         "bad_context": "요청의 컨텍스트는 이름과 글로만 이루어져야 합니다.",
         "project_full": "프로젝트 메모리에 이런 항목을 더 넣을 자리가 없습니다.",
         "rules_changed": "보여 드린 뒤에 규칙이 바뀌었습니다. 다시 확인해 주세요.",
@@ -277,6 +276,8 @@ KOREAN = Words(
         "bad_rate": "압축률은 0.1에서 0.5 사이여야 합니다.",
         "bad_strategy": "이 이름의 요약 전략이 없습니다.",
         "no_reset": "되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다.",
+        "unknown_call": "아직 열려 있는 도구 호출에 대한 답이 아닙니다.",
+        "unanswered_call": "답이 없는 도구 호출이 남아 있습니다.",
         "not_last": "마지막 턴만 다시 시도할 수 있습니다.",
     },
     path_reasons={

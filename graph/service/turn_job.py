@@ -13,6 +13,7 @@ from graph.core.language import session_language
 from graph.core.text import plain_text, plain_value
 from graph.node.context import TurnContext
 from graph.service.access import SessionAccess
+from graph.service.turn_views import answers_in, steps_in
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
@@ -28,8 +29,8 @@ def job_of(
     session: SessionRow,
     options: TurnOptions,
     *,
-    said: AnyMessage,
-    messages: Sequence[AnyMessage],
+    messages: Sequence[AnyMessage] = (),
+    resumed: Sequence[AnyMessage] = (),
 ) -> Job:
     """Returns the job of a turn.
 
@@ -39,10 +40,10 @@ def job_of(
         turn: The turn as its row is now.
         session: The session with the settings of this turn.
         options: Those that the turn was asked for with.
-        said: The user's message.
         messages: What the archive has and graph state doesn't have yet.
+        resumed: What the attempt has said so far, if it goes on behind what a program answered.
     """
-    log = TurnLog(turn.number, turn.attempt)
+    log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
     projects = access.project_turns
     context = TurnContext(
         lease=lease,
@@ -54,6 +55,7 @@ def job_of(
         language=session_language(access.stores.archive.opening(lease.session_id)),
         project=None if projects is None else projects.access(access.owner, session.project_root),
         client=None if options.client is None else _cleaned(options.client),
+        is_resumed=bool(resumed),
         tools_off=frozenset(session.tools_off),
     )
     request = ContextRequest(
@@ -63,7 +65,7 @@ def job_of(
         has_memory=session.has_memory,
         language=context.language,
         turn=turn.number,
-        message=said,
+        message=access.stores.archive.get(lease.session_id, turn.user_message_id).message,
         context={plain_text(key): plain_text(value) for key, value in options.context.items()},
     )
     return Job(log, context, tuple(messages), session.compression_rate, request)

@@ -47,16 +47,24 @@ class TurnBlocks:
     def added_to(self, turn: TurnContext, request: ContextRequest) -> TurnContext:
         """Returns the turn with its blocks; as it was without a project, a context of the request and a program.
 
-        What can't be composed doesn't keep the turn from being answered: it then has the front of the turn before.
+        A turn that goes on behind what its program answered has the blocks that it began with, but for the program's
+        instructions. What can't be composed doesn't keep the turn from being answered: it then has the front of the
+        turn before.
 
         Raises:
             StoreError: A block couldn't be kept.
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
+        has_context = self._source is not None and bool(request.root or request.context)
         turn = replace(turn, client_block=self._client_block(turn))
+        if turn.is_resumed:
+            session_id = turn.lease.session_id
+            front = self._blocks.newest(session_id, "front") if has_context else None
+            return replace(turn, front=front, volatile=self._blocks.newest(session_id, "volatile"))
         lead = headed(LEAD_HEADING[turn.language], turn.client.lead) if turn.client and turn.client.lead.strip() else ""
         if self._source is None or not (request.root or request.context):
-            return replace(turn, volatile=self._kept(turn, "volatile", lead)) if lead else turn
+            # An empty one is kept as well, so that the newest is this turn's when it goes on.
+            return replace(turn, volatile=self._kept(turn, "volatile", lead)) if turn.client else turn
         session_id = turn.lease.session_id
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
