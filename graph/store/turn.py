@@ -116,7 +116,7 @@ class TurnStore:
                 "owner": owner,
                 "user_message_id": message.id,
                 "is_casual": is_casual,
-                "history_tokens": _sum_history_tokens(connection, lease.session_id, turn_count),
+                "history_tokens": sum_history_tokens(connection, lease.session_id, turn_count),
                 **_new_attempt(1, model, now),
             }
             connection.execute(_ADD, values)
@@ -245,8 +245,8 @@ def _count_turns(connection: Connection, session_id: str, owner: str) -> int:
     return int(count)
 
 
-def _sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
-    """Adds the tokens of the last turn to its own sum, so that the cost doesn't grow with the number of turns."""
+def sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
+    """Returns our estimate for all turns up to this one, from the sum that it has: turns before it aren't read."""
     if last_number == 0:
         return 0
     before = _read(connection, session_id, last_number).history_tokens
