@@ -96,7 +96,7 @@ class TurnStore:
                 "owner": owner,
                 "user_message_id": message.id,
                 "is_casual": is_casual,
-                "history_tokens": _sum_history_tokens(connection, lease.session_id, turn_count),
+                "history_tokens": sum_history_tokens(connection, lease.session_id, turn_count),
                 **_new_attempt(1, model, client, now),
             }
             connection.execute(_ADD, values)
@@ -300,8 +300,8 @@ def _owner(connection: Connection, lease: Lease) -> str:
     return str(connection.execute(query).scalar_one())
 
 
-def _sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
-    """Adds the tokens of the last turn to its own sum, so that the cost doesn't grow with the number of turns."""
+def sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
+    """Returns our estimate for all turns up to this one, from the sum that it has: turns before it aren't read."""
     if last_number == 0:
         return 0
     before = read_turn(connection, session_id, last_number).history_tokens
