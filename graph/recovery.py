@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from graph.builder import ChatGraph
+from graph.core.client_chain import EndedAnchor
 from graph.core.close_turn import ClosedStatus, closing_messages, ending_of
 from graph.core.language import session_language
 from graph.core.turn import is_complete, unanswered_calls
@@ -74,6 +75,7 @@ class StateRecovery:
         code: str = "",
         detail: str = "",
         partial_text: str = "",
+        anchor: EndedAnchor | None = None,
     ) -> None:
         """Closes a turn that can't go on: in the archive, then in its row, then in graph state.
 
@@ -82,7 +84,7 @@ class StateRecovery:
         said = self._messages_of(turn)
         if is_complete(said):
             ending, code = ending_of(said, stop_requested=False)
-            self._stores.turns.finish(lease, turn.number, ending, error_code=code)
+            self._stores.turns.finish(lease, turn.number, ending, error_code=code, anchor=anchor)
         else:
             closing = closing_messages(
                 said,
@@ -94,7 +96,13 @@ class StateRecovery:
             )
             self._stores.archive.append(lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing)
             self._stores.turns.finish(
-                lease, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
+                lease,
+                turn.number,
+                status,
+                error_code=code,
+                error_detail=detail,
+                partial_text=partial_text,
+                anchor=anchor,
             )
         try:
             self.rebuild(self._stores.sessions.get(lease.session_id, owner))

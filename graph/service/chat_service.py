@@ -57,7 +57,7 @@ class ChatService:
         self.sessions = Sessions(access, self.turns.stop)
         self.folds = Folds(access)
         self.projects = Projects(access)
-        self.completions = Completions(access)
+        self.completions = Completions(access, self.turns, self.sessions, self.folds)
 
     def for_owner(self, owner: str) -> ChatService:
         """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing."""

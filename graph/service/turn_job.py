@@ -8,6 +8,7 @@ from dataclasses import replace
 from langchain_core.messages import AnyMessage
 
 from graph.client import ClientOptions
+from graph.core.client_chain import OpenAnchor
 from graph.core.context_block import ContextRequest
 from graph.core.language import session_language
 from graph.core.text import plain_text, plain_value
@@ -31,6 +32,7 @@ def job_of(
     *,
     messages: Sequence[AnyMessage] = (),
     resumed: Sequence[AnyMessage] = (),
+    anchor: OpenAnchor | None = None,
 ) -> Job:
     """Returns the job of a turn.
 
@@ -42,6 +44,7 @@ def job_of(
         options: Those that the turn was asked for with.
         messages: What the archive has and graph state doesn't have yet.
         resumed: What the attempt has said so far, if it goes on behind what a program answered.
+        anchor: What the program's request is recognised by; None for the page.
     """
     log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
     projects = access.project_turns
@@ -68,7 +71,7 @@ def job_of(
         message=access.stores.archive.get(lease.session_id, turn.user_message_id).message,
         context={plain_text(key): plain_text(value) for key, value in options.context.items()},
     )
-    return Job(log, context, tuple(messages), session.compression_rate, request)
+    return Job(log, context, tuple(messages), session.compression_rate, request, anchor)
 
 
 def _cleaned(client: ClientOptions) -> ClientOptions:

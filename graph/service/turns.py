@@ -13,21 +13,21 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from graph.client import ClientMessage
 from graph.core.casual import is_casual
 from graph.core.client_call import results_of
-from graph.core.text import check_text, plain_text
-from graph.core.token import estimate_tokens
+from graph.core.client_chain import OpenAnchor
+from graph.core.recognise import Decision
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
+from graph.service.accepted import accepted
 from graph.service.access import SessionAccess
-from graph.service.reservation import reserved
+from graph.service.imported import import_history
+from graph.service.reservation import opening_of, reserved
 from graph.service.turn_job import job_of
 from graph.service.turn_views import read_transcript
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import LiveTurn, Transcript, TurnOptions
-
-_SMALLEST_WINDOW_TOKENS = 1_000
 
 
 class Turns:
@@ -51,6 +51,7 @@ class Turns:
         message_id: str | None = None,
         options: TurnOptions | None = None,
         wait_seconds: float = 0.0,
+        decision: Decision | None = None,
     ) -> int:
         """Commits the user's message and starts its turn in a worker.
 
@@ -63,6 +64,7 @@ class Turns:
             message_id: The caller's id for the message; generated if None.
             options: Changes to the session's settings, from this turn on.
             wait_seconds: How long to wait for a turn in progress before refusing.
+            decision: How a program's request was recognised; None for the page.
 
         Returns:
             The turn's number.
@@ -74,13 +76,18 @@ class Turns:
             StoreError: The message couldn't be committed.
         """
         options = options or TurnOptions()
-        message = self._accept(session_id, text, message_id, options)
+        anchor = decision.anchor if decision else None
+        message = accepted(self._access, session_id, text, message_id, options)
         if (number := self._number_of(session_id, message)) is not None:
             return number
         try:
-            with reserved(self._access, session_id, wait_seconds, opening=text_of(message)) as lease:
-                turn, session = self._begin(lease, message, options)
-                self._runner.submit(job_of(self._access, lease, turn, session, options, messages=[message]))
+            opening = opening_of(text_of(message), options, decision)
+            with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
+                if decision and (imported := decision.imported):
+                    import_history(self._access, lease, imported, client=options.client_name, model="")
+                turn, session = self._begin(lease, message, options, anchor)
+                job = job_of(self._access, lease, turn, session, options, messages=[message], anchor=anchor)
+                self._runner.submit(job)
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
@@ -88,15 +95,9 @@ class Turns:
                 return number
             raise
 
-    def _accept(self, session_id: str, text: str, message_id: str | None, options: TurnOptions) -> HumanMessage:
-        """Validates text and options, and returns the message to store."""
-        check_text(text, max_chars=self._settings.message_chars)
-        text = plain_text(text)
-        self._access.chosen(options)
-        self._check_window(session_id, text, options)
-        return HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
-
-    def _begin(self, lease: Lease, message: HumanMessage, options: TurnOptions) -> tuple[TurnRow, SessionRow]:
+    def _begin(
+        self, lease: Lease, message: HumanMessage, options: TurnOptions, anchor: OpenAnchor | None
+    ) -> tuple[TurnRow, SessionRow]:
         """Commits the message with its turn and the settings that change with it."""
         session = self._access.own(lease.session_id)
         changes = self._access.changes_of(session, options)
@@ -110,6 +111,7 @@ class Turns:
             is_casual=is_casual(text_of(message), self._last_answer(lease.session_id)),
             settings=changes,
             client=options.client_name,
+            anchor=anchor,
         )
         if not is_new:
             raise BusyError  # the same message was sent twice at once, and the other call committed it
@@ -134,7 +136,23 @@ class Turns:
         """
         return self._again(session_id, {"finished"}, options or TurnOptions())
 
-    def resume(self, session_id: str, answers: Sequence[ClientMessage], *, options: TurnOptions | None = None) -> int:
+    def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
+        """Answers the last turn again for a program that sent its question again, however the turn ended.
+
+        Raises:
+            InputError: An option is invalid.
+            BusyError: A turn is in progress.
+        """
+        return self._again(session_id, {"finished", "failed", "stopped"}, options, decision.anchor)
+
+    def resume(
+        self,
+        session_id: str,
+        answers: Sequence[ClientMessage],
+        *,
+        options: TurnOptions | None = None,
+        decision: Decision | None = None,
+    ) -> int:
         """Goes on with the turn that waits for a program, in the same attempt, and returns its number.
 
         The same answers once more go on with a turn whose server died meanwhile.
@@ -144,6 +162,7 @@ class Turns:
             answers: The program's answers to all calls of `ActionRequired`, in any order. Its copy of the assistant's
                 message may be among them, and is compared.
             options: See `send`.
+            decision: See `send`.
 
         Raises:
             InputError: `unanswered_call` or `unknown_call`, with their ids, the latter also for a turn that was closed
@@ -151,6 +170,7 @@ class Turns:
             BusyError: See `send`.
         """
         options = options or TurnOptions()
+        anchor = decision.anchor if decision else None
         self._access.chosen(options)
         self._access.own(session_id)
         for answer in answers:
@@ -170,9 +190,11 @@ class Turns:
                 model=session.model,
                 settings=changes,
                 client=options.client_name,
+                anchor=anchor,
             )
             self._access.recovery.rebuild(session)
-            self._runner.submit(job_of(self._access, lease, turn, session, options, resumed=[*said, *results]))
+            resumed = [*said, *results]
+            self._runner.submit(job_of(self._access, lease, turn, session, options, resumed=resumed, anchor=anchor))
         return number
 
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
@@ -225,25 +247,15 @@ class Turns:
         """Returns the newest `last` turns, each in its last attempt."""
         return read_transcript(self._access, session_id, last=last)
 
-    def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
-        """Refuses a message that alone fills the context window, as no fold could make it fit."""
-        tokens = estimate_tokens(text)
-        if tokens < _SMALLEST_WINDOW_TOKENS:
-            return
-        name = options.model or ""
-        with contextlib.suppress(NotFoundError):
-            name = name or self._access.own(session_id).model
-        window = self._access.models.window_tokens(name or self._access.models.default_name)
-        if tokens >= window:
-            raise InputError("over_window", f"≈{tokens} > {window}")
-
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
         """Returns the turn of a message that is already archived, else None."""
         with contextlib.suppress(NotFoundError):
             return self._stores.archive.get(session_id, str(message.id)).turn
         return None
 
-    def _again(self, session_id: str, statuses: set[str], options: TurnOptions) -> int:
+    def _again(
+        self, session_id: str, statuses: set[str], options: TurnOptions, anchor: OpenAnchor | None = None
+    ) -> int:
         """Starts a new attempt of the last turn if its status is one of these."""
         self._access.chosen(options)
         self._access.own(session_id)
@@ -263,9 +275,10 @@ class Turns:
                 model=session.model,
                 settings=changes,
                 client=options.client_name,
+                anchor=anchor,
             )
             self._access.recovery.rebuild(session)
-            self._runner.submit(job_of(self._access, lease, turn, session, options))
+            self._runner.submit(job_of(self._access, lease, turn, session, options, anchor=anchor))
         return turn.number
 
     def _open_turn(self, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
 
@@ -45,10 +46,26 @@ _ROWS = (
 _OF_SESSION = and_(_anchor.session_id == bindparam("of_session"), _anchor.scope == bindparam("of_scope"))
 _TURNS = select(_anchor.turn).where(_OF_SESSION).distinct()
 _SCOPES = select(_anchor.scope).where(_anchor.session_id == bindparam("of_session")).distinct()
+_OF_ATTEMPT = (
+    select(_anchor.asked, _anchor.created_at)
+    .where(
+        _anchor.session_id == bindparam("of_session"),
+        _anchor.turn == bindparam("of_turn"),
+        _anchor.attempt == bindparam("of_attempt"),
+    )
+    .order_by(_anchor.sequence)
+)
 _FOUND = {
     name: _ROWS.where(_anchor[name].in_(bindparam("hashes", expanding=True)))
     for name in ("asked", "idempotency", "chain", "pair", "answer")
 }
+
+
+class AnchorPlace(NamedTuple):
+    """One response of a turn: what was asked, and when, in UTC."""
+
+    asked: bytes
+    created_at: datetime
 
 
 class AnchorStore:
@@ -73,6 +90,12 @@ class AnchorStore:
                 part = {"of_scope": scope, "hashes": list(hashes[first : first + _HASHES_AT_ONCE])}
                 found += [AnchorRow(*row) for row in connection.execute(query, part)]
         return tuple(found)
+
+    def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[AnchorPlace, ...]:
+        """Returns the responses of an attempt of a turn, oldest first: the first one, and one for each resuming."""
+        with self._database.read() as connection:
+            place = {"of_session": session_id, "of_turn": turn, "of_attempt": attempt}
+            return tuple(AnchorPlace(*row) for row in connection.execute(_OF_ATTEMPT, place))
 
     def turns(self, session_id: str, scope: bytes) -> frozenset[int]:
         """Returns the turns of a session that have an anchor of this scope."""

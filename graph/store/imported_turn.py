@@ -13,7 +13,7 @@ from graph.core.token import sum_tokens
 from graph.store.archive import insert_message
 from graph.store.schema import turn_table
 from graph.store.session import change_session
-from graph.store.turn import sum_history_tokens
+from graph.store.turn_row import sum_history_tokens
 
 
 def insert_turns(

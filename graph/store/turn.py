@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from sqlalchemy import Connection, Update, bindparam, func, insert, or_, select, update
+from sqlalchemy import Update, bindparam, func, insert, or_, select, update
 
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.error import NotFoundError
 from graph.store.active import invalidate_from
 from graph.store.anchor import complete_anchor, insert_anchor
-from graph.store.archive import find_position, find_turn, insert_message, sum_live_tokens
+from graph.store.archive import find_position, find_turn, insert_message
 from graph.store.database import Clock, Database, Lease
 from graph.store.reset import extend_context
-from graph.store.schema import session_table, turn_table
+from graph.store.schema import turn_table
 from graph.store.session import change_session
-from graph.store.turn_row import NEWEST, OF_SESSION, OPEN, TurnRow, last_turn, read_turn
+from graph.store.turn_row import (
+    NEWEST,
+    OF_SESSION,
+    OPEN,
+    RUNNING,
+    TurnRow,
+    count_turns,
+    last_turn,
+    new_attempt,
+    owner_of,
+    read_turn,
+    sum_history_tokens,
+)
 
 __all__ = ["TurnRow", "TurnStore"]
 
 TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 
-_RUNNING = "running"
 # How long a turn waits for the program that must answer its calls.
 _WAITING_TIME = timedelta(minutes=30)
 _turn = turn_table.c
@@ -35,9 +46,6 @@ _OF_PROGRAMS = select(func.count()).where(
     _turn.session_id == bindparam("session_id"),
     _turn.number <= bindparam("last"),
     or_(_turn.client != "", _turn.is_imported),
-)
-_COUNT = select(session_table.c.turn_count).where(
-    session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
 )
 _STOP = select(_turn.stop_requested).where(
     _turn.session_id == bindparam("session_id"), _turn.number == bindparam("number")
@@ -85,7 +93,7 @@ class TurnStore:
         """
         now = self._clock()
         with self._database.write(lease) as connection:
-            turn_count = _count_turns(connection, lease.session_id, owner)
+            turn_count = count_turns(connection, lease.session_id, owner)
             known = find_turn(connection, lease.session_id, message.id)
             if known is not None:
                 return read_turn(connection, lease.session_id, known), False
@@ -97,7 +105,7 @@ class TurnStore:
                 "user_message_id": message.id,
                 "is_casual": is_casual,
                 "history_tokens": sum_history_tokens(connection, lease.session_id, turn_count),
-                **_new_attempt(1, model, client, now),
+                **new_attempt(1, model, client, now),
             }
             connection.execute(_ADD, values)
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
@@ -139,14 +147,16 @@ class TurnStore:
             turn = read_turn(connection, lease.session_id, number)
             if last_turn(connection, lease.session_id) != turn:
                 raise NotFoundError(str(number))
-            values = _new_attempt(turn.attempt + 1, model, client, now)
+            values = new_attempt(turn.attempt + 1, model, client, now)
             connection.execute(_change(lease.session_id, number).values(values))
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
             if anchor is not None:
                 place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
-                insert_anchor(connection, anchor, {**place, "owner": _owner(connection, lease), "created_at": now})
+                insert_anchor(
+                    connection, anchor, {**place, "owner": owner_of(connection, lease.session_id), "created_at": now}
+                )
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 
@@ -160,6 +170,7 @@ class TurnStore:
         model: str,
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
+        anchor: OpenAnchor | None = None,
     ) -> TurnRow:
         """Goes on with an open turn in the same attempt; what its program answered is archived in the transaction.
 
@@ -171,6 +182,7 @@ class TurnStore:
             model: The model that will answer.
             settings: Columns of the session that change in the same transaction.
             client: The name of the program that asks.
+            anchor: What the program's request is recognised by.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -181,11 +193,13 @@ class TurnStore:
             turn = read_turn(connection, lease.session_id, number)
             if not turn.is_open:
                 raise NotFoundError(str(number))
-            values = {**_new_attempt(turn.attempt, model, client, now), "started_at": turn.started_at}
+            values = {**new_attempt(turn.attempt, model, client, now), "started_at": turn.started_at}
             connection.execute(_change(lease.session_id, number).values(values))
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": turn.attempt}
             for message in messages:
                 insert_message(connection, message, {**place, "created_at": now})
+            if anchor is not None:
+                insert_anchor(connection, anchor, {**place, "created_at": now})
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 
@@ -211,8 +225,8 @@ class TurnStore:
             lease: The session's lease.
             number: The turn.
             status: How it ended, or that it waits for its program.
-            error_code: The error's code, "" without one.
-            error_detail: What there is to add to it.
+            error_code: The error's code, "" without one; `error_detail` adds to it.
+            error_detail: See `error_code`.
             partial_text: What is kept of a stopped answer.
             anchor: What completes the anchor that the program's request began; None for the page.
 
@@ -241,13 +255,13 @@ class TurnStore:
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        change = _change(lease.session_id, number).where(_turn.status == _RUNNING)
+        change = _change(lease.session_id, number).where(_turn.status == RUNNING)
         with self._database.write(lease) as connection:
             connection.execute(change.values(partial_text=text))
 
     def request_stop(self, session_id: str, number: int) -> None:
         """Asks a running turn, of any server, to stop; does nothing if it has ended."""
-        change = _change(session_id, number).where(_turn.status == _RUNNING)
+        change = _change(session_id, number).where(_turn.status == RUNNING)
         with self._database.write() as connection:
             connection.execute(change.values(stop_requested=True))
 
@@ -286,41 +300,6 @@ class TurnStore:
         """Returns how many turns, up to this one, programs asked or brought along."""
         with self._database.read() as connection:
             return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
-
-
-def _count_turns(connection: Connection, session_id: str, owner: str) -> int:
-    count = connection.execute(_COUNT, {"session_id": session_id, "owner": owner}).scalar()
-    if count is None:
-        raise NotFoundError(session_id)
-    return int(count)
-
-
-def _owner(connection: Connection, lease: Lease) -> str:
-    query = select(session_table.c.owner).where(session_table.c.session_id == lease.session_id)
-    return str(connection.execute(query).scalar_one())
-
-
-def sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
-    """Returns our estimate for all turns up to this one, from the sum that it has: turns before it aren't read."""
-    if last_number == 0:
-        return 0
-    before = read_turn(connection, session_id, last_number).history_tokens
-    return before + sum_live_tokens(connection, session_id, last_number)
-
-
-def _new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[str, object]:
-    return {
-        "attempt": attempt,
-        "status": _RUNNING,
-        "model": model,
-        "client": client,
-        "partial_text": "",
-        "stop_requested": False,
-        "error_code": "",
-        "error_detail": "",
-        "started_at": now,
-        "finished_at": None,
-    }
 
 
 def _change(session_id: str, number: int) -> Update:

@@ -70,6 +70,12 @@ class TurnLog:
         """The text that the current model call has streamed so far."""
         return "".join(self._saying)
 
+    @property
+    def sent_text(self) -> str:
+        """All the text that was streamed so far, before and behind tool calls."""
+        with self._changed:
+            return "".join(event.text for event in self._events if isinstance(event, TokenDelta))
+
     def append(self, event: Event) -> None:
         """Appends an event and wakes the watchers."""
         with self._changed:

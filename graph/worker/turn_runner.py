@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.builder import ChatGraph
 from graph.core.client_call import waiting_calls
+from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.core.close_turn import ClosedStatus
 from graph.core.context_block import ContextRequest
 from graph.core.turn import text_of
@@ -46,6 +47,7 @@ class Job:
         messages: What graph state doesn't have yet: the user's message, or what a program answered to its calls;
             nothing for a new attempt, because the state has the message already.
         request: What the turn's context blocks are composed of.
+        anchor: What the program's request is recognised by; None for the page.
     """
 
     log: TurnLog
@@ -53,6 +55,7 @@ class Job:
     messages: Sequence[AnyMessage]
     compression_rate: float
     request: ContextRequest
+    anchor: OpenAnchor | None = None
 
     @property
     def session_id(self) -> str:
@@ -63,6 +66,11 @@ class Job:
     def number(self) -> int:
         """The turn's number."""
         return self.context.row.number
+
+    @property
+    def ended_anchor(self) -> EndedAnchor | None:
+        """What the response is recognised by, given what was sent of it; None for the page."""
+        return self.anchor.ended(self.log.sent_text) if self.anchor else None
 
 
 @dataclass(frozen=True)
@@ -219,9 +227,9 @@ class TurnRunner:
         said = [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
         calls = waiting_calls(said)
         if not calls:
-            self._stores.turns.finish(job.context.lease, job.number, "finished")
+            self._stores.turns.finish(job.context.lease, job.number, "finished", anchor=job.ended_anchor)
             return self._finished(job)
-        self._stores.turns.finish(job.context.lease, job.number, "requires_action")
+        self._stores.turns.finish(job.context.lease, job.number, "requires_action", anchor=job.ended_anchor)
         answer = next(message for message in reversed(said) if isinstance(message, AIMessage))
         return ActionRequired(job.number, str(answer.id), text_of(answer), calls)
 
@@ -241,6 +249,7 @@ class TurnRunner:
                 code=ending.code,
                 detail=ending.detail,
                 partial_text=text,
+                anchor=job.ended_anchor,
             )
             if self._stores.turns.get(job.session_id, number).status == "finished":
                 return self._finished(job)
