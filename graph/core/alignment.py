@@ -125,7 +125,7 @@ def _begins(before: Link, link: Link) -> bool:
 def _exchange(links: Sequence[Link]) -> Exchange:
     questions = [link.text for link in links if link.role == "user"]
     answers = [link.text for link in links if link.role == "assistant"]
-    return Exchange(links[0].index, links[-1].index, "\n".join(questions), "\n".join(answers))
+    return Exchange(links[0].at, links[-1].at, "\n".join(questions), "\n".join(answers))
 
 
 def _squeeze(text: str) -> str:

@@ -41,12 +41,12 @@ class Link(NamedTuple):
     """A message that counts for recognition.
 
     Attributes:
-        index: Its place among the request's messages.
+        at: Its place among the request's messages.
         text: Its canonical text.
         chain: The hash of the history up to it.
     """
 
-    index: int
+    at: int
     role: ClientRole
     text: str
     chain: bytes

@@ -101,7 +101,7 @@ def find_place(case: Case) -> Place | None:
         place = None
     else:
         exact = _by_chain(case)
-        is_whole = exact is not None and exact.index == case.history[-1].index
+        is_whole = exact is not None and exact.index == case.history[-1].at
         place = exact if is_whole else (_by_beginning(case) or exact)
         place = _by_words(case) if place is None else _with_lead(case, _further(case, place))
     return _past_unanswered(case, place)
@@ -120,7 +120,7 @@ def _by_chain(case: Case) -> Place | None:
     if not rows:
         return None
     row = max(rows, key=lambda row: (row.is_live, case.is_in_family(row), row.is_head))
-    return Place(row, row.turn, last.index, is_replaced=not row.is_live)
+    return Place(row, row.turn, last.at, is_replaced=not row.is_live)
 
 
 def _by_beginning(case: Case) -> Place | None:
@@ -133,7 +133,7 @@ def _by_beginning(case: Case) -> Place | None:
     for row in sorted(rows, key=lambda row: (not case.is_in_family(row), row.status == "finished")):
         for turn in case.known.turns(row.session_id, row.turn, row.turn):
             if is_begun_by(turn.answer, last.text):
-                return Place(row, row.turn, last.index, is_running=turn.status == "running")
+                return Place(row, row.turn, last.at, is_running=turn.status == "running")
     return None
 
 
@@ -214,6 +214,6 @@ def _past_unanswered(case: Case, place: Place | None) -> Place | None:
             if is_next and row.is_live and (row.status != "finished" or row.chain is None):
                 base = place or Place(row, 0, -1)
                 if row.turn > base.turn:
-                    place = replace(base, turn=row.turn, index=link.index, is_running=row.status == "running")
+                    place = replace(base, turn=row.turn, index=link.at, is_running=row.status == "running")
                 break
     return place

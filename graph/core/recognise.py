@@ -126,12 +126,10 @@ def _at(case: Case, place: Place) -> Decision:
     """Decides by where the history ends: at the newest turn that the program knows, or before it."""
     row, lead = place.row, case.messages[: place.lead_end]
     if place.is_replaced:
-        first = max(
-            (link.index for link in case.history if link.role == "user" and link.index < place.index), default=0
-        )
+        first = max((link.at for link in case.history if link.role == "user" and link.at < place.index), default=0)
         return _fork(case, row, place.turn - 1, imported=case.messages[first:-1], lead=lead)
     rest = case.messages[place.index + 1 : -1]
-    if all(link.index <= place.index for link in case.chain.links[:-1]):
+    if all(link.at <= place.index for link in case.chain.links[:-1]):
         rest = ()  # only tool messages of what is known
     head = case.known.head(row.session_id)
     if place.turn >= head:
