@@ -12,6 +12,7 @@ from graph.core.alignment import (
     Exchange,
     align_backwards,
     align_forwards,
+    count_exchanges,
     exchanges_of,
     is_begun_by,
     is_enough,
@@ -19,9 +20,9 @@ from graph.core.alignment import (
 from graph.core.anchor import AnchorHash, AnchorRow, Known
 from graph.core.client_chain import Link, RequestChain
 
-NEWEST_TURN: Final = 2**31
+NEWEST_TURN: Final = 2**31 - 1
 _CANDIDATES: Final = 8
-_MISSING_TURNS: Final = 50
+_MISSING_TURNS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -139,9 +140,9 @@ def _by_beginning(case: Case) -> Place | None:
 
 def _further(case: Case, place: Place) -> Place:
     """Follows the session from there by what was said: a front end changes some messages when it sends them again."""
-    rest = [exchange for exchange in exchanges_of(case.history) if exchange.first > place.index]
-    if not rest or place.is_replaced:
+    if place.is_replaced or place.index == case.history[-1].at:
         return place
+    rest = exchanges_of([link for link in case.history if link.at > place.index])
     turns = case.known.turns(place.row.session_id, place.turn + 1, NEWEST_TURN)
     aligned, last = align_forwards(rest, turns)
     if aligned == 0:
@@ -152,10 +153,11 @@ def _further(case: Case, place: Place) -> Place:
 
 def _with_lead(case: Case, place: Place) -> Place:
     """Finds what of a known history was never archived: it was the program's own context before, too."""
-    exchanges = [exchange for exchange in exchanges_of(case.history) if exchange.last <= place.index]
+    links = [link for link in case.history if link.at <= place.index]
     session_id = place.row.session_id
-    if len(exchanges) == case.known.count_seen(session_id, place.turn):
+    if count_exchanges(links) == case.known.count_seen(session_id, place.turn):
         return place
+    exchanges = exchanges_of(links)
     turns = case.known.turns(session_id, 1, place.turn)
     if align_forwards(exchanges, turns)[0] == len(exchanges):
         return place

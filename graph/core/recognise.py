@@ -10,7 +10,7 @@ from typing import Final, Literal
 from graph.client import ClientMessage, Matched
 from graph.core.anchor import AnchorRow
 from graph.core.client_chain import OpenAnchor
-from graph.core.place import NEWEST_TURN, Case, Place, find_place
+from graph.core.place import Case, Place, find_place
 from graph.error import BusyError, InputError
 
 # How long a request that is sent again is answered by the response that its first try began.
@@ -143,9 +143,9 @@ def _at(case: Case, place: Place) -> Decision:
             stop_first=place.is_running,
             anchor=case.chain.anchor,
         )
-    later = case.known.turns(row.session_id, place.turn + 1, NEWEST_TURN)
-    running = next((turn for turn in later if turn.status == "running" and not turn.is_elsewhere), None)
-    if running is not None and len(later) == 1 and not rest and case.is_same_model(running.model):
+    later = case.known.turns(row.session_id, place.turn + 1, place.turn + 2)
+    is_next_running = len(later) == 1 and later[0].status == "running"
+    if is_next_running and not rest and case.is_same_model(later[0].model):
         raise BusyError
     return _fork(case, row, place.turn, imported=rest, lead=lead)
 
