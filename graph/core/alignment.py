@@ -32,9 +32,13 @@ class Exchange:
 
 def exchanges_of(links: Sequence[Link]) -> list[Exchange]:
     """Splits a history that ends with an assistant's message into exchanges, oldest first."""
-    starts = [index for index, (before, link) in enumerate(pairwise(links), 1) if _begins(before, link)]
-    bounds = pairwise([0, *starts, len(links)]) if links else ()
+    bounds = pairwise([0, *_starts(links), len(links)]) if links else ()
     return [_exchange(links[first:end]) for first, end in bounds]
+
+
+def count_exchanges(links: Sequence[Link]) -> int:
+    """Returns how many exchanges `exchanges_of` returns."""
+    return len(_starts(links)) + 1 if links else 0
 
 
 def align_backwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) -> int:
@@ -118,14 +122,16 @@ def _may_be_missing(turn: SaidTurn) -> bool:
     return turn.is_elsewhere or not turn.answer
 
 
-def _begins(before: Link, link: Link) -> bool:
-    return before.role == "assistant" and link.role == "user"
+def _starts(links: Sequence[Link]) -> list[int]:
+    """Returns where exchanges begin behind the first one."""
+    roles = [link.role for link in links]
+    return [index for index, pair in enumerate(pairwise(roles), 1) if pair == ("assistant", "user")]
 
 
 def _exchange(links: Sequence[Link]) -> Exchange:
     questions = [link.text for link in links if link.role == "user"]
     answers = [link.text for link in links if link.role == "assistant"]
-    return Exchange(links[0].index, links[-1].index, "\n".join(questions), "\n".join(answers))
+    return Exchange(links[0].at, links[-1].at, "\n".join(questions), "\n".join(answers))
 
 
 def _squeeze(text: str) -> str:

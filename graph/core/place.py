@@ -12,6 +12,7 @@ from graph.core.alignment import (
     Exchange,
     align_backwards,
     align_forwards,
+    count_exchanges,
     exchanges_of,
     is_begun_by,
     is_enough,
@@ -19,9 +20,9 @@ from graph.core.alignment import (
 from graph.core.anchor import AnchorHash, AnchorRow, Known
 from graph.core.client_chain import Link, RequestChain
 
-NEWEST_TURN: Final = 2**31
+NEWEST_TURN: Final = 2**31 - 1
 _CANDIDATES: Final = 8
-_MISSING_TURNS: Final = 50
+_MISSING_TURNS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def find_place(case: Case) -> Place | None:
         place = None
     else:
         exact = _by_chain(case)
-        is_whole = exact is not None and exact.index == case.history[-1].index
+        is_whole = exact is not None and exact.index == case.history[-1].at
         place = exact if is_whole else (_by_beginning(case) or exact)
         place = _by_words(case) if place is None else _with_lead(case, _further(case, place))
     return _past_unanswered(case, place)
@@ -120,7 +121,7 @@ def _by_chain(case: Case) -> Place | None:
     if not rows:
         return None
     row = max(rows, key=lambda row: (row.is_live, case.is_in_family(row), row.is_head))
-    return Place(row, row.turn, last.index, is_replaced=not row.is_live)
+    return Place(row, row.turn, last.at, is_replaced=not row.is_live)
 
 
 def _by_beginning(case: Case) -> Place | None:
@@ -133,15 +134,15 @@ def _by_beginning(case: Case) -> Place | None:
     for row in sorted(rows, key=lambda row: (not case.is_in_family(row), row.status == "finished")):
         for turn in case.known.turns(row.session_id, row.turn, row.turn):
             if is_begun_by(turn.answer, last.text):
-                return Place(row, row.turn, last.index, is_running=turn.status == "running")
+                return Place(row, row.turn, last.at, is_running=turn.status == "running")
     return None
 
 
 def _further(case: Case, place: Place) -> Place:
     """Follows the session from there by what was said: a front end changes some messages when it sends them again."""
-    rest = [exchange for exchange in exchanges_of(case.history) if exchange.first > place.index]
-    if not rest or place.is_replaced:
+    if place.is_replaced or place.index == case.history[-1].at:
         return place
+    rest = exchanges_of([link for link in case.history if link.at > place.index])
     turns = case.known.turns(place.row.session_id, place.turn + 1, NEWEST_TURN)
     aligned, last = align_forwards(rest, turns)
     if aligned == 0:
@@ -152,10 +153,11 @@ def _further(case: Case, place: Place) -> Place:
 
 def _with_lead(case: Case, place: Place) -> Place:
     """Finds what of a known history was never archived: it was the program's own context before, too."""
-    exchanges = [exchange for exchange in exchanges_of(case.history) if exchange.last <= place.index]
+    links = [link for link in case.history if link.at <= place.index]
     session_id = place.row.session_id
-    if len(exchanges) == case.known.count_seen(session_id, place.turn):
+    if count_exchanges(links) == case.known.count_seen(session_id, place.turn):
         return place
+    exchanges = exchanges_of(links)
     turns = case.known.turns(session_id, 1, place.turn)
     if align_forwards(exchanges, turns)[0] == len(exchanges):
         return place
@@ -214,6 +216,6 @@ def _past_unanswered(case: Case, place: Place | None) -> Place | None:
             if is_next and row.is_live and (row.status != "finished" or row.chain is None):
                 base = place or Place(row, 0, -1)
                 if row.turn > base.turn:
-                    place = replace(base, turn=row.turn, index=link.index, is_running=row.status == "running")
+                    place = replace(base, turn=row.turn, index=link.at, is_running=row.status == "running")
                 break
     return place

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from graph.client import ClientMessage, Matched
 from graph.core.anchor import AnchorRow
 from graph.core.client_chain import OpenAnchor
-from graph.core.place import NEWEST_TURN, Case, Place, find_place
+from graph.core.place import Case, Place, find_place
 from graph.error import BusyError, InputError
 
 # How long a request that is sent again is answered by the response that its first try began.
@@ -126,12 +126,10 @@ def _at(case: Case, place: Place) -> Decision:
     """Decides by where the history ends: at the newest turn that the program knows, or before it."""
     row, lead = place.row, case.messages[: place.lead_end]
     if place.is_replaced:
-        first = max(
-            (link.index for link in case.history if link.role == "user" and link.index < place.index), default=0
-        )
+        first = max((link.at for link in case.history if link.role == "user" and link.at < place.index), default=0)
         return _fork(case, row, place.turn - 1, imported=case.messages[first:-1], lead=lead)
     rest = case.messages[place.index + 1 : -1]
-    if all(link.index <= place.index for link in case.chain.links[:-1]):
+    if all(link.at <= place.index for link in case.chain.links[:-1]):
         rest = ()  # only tool messages of what is known
     head = case.known.head(row.session_id)
     if place.turn >= head:
@@ -145,9 +143,9 @@ def _at(case: Case, place: Place) -> Decision:
             stop_first=place.is_running,
             anchor=case.chain.anchor,
         )
-    later = case.known.turns(row.session_id, place.turn + 1, NEWEST_TURN)
-    running = next((turn for turn in later if turn.status == "running" and not turn.is_elsewhere), None)
-    if running is not None and len(later) == 1 and not rest and case.is_same_model(running.model):
+    later = case.known.turns(row.session_id, place.turn + 1, place.turn + 2)
+    is_next_running = len(later) == 1 and later[0].status == "running"
+    if is_next_running and not rest and case.is_same_model(later[0].model):
         raise BusyError
     return _fork(case, row, place.turn, imported=rest, lead=lead)
 

@@ -89,7 +89,7 @@ class _KnownToStores:
         ]
 
     def head(self, session_id: str) -> int:
-        return max(self._stores.anchors.turns(session_id, self._scope), default=0)
+        return self._stores.anchors.head(session_id, self._scope)
 
     def count_seen(self, session_id: str, last: int) -> int:
         return self._stores.turns.count_of_programs(session_id, last)

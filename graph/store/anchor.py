@@ -45,6 +45,7 @@ _ROWS = (
 )
 _OF_SESSION = and_(_anchor.session_id == bindparam("of_session"), _anchor.scope == bindparam("of_scope"))
 _TURNS = select(_anchor.turn).where(_OF_SESSION).distinct()
+_HEAD = select(func.max(_anchor.turn)).where(_OF_SESSION)
 _SCOPES = select(_anchor.scope).where(_anchor.session_id == bindparam("of_session")).distinct()
 _OF_ATTEMPT = (
     select(_anchor.asked, _anchor.created_at)
@@ -101,6 +102,11 @@ class AnchorStore:
         """Returns the turns of a session that have an anchor of this scope."""
         with self._database.read() as connection:
             return frozenset(connection.execute(_TURNS, {"of_session": session_id, "of_scope": scope}).scalars())
+
+    def head(self, session_id: str, scope: bytes) -> int:
+        """Returns the newest turn of a session that has an anchor of this scope, 0 if none has."""
+        with self._database.read() as connection:
+            return connection.execute(_HEAD, {"of_session": session_id, "of_scope": scope}).scalar() or 0
 
     def scopes(self, session_id: str) -> frozenset[bytes]:
         """Returns the scopes that a session has anchors of."""
