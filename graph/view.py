@@ -96,6 +96,7 @@ class TurnView:
         error_code: The `code` of the error that ended it, "" unless `status` is "failed".
         is_last: True for the session's newest turn, which alone can be retried or regenerated.
         is_cut: True if the model stopped mid-answer at its length limit.
+        client: The name of the program that asked, "" for the page.
     """
 
     number: int
@@ -109,6 +110,7 @@ class TurnView:
     model: str
     is_last: bool
     is_cut: bool = False
+    client: str = ""
 
 
 @dataclass(frozen=True)
