@@ -1,4 +1,4 @@
-"""The server: the page, `/health`, the security headers; opens and closes the service."""
+"""The server: the page, the door for programs, `/health`, who is let in; opens and closes the service."""
 
 from __future__ import annotations
 
@@ -15,22 +15,18 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from uvicorn.protocols.websockets import websockets_sansio_impl
-from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 
-from component import delivery, service_provider
+from api.access import Guard
+from api.cors import Cors
+from api.door import Door
+from api.host import HostCheck
+from api.server_end import told_of_end
+from component import delivery, service_provider, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
 from graph.service import open_service
-from graph.settings import load_settings
-
-
-class _WideWindow(ServerPerMessageDeflateFactory):
-    """Compresses by what was sent up to 32 KB before, not 4 KB: each run's start repeats the theme."""
-
-    def __init__(self, **_: object) -> None:
-        super().__init__(server_max_window_bits=15, client_max_window_bits=12, compress_settings={"memLevel": 5})
+from graph.settings import Settings, load_settings
 
 
 @asynccontextmanager
@@ -49,11 +45,11 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
-        # Neither Streamlit nor uvicorn has a setting for it.
-        vars(websockets_sansio_impl)["ServerPerMessageDeflateFactory"] = _WideWindow
+        wide_window.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
-        yield {}
+        stack.enter_context(told_of_end(door.close))
+        yield {"settings": settings}
 
 
 def health(_request: Request) -> JSONResponse:
@@ -65,9 +61,19 @@ def health(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
+def opened_with() -> Settings:
+    """Returns the settings that the service was opened with."""
+    settings: Settings = app.state["settings"]
+    return settings
+
+
+door = Door(lambda owner: service_provider.current().for_owner(owner).completions)
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,
-    routes=[Route("/health", health)],
-    middleware=[Middleware(SecurityHeaders)],
+    routes=[
+        Route("/health", health),
+        door.routes(Middleware(Cors, opened_with), Middleware(Guard, opened_with)),
+    ],
+    middleware=[Middleware(SecurityHeaders), Middleware(HostCheck, opened_with)],
 )

@@ -39,6 +39,8 @@ class Words:
     search_chats: str = "Search chats"
     no_chats: str = "No chats yet."
     no_match: str = "No chat matches."
+    program: str = "Program: {name}"
+    begun_by_program: str = "The program “{name}” began this chat. You can go on with it here, and so can the program."
     found_in_turn: str = "Turn {turn}: {text}"
     today: str = "Today"
     yesterday: str = "Yesterday"
@@ -173,6 +175,7 @@ class Words:
     failed_kept: str = "Your message is saved, so you can retry."
     stopped_partial: str = "Stopped. What had arrived so far is kept."
     stopped_empty: str = "Stopped before the answer began."
+    client_tools: str = "{client} is to run these tools. A new message ends the wait."
     answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
 
     panel_title: str = "Summaries · Statistics"

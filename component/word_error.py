@@ -61,6 +61,8 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "not_a_compaction": "That isn't a compaction that could be restored.",
     "empty": "There is no text.",
     "too_long": "That's too long. Please send it in parts.",
+    "unknown_call": "This answers no tool call that is still open.",
+    "unanswered_call": "An open tool call has no answer yet.",
     "bad_context": "The context of a request consists of names and texts.",
     "project_full": "The project's memory has no room for more of this kind.",
     "rules_changed": "The rules have changed since they were shown. Look at them again.",

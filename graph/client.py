@@ -53,6 +53,11 @@ class ClientOptions:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     allowed_tools: frozenset[str] | None = None
 
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The names of its tools."""
+        return frozenset(str(tool["function"]["name"]) for tool in self.tools)
+
 
 class Hint(NamedTuple):
     """A client's own id of a chat: the name of the header or field, in lower case, and its value."""
@@ -141,4 +146,20 @@ class Completion(Protocol):
 
     def end(self) -> CompletionEnd:
         """Returns what is told of the whole response; call it after the last event, in a worker thread."""
+        ...
+
+
+class CompletionSource(Protocol):
+    """What answers the requests of one owner's programs: `service.completions`."""
+
+    def begin(self, request: ClientRequest) -> Completion:
+        """Finds the session that the request goes on with, and begins its answer.
+
+        Raises:
+            TurnfoldError: It is refused, and nothing was stored.
+        """
+        ...
+
+    def models(self) -> tuple[str, ...]:
+        """Returns the names of the models from memory; () while they aren't known."""
         ...

@@ -63,6 +63,8 @@ InputReason = Literal[
     "rules_changed",
     "secret",
     "too_long",
+    "unanswered_call",
+    "unknown_call",
 ]
 
 PathReason = Literal[
@@ -145,6 +147,10 @@ class TurnRateError(BusyError):
     """Too many turns began within the last minute; `detail` is how long to wait. Nothing was stored."""
 
     code = "turn_rate"
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__(f"{retry_after_seconds} s")
+        self.retry_after_seconds = retry_after_seconds
 
 
 class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +20,9 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.strategies import Strategies
+from graph.tool.registry import TOOL_NAMES
 from graph.view import LiveTurn, Phase, TurnOptions
+from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_runner import TurnRunner
@@ -33,6 +36,7 @@ class SessionAccess:
     """Stores, models and workers of one service, for the sessions of one owner.
 
     Attributes:
+        owner: Whose sessions these are: the owner of every session that the service can see.
         roots: The folders that a project may be in.
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
@@ -40,21 +44,18 @@ class SessionAccess:
     """
 
     settings: Settings
+    owner: str
     stores: Stores
     models: ChatModels
     runner: TurnRunner
     recovery: StateRecovery
     fold_worker: FoldWorker
+    asides: AsideRunner
     strategies: Strategies
     roots: RootFolders
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
-
-    @property
-    def owner(self) -> str:
-        """The owner of every session that this service can see."""
-        return self.settings.turnfold_owner
 
     def own(self, session_id: str) -> SessionRow:
         """Returns the session. Every method that takes a session's id calls this first.
@@ -79,8 +80,12 @@ class SessionAccess:
         return LiveTurn(last.number, last.attempt, phase, (), last.partial_text, (), last.stop_requested)
 
     @contextmanager
-    def between_turns(self, session_id: str) -> Iterator[Lease]:
+    def between_turns(self, session_id: str, *, keeps_waiting: bool = True) -> Iterator[Lease]:
         """Holds the lease of an idle session. The next turn rebuilds graph state if the tables changed meanwhile.
+
+        Args:
+            session_id: The session.
+            keeps_waiting: Whether a turn that waits for a program goes on waiting; otherwise it is closed.
 
         Raises:
             BusyError: A turn or a manual compaction is in progress.
@@ -89,7 +94,7 @@ class SessionAccess:
             raise BusyError
         lease = self.stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            self.recovery.reconcile(lease, self.own(session_id))
+            self.recovery.reconcile(lease, self.own(session_id), keeps_waiting=keeps_waiting)
             yield lease
         finally:
             self.stores.leases.release(lease)
@@ -121,7 +126,7 @@ class SessionAccess:
         """Returns the settings of the session that the options change.
 
         A session that never chose a strategy or a model keeps following the server's default: choosing that default
-        changes nothing.
+        changes nothing. A tool of a program with the name of one of ours turns that off.
 
         Raises:
             InputError: A value is invalid.
@@ -132,7 +137,14 @@ class SessionAccess:
             del changes["strategy"]
         if "model" in changes and not session.model and changes["model"] == self.models.default_name:
             del changes["model"]
+        if off := TOOL_NAMES.intersection(options.client.tool_names if options.client else ()) - {*session.tools_off}:
+            changes["tools_off"] = (*session.tools_off, *sorted(off))
         return changes
+
+
+def new_session_id() -> str:
+    """Returns an unused id."""
+    return secrets.token_urlsafe(12)
 
 
 def _check_context(context: Mapping[str, str], *, max_chars: int) -> None:

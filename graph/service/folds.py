@@ -72,7 +72,7 @@ class Folds:
         if session_id is None:
             return chosen.next_fold(SessionSnapshot(0, (), (), settings.compression_rate))
         session = self._access.own(session_id)
-        complete_turns = session.turn_count - session.is_running
+        complete_turns = session.turn_count - session.is_open
         snapshot = self._fold_worker.snapshot(
             session_id,
             complete_turns=complete_turns,
@@ -142,7 +142,7 @@ class Folds:
             raise InputError("no_effect")
         with self._access.between_turns(session_id) as lease:
             session = self._access.own(session_id)  # a turn may have ended since
-            turn_count, rate = session.turn_count, session.compression_rate
+            turn_count, rate = session.turn_count - session.is_open, session.compression_rate
             snapshot = self._fold_worker.snapshot(session_id, complete_turns=turn_count, rate=rate)
             spec = compaction_fold(snapshot, self._access.settings.preserve_recent_messages)
             if spec is None:
@@ -185,11 +185,13 @@ class Folds:
     def reset(self, session_id: str) -> None:
         """Empties the context: nothing said so far is sent again; the transcript stays. See `undo_reset`.
 
+        A turn that waits for a program is closed.
+
         Raises:
             BusyError: A turn is in progress.
         """
         self._access.own(session_id)
-        with self._access.between_turns(session_id) as lease:
+        with self._access.between_turns(session_id, keeps_waiting=False) as lease:
             active, raw, _ = self._stores.context(session_id)
             if raw:
                 self._stores.resets.begin_context(lease, raw[-1].position)

@@ -12,7 +12,9 @@ from typing import NamedTuple
 from graph.core.snapshot import uncovered_ranges
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
+from graph.store.anchor import AnchorStore
 from graph.store.archive import Archive
+from graph.store.aside import AsideStore
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, open_database
@@ -21,6 +23,7 @@ from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.search import SearchStore
+from graph.store.server_key import ServerKeyStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
@@ -58,6 +61,9 @@ class Stores:
     search: SearchStore
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
+    asides: AsideStore
+    anchors: AnchorStore
+    keys: ServerKeyStore
     checkpointer: Checkpointer
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -117,5 +123,8 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             SearchStore(database),
             ContextBlockStore(database),
             RuleAgreementStore(database, clock=clock),
+            AsideStore(database),
+            AnchorStore(database),
+            ServerKeyStore(database),
             checkpointer,
         )

@@ -1,0 +1,128 @@
+"""The table of anchors: by which hashes the responses to programs are recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
+
+from graph.core.anchor import AnchorHash, AnchorRow
+from graph.core.client_chain import EndedAnchor, OpenAnchor
+from graph.store.database import Database
+from graph.store.schema import anchor_table, session_table, turn_table
+
+_anchor, _session, _turn = anchor_table.c, session_table.c, turn_table.c
+_ADD = insert(anchor_table)
+_HASHES_AT_ONCE: Final = 500
+_later = anchor_table.alias("later")
+_OF_TURN = and_(_turn.session_id == _anchor.session_id, _turn.number == _anchor.turn)
+# By the index of sessions: a scope has far more anchors than a session has turns.
+_HAS_LATER = (
+    select(_later.c.sequence)
+    .where(_later.c.session_id == _anchor.session_id, _later.c.turn > _anchor.turn, _later.c.scope == _anchor.scope)
+    .exists()
+)
+_ROWS = (
+    select(
+        _anchor.session_id,
+        _session.family,
+        _anchor.turn,
+        _anchor.attempt,
+        _anchor.created_at,
+        _anchor.asked,
+        _anchor.chain,
+        _turn.status,
+        _turn.model,
+        _turn.attempt == _anchor.attempt,
+        _session.turn_count == _anchor.turn,
+        ~_HAS_LATER,
+    )
+    .select_from(anchor_table.join(turn_table, _OF_TURN).join(session_table, _session.session_id == _anchor.session_id))
+    .where(_anchor.scope == bindparam("of_scope"))
+    .order_by(_anchor.sequence.desc())
+)
+_OF_SESSION = and_(_anchor.session_id == bindparam("of_session"), _anchor.scope == bindparam("of_scope"))
+_TURNS = select(_anchor.turn).where(_OF_SESSION).distinct()
+_HEAD = select(func.max(_anchor.turn)).where(_OF_SESSION)
+_SCOPES = select(_anchor.scope).where(_anchor.session_id == bindparam("of_session")).distinct()
+_OF_ATTEMPT = (
+    select(_anchor.asked, _anchor.created_at)
+    .where(
+        _anchor.session_id == bindparam("of_session"),
+        _anchor.turn == bindparam("of_turn"),
+        _anchor.attempt == bindparam("of_attempt"),
+    )
+    .order_by(_anchor.sequence)
+)
+_FOUND = {
+    name: _ROWS.where(_anchor[name].in_(bindparam("hashes", expanding=True)))
+    for name in ("asked", "idempotency", "chain", "pair", "answer")
+}
+
+
+class AnchorPlace(NamedTuple):
+    """One response of a turn: what was asked, and when, in UTC."""
+
+    asked: bytes
+    created_at: datetime
+
+
+class AnchorStore:
+    """Finds anchors; `TurnStore` writes them, in the transactions in which their turns begin and end."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, scope: bytes, kind: AnchorHash, hashes: Sequence[bytes], *, limit: int) -> tuple[AnchorRow, ...]:
+        """Returns the anchors of a scope that have one of these hashes, newest first.
+
+        Args:
+            scope: Whose.
+            kind: Which hash.
+            hashes: Its values.
+            limit: How many at most for each 500 hashes.
+        """
+        query = _FOUND[kind].limit(limit)
+        found: list[AnchorRow] = []
+        with self._database.read() as connection:
+            for first in range(0, len(hashes), _HASHES_AT_ONCE):
+                part = {"of_scope": scope, "hashes": list(hashes[first : first + _HASHES_AT_ONCE])}
+                found += [AnchorRow(*row) for row in connection.execute(query, part)]
+        return tuple(found)
+
+    def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[AnchorPlace, ...]:
+        """Returns the responses of an attempt of a turn, oldest first: the first one, and one for each resuming."""
+        with self._database.read() as connection:
+            place = {"of_session": session_id, "of_turn": turn, "of_attempt": attempt}
+            return tuple(AnchorPlace(*row) for row in connection.execute(_OF_ATTEMPT, place))
+
+    def turns(self, session_id: str, scope: bytes) -> frozenset[int]:
+        """Returns the turns of a session that have an anchor of this scope."""
+        with self._database.read() as connection:
+            return frozenset(connection.execute(_TURNS, {"of_session": session_id, "of_scope": scope}).scalars())
+
+    def head(self, session_id: str, scope: bytes) -> int:
+        """Returns the newest turn of a session that has an anchor of this scope, 0 if none has."""
+        with self._database.read() as connection:
+            return connection.execute(_HEAD, {"of_session": session_id, "of_scope": scope}).scalar() or 0
+
+    def scopes(self, session_id: str) -> frozenset[bytes]:
+        """Returns the scopes that a session has anchors of."""
+        with self._database.read() as connection:
+            return frozenset(connection.execute(_SCOPES, {"of_session": session_id}).scalars())
+
+
+def insert_anchor(connection: Connection, anchor: OpenAnchor, place: Mapping[str, object]) -> None:
+    """Writes the anchor of a response that begins; `place` has session, owner, turn, attempt and time."""
+    hashes = {"scope": anchor.scope, "asked": anchor.asked, "idempotency": anchor.idempotency}
+    connection.execute(_ADD, {**place, **hashes})
+
+
+def complete_anchor(connection: Connection, anchor: EndedAnchor, *, session_id: str, turn: int) -> None:
+    """Writes what was sent into the newest anchor of a turn that asked this, within the caller's transaction."""
+    is_it = and_(_anchor.session_id == session_id, _anchor.turn == turn, _anchor.asked == anchor.asked)
+    newest = select(func.max(_anchor.sequence)).where(is_it).scalar_subquery()
+    values = {"chain": anchor.chain, "pair": anchor.pair, "answer": anchor.answer}
+    connection.execute(update(anchor_table).where(_anchor.sequence == newest).values(values))
