@@ -14,11 +14,13 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from api.access import Guard
 from api.cors import Cors
+from api.door import Door
 from api.host import HostCheck
+from api.server_end import told_of_end
 from component import delivery, service_provider, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
@@ -46,6 +48,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         wide_window.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
+        stack.enter_context(told_of_end(door.close))
         yield {"settings": settings}
 
 
@@ -64,12 +67,13 @@ def opened_with() -> Settings:
     return settings
 
 
+door = Door(lambda owner: service_provider.current().for_owner(owner).completions)
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,
     routes=[
         Route("/health", health),
-        Mount("/v1", routes=[], middleware=[Middleware(Cors, opened_with), Middleware(Guard, opened_with)]),
+        door.routes(Middleware(Cors, opened_with), Middleware(Guard, opened_with)),
     ],
     middleware=[Middleware(SecurityHeaders), Middleware(HostCheck, opened_with)],
 )
