@@ -60,6 +60,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "compact_failed": "No shorter summary could be made. Please try again in a moment.",
     "not_a_compaction": "That isn't a compaction that could be restored.",
     "empty": "There is no text.",
+    "bad_image": "Images have to be sent in the message or by a web address.",
     "too_long": "That's too long. Please send it in parts.",
     "bad_context": "The context of a request consists of names and texts.",
     "project_full": "The project's memory has no room for more of this kind.",

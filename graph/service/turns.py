@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -13,6 +13,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.casual import is_casual
 from graph.core.context_block import ContextRequest
+from graph.core.image import data_urls, is_image_url, question_of
 from graph.core.language import session_language
 from graph.core.text import check_text, plain_text, title_of
 from graph.core.token import estimate_tokens
@@ -52,6 +53,7 @@ class Turns:
         *,
         message_id: str | None = None,
         options: TurnOptions | None = None,
+        images: Sequence[str] = (),
         wait_seconds: float = 0.0,
     ) -> int:
         """Commits the user's message and starts its turn in a worker.
@@ -64,6 +66,8 @@ class Turns:
             text: The message; NUL and lone surrogates become U+FFFD.
             message_id: The caller's id for the message; generated if None.
             options: Changes to the session's settings, from this turn on.
+            images: URLs of images that go with the text, which may be empty then: `data:` URLs, kept with the session,
+                or addresses that the provider fetches, not we.
             wait_seconds: How long to wait for a turn in progress before refusing.
 
         Returns:
@@ -76,12 +80,12 @@ class Turns:
             StoreError: The message couldn't be committed.
         """
         options = options or TurnOptions()
-        message = self._accept(session_id, text, message_id, options)
+        message = self._accept(session_id, text, message_id, options, images)
         if (number := self._number_of(session_id, message)) is not None:
             return number
         try:
             with self._place(session_id, wait_seconds, opening=text_of(message)) as lease:
-                turn, session = self._begin(lease, message, options)
+                turn, session = self._begin(lease, message, options, data_urls(images))
                 self._launch(lease, turn, session, options, message, message)
                 return turn.number
         except BusyError:
@@ -90,15 +94,22 @@ class Turns:
                 return number
             raise
 
-    def _accept(self, session_id: str, text: str, message_id: str | None, options: TurnOptions) -> HumanMessage:
-        """Validates text and options, and returns the message to store."""
-        check_text(text, max_chars=self._settings.message_chars)
+    def _accept(
+        self, session_id: str, text: str, message_id: str | None, options: TurnOptions, images: Sequence[str]
+    ) -> HumanMessage:
+        """Validates what is sent, and returns the message to store."""
+        if text or not images:
+            check_text(text, max_chars=self._settings.message_chars)
+        if not all(is_image_url(url) and url.isprintable() for url in images):
+            raise InputError("bad_image")
         text = plain_text(text)
         self._access.chosen(options)
         self._check_window(session_id, text, options)
-        return HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
+        return question_of(text, images, message_id=message_id or f"user-{uuid.uuid4().hex}")
 
-    def _begin(self, lease: Lease, message: HumanMessage, options: TurnOptions) -> tuple[TurnRow, SessionRow]:
+    def _begin(
+        self, lease: Lease, message: HumanMessage, options: TurnOptions, images: Mapping[str, str]
+    ) -> tuple[TurnRow, SessionRow]:
         """Commits the message with its turn and the settings that change with it."""
         session = self._access.own(lease.session_id)
         changes = self._access.changes_of(session, options)
@@ -111,6 +122,7 @@ class Turns:
             model=session.model,
             is_casual=is_casual(text_of(message), self._last_answer(lease.session_id)),
             settings=changes,
+            images=images,
         )
         if not is_new:
             raise BusyError  # the same message was sent twice at once, and the other call committed it

@@ -16,6 +16,7 @@ from graph.store.archive import Archive
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, open_database
+from graph.store.image import ImageStore
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
@@ -57,6 +58,7 @@ class Stores:
     calls: CallStore
     search: SearchStore
     blocks: ContextBlockStore
+    images: ImageStore
     agreements: RuleAgreementStore
     checkpointer: Checkpointer
 
@@ -116,6 +118,7 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             CallStore(database),
             SearchStore(database),
             ContextBlockStore(database),
+            ImageStore(database),
             RuleAgreementStore(database, clock=clock),
             checkpointer,
         )

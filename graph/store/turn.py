@@ -15,6 +15,7 @@ from graph.error import NotFoundError
 from graph.store.active import invalidate_from
 from graph.store.archive import find_position, find_turn, insert_message, sum_live_tokens
 from graph.store.database import Clock, Database, Lease
+from graph.store.image import keep_images
 from graph.store.reset import extend_context
 from graph.store.schema import session_table, turn_table
 from graph.store.session import change_session
@@ -84,6 +85,7 @@ class TurnStore:
         model: str,
         is_casual: bool,
         settings: Mapping[str, object] = MappingProxyType({}),
+        images: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[TurnRow, bool]:
         """Commits the user's message with its new turn.
 
@@ -94,6 +96,7 @@ class TurnStore:
             model: The model that will answer.
             is_casual: Whether the turn takes the casual fast path.
             settings: Columns of the session that change in the same transaction.
+            images: The `data:` URLs of the message's images by the references to them.
 
         Returns:
             The turn, and whether it's new: False if the same message began it before.
@@ -122,6 +125,7 @@ class TurnStore:
             connection.execute(_ADD, values)
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, place)
+            keep_images(connection, lease.session_id, images, owner=owner)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
             return _read(connection, lease.session_id, number), True
 
