@@ -91,6 +91,7 @@ class Completions:
         return self._turns.send(
             session_id,
             asked.text,
+            images=asked.images,
             options=_options_of(request, decision),
             wait_seconds=AFTERMATH_SECONDS if decision.stop_first else 0.0,
             decision=decision,
