@@ -12,12 +12,15 @@ from graph.core.token import IMAGE_TOKENS
 from graph.error import InputError
 from graph.event import TurnFailed
 from graph.store.database import open_database
+from graph.view import TurnOptions
 from tests.fake.body import faults, shape, system_prompt
 from tests.fake.chat import Chat, question, text_of
+from tests.fake.context_source import ScriptedContext
 from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, failure
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.rebuilt import rebuilt
 from tests.integration.test_imported import bring
 
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
@@ -92,6 +95,27 @@ def test_an_image_that_the_model_refuses_is_told_as_text_from_then_on(chat: Chat
     assert sent_images(server) == [[], [], []]
     assert "[image]\n[image]" in str(body["messages"][3]["content"]).replace("\\n", "\n")
     assert faults(body["messages"]) == []
+
+
+@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
+def test_images_stand_behind_the_block_of_their_turn_and_every_input_is_rebuilt(
+    open_chat: OpenChat, server: FakeOpenAI, source: ScriptedContext, strategy: str
+) -> None:
+    chat = open_chat(context=source, context_strategy=strategy, app_context_threshold=400, max_context_tokens=3_000)
+    for number in range(1, 6):
+        options = TurnOptions(context={"currentFile": f"file-{number}.py"})
+        chat.service.turns.send(chat.session_id, question(number), images=[PNG, WEB], options=options)
+        chat.events()
+        chat.wait_for_folds()
+        text, *images = server.bodies("chat")[-1]["messages"][-1]["content"]
+        assert f"file-{number}.py" in text["text"]
+        assert text["text"].endswith(question(number))
+        assert [part["image_url"]["url"] for part in images] == [PNG, WEB]
+    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
+    calls = [call for turn in range(1, 6) for call in access.stores.calls.of_turn(chat.session_id, turn)]
+    for call in calls:
+        assert rebuilt(access.stores, call, access.strategies.of(strategy)).digest() == call.input_hash
+    assert len(calls) == 5
 
 
 def test_a_fork_has_the_images_of_its_turns_alone(chat: Chat, server: FakeOpenAI) -> None:
