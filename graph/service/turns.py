@@ -87,6 +87,7 @@ class Turns:
         try:
             opening = opening_of(text_of(message), options, decision)
             with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
+                self._check_unchanged(session_id, decision)
                 if decision and (imported := decision.imported):
                     import_history(self._access, lease, imported, client=options.client_name, model="")
                 turn, session = self._begin(lease, message, options, anchor, data_urls(images))
@@ -153,7 +154,7 @@ class Turns:
             InputError: An option is invalid.
             BusyError: A turn is in progress.
         """
-        return self._again(session_id, {"finished", "failed", "stopped"}, options, decision.anchor)
+        return self._again(session_id, {"finished", "failed", "stopped"}, options, decision)
 
     def resume(
         self,
@@ -264,12 +265,14 @@ class Turns:
         return None
 
     def _again(
-        self, session_id: str, statuses: set[str], options: TurnOptions, anchor: OpenAnchor | None = None
+        self, session_id: str, statuses: set[str], options: TurnOptions, decision: Decision | None = None
     ) -> int:
         """Starts a new attempt of the last turn if its status is one of these."""
         self._access.chosen(options)
         self._access.own(session_id)
+        anchor = decision.anchor if decision else None
         with reserved(self._access, session_id) as lease:
+            self._check_unchanged(session_id, decision)
             session = self._access.own(session_id)
             last = self._stores.turns.last(session_id)
             is_waiting = last is not None and last.status == "requires_action"
@@ -290,6 +293,15 @@ class Turns:
             self._access.recovery.rebuild(session)
             self._runner.submit(job_of(self._access, lease, turn, session, options, anchor=anchor))
         return turn.number
+
+    def _check_unchanged(self, session_id: str, decision: Decision | None) -> None:
+        """Checks that no other turn began since a program's request was recognised.
+
+        Raises:
+            BusyError: One did, and the program doesn't know of it.
+        """
+        if decision is not None and decision.turn not in (0, self._access.own(session_id).turn_count):
+            raise BusyError
 
     def _open_turn(self, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:
         """Returns the number and the messages of the session's open turn, (0, []) for none."""
