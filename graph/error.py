@@ -63,6 +63,7 @@ InputReason = Literal[
     "rules_changed",
     "secret",
     "too_long",
+    "unanswered_call",
     "unknown_call",
 ]
 

@@ -96,6 +96,7 @@ class TurnView:
         error_code: The `code` of the error that ended it, "" unless `status` is "failed".
         is_last: True for the session's newest turn, which alone can be retried or regenerated.
         is_cut: True if the model stopped mid-answer at its length limit.
+        client: The name of the program that asked, "" for the page.
     """
 
     number: int
@@ -109,6 +110,7 @@ class TurnView:
     model: str
     is_last: bool
     is_cut: bool = False
+    client: str = ""
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,8 @@ class Statistics:
         saved_percent: `round(100 * (1 - summary_chars / original_chars))`; 0 without records; may be negative.
         unsent_tokens: Full history minus what was sent, summed over the answered calls (estimates).
         fold_tokens: Input plus output tokens of every fold, discarded and failed ones included.
+        client_changes: How often a program changed its instructions after something had been sent behind them.
+        lost_tokens: Our estimate for what had been sent behind them then, which the provider had to read anew.
     """
 
     record_count: int
@@ -163,6 +167,8 @@ class Statistics:
     saved_percent: int
     unsent_tokens: int
     fold_tokens: int
+    client_changes: int = 0
+    lost_tokens: int = 0
 
 
 @dataclass(frozen=True)

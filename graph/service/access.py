@@ -19,6 +19,7 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.strategies import Strategies
+from graph.tool.registry import TOOL_NAMES
 from graph.view import LiveTurn, Phase, TurnOptions
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.project_turns import ProjectTurns
@@ -79,8 +80,12 @@ class SessionAccess:
         return LiveTurn(last.number, last.attempt, phase, (), last.partial_text, (), last.stop_requested)
 
     @contextmanager
-    def between_turns(self, session_id: str) -> Iterator[Lease]:
+    def between_turns(self, session_id: str, *, keeps_waiting: bool = True) -> Iterator[Lease]:
         """Holds the lease of an idle session. The next turn rebuilds graph state if the tables changed meanwhile.
+
+        Args:
+            session_id: The session.
+            keeps_waiting: Whether a turn that waits for a program goes on waiting; otherwise it is closed.
 
         Raises:
             BusyError: A turn or a manual compaction is in progress.
@@ -89,7 +94,7 @@ class SessionAccess:
             raise BusyError
         lease = self.stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            self.recovery.reconcile(lease, self.own(session_id))
+            self.recovery.reconcile(lease, self.own(session_id), keeps_waiting=keeps_waiting)
             yield lease
         finally:
             self.stores.leases.release(lease)
@@ -121,7 +126,7 @@ class SessionAccess:
         """Returns the settings of the session that the options change.
 
         A session that never chose a strategy or a model keeps following the server's default: choosing that default
-        changes nothing.
+        changes nothing. A tool of a program with the name of one of ours turns that off.
 
         Raises:
             InputError: A value is invalid.
@@ -132,6 +137,8 @@ class SessionAccess:
             del changes["strategy"]
         if "model" in changes and not session.model and changes["model"] == self.models.default_name:
             del changes["model"]
+        if off := TOOL_NAMES.intersection(options.client.tool_names if options.client else ()) - {*session.tools_off}:
+            changes["tools_off"] = (*session.tools_off, *sorted(off))
         return changes
 
 

@@ -81,7 +81,7 @@ class Sessions:
             said = self._stores.archive.live_within(row.session_id, place)
             found_turn = hit.turn
             found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
-        is_running = row.is_running and self._access.live_turn(row.session_id) is not None
+        is_running = row.is_open and self._access.live_turn(row.session_id) is not None
         return SessionItem(
             row.session_id, row.title, row.updated_at, row.turn_count, is_running, found_turn, found_text
         )
@@ -120,7 +120,7 @@ class Sessions:
         if not is_rolling or self._settings.rolling_sends_unsummarised:
             return 0
         raw = self._stores.context(row.session_id).raw
-        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_running]
+        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_open]
         return unsent_count(prior, self._settings.app_context_recent_messages)
 
     def _context_notice(self, row: SessionRow) -> ContextNotice:

@@ -5,29 +5,27 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from graph.client import ClientMessage
 from graph.core.casual import is_casual
-from graph.core.context_block import ContextRequest
-from graph.core.language import session_language
-from graph.core.text import check_text, plain_text, title_of
+from graph.core.client_call import results_of
+from graph.core.text import check_text, plain_text
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
-from graph.node.context import TurnContext
-from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.access import SessionAccess
+from graph.service.reservation import reserved
+from graph.service.turn_job import job_of
 from graph.service.turn_views import read_transcript
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import LiveTurn, Transcript, TurnOptions
-from graph.worker.turn_log import TurnLog
-from graph.worker.turn_runner import Job
 
 _SMALLEST_WINDOW_TOKENS = 1_000
 
@@ -80,9 +78,9 @@ class Turns:
         if (number := self._number_of(session_id, message)) is not None:
             return number
         try:
-            with self._place(session_id, wait_seconds, opening=text_of(message)) as lease:
+            with reserved(self._access, session_id, wait_seconds, opening=text_of(message)) as lease:
                 turn, session = self._begin(lease, message, options)
-                self._launch(lease, turn, session, options, message, message)
+                self._runner.submit(job_of(self._access, lease, turn, session, options, messages=[message]))
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
@@ -118,10 +116,10 @@ class Turns:
         return turn, session
 
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
-        """Runs a failed or stopped last turn again and returns its number.
+        """Runs a failed or stopped last turn again, or one that waits for a program, and returns its number.
 
         Raises:
-            InputError: `not_last`: the last turn neither failed nor was stopped; or an option is invalid.
+            InputError: `not_last`: the last turn is none of these; or an option is invalid.
             BusyError: A turn is in progress.
         """
         return self._again(session_id, {"failed", "stopped"}, options or TurnOptions())
@@ -130,10 +128,52 @@ class Turns:
         """Answers the last turn again and returns its number; the old answer stays in the archive only.
 
         Raises:
-            InputError: `not_last`: the last turn isn't finished; or an option is invalid.
+            InputError: `not_last`: the last turn is neither finished nor waits for a program; or an option is
+                invalid.
             BusyError: A turn is in progress.
         """
         return self._again(session_id, {"finished"}, options or TurnOptions())
+
+    def resume(self, session_id: str, answers: Sequence[ClientMessage], *, options: TurnOptions | None = None) -> int:
+        """Goes on with the turn that waits for a program, in the same attempt, and returns its number.
+
+        The same answers once more go on with a turn whose server died meanwhile.
+
+        Args:
+            session_id: The session.
+            answers: The program's answers to all calls of `ActionRequired`, in any order. Its copy of the assistant's
+                message may be among them, and is compared.
+            options: See `send`.
+
+        Raises:
+            InputError: `unanswered_call` or `unknown_call`, with their ids, the latter also for a turn that was closed
+                meanwhile; `too_long`; or an option is invalid.
+            BusyError: See `send`.
+        """
+        options = options or TurnOptions()
+        self._access.chosen(options)
+        self._access.own(session_id)
+        for answer in answers:
+            if len(answer.text) > self._settings.message_chars:
+                raise InputError("too_long", f"{len(answer.text)} > {self._settings.message_chars}")
+        with reserved(self._access, session_id) as lease:
+            session = self._access.own(session_id)
+            changes = self._access.changes_of(session, options)
+            session = replace(session, **changes)
+            number, said = self._open_turn(lease, session)
+            results = results_of(said, answers, message_id=f"tool-{uuid.uuid4().hex}")
+            turn = self._stores.turns.resume(
+                lease,
+                number,
+                owner=self._owner,
+                messages=results,
+                model=session.model,
+                settings=changes,
+                client=options.client_name,
+            )
+            self._access.recovery.rebuild(session)
+            self._runner.submit(job_of(self._access, lease, turn, session, options, resumed=[*said, *results]))
+        return number
 
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields all events of the newest turn that this process ran for the session; see `graph.event`.
@@ -150,7 +190,10 @@ class Turns:
         return log.follow(timeout_seconds=timeout_seconds)
 
     def stop(self, session_id: str) -> None:
-        """Asks the running turn or compaction to end; the partial answer is kept. Does nothing if none runs."""
+        """Asks the running turn or compaction to end; the partial answer is kept. Does nothing if none runs.
+
+        A turn that waits for a program is closed.
+        """
         self._access.own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
@@ -159,6 +202,9 @@ class Turns:
         last = self._stores.turns.last(session_id)
         if last is not None and last.status == "running":
             self._stores.turns.request_stop(session_id, last.number)
+        elif last is not None and last.is_open:
+            with contextlib.suppress(BusyError), self._access.between_turns(session_id, keeps_waiting=False):
+                pass  # to hold the lease closes it
 
     def live(self, session_id: str, *, seen: LiveTurn | None = None, wait_seconds: float = 0.0) -> LiveTurn | None:
         """Returns the progress of the running turn, in whichever process it runs; None if none runs.
@@ -201,11 +247,13 @@ class Turns:
         """Starts a new attempt of the last turn if its status is one of these."""
         self._access.chosen(options)
         self._access.own(session_id)
-        with self._place(session_id, 0.0) as lease:
+        with reserved(self._access, session_id) as lease:
             session = self._access.own(session_id)
+            last = self._stores.turns.last(session_id)
+            is_waiting = last is not None and last.status == "requires_action"
             self._access.recovery.reconcile(lease, session)
             last = self._stores.turns.last(session_id)
-            if last is None or last.status not in statuses:
+            if last is None or not (is_waiting or last.status in statuses):
                 raise InputError("not_last", f"{last.number if last else 0}")
             changes = self._access.changes_of(session, options)
             session = replace(session, **changes)
@@ -217,71 +265,19 @@ class Turns:
                 client=options.client_name,
             )
             self._access.recovery.rebuild(session)
-            said = self._stores.archive.live_turns(session_id, turn.number, turn.number)[0].message
-            self._launch(lease, turn, session, options, None, said)
+            self._runner.submit(job_of(self._access, lease, turn, session, options))
         return turn.number
 
-    @contextmanager
-    def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Lease]:
-        """Reserves a slot of the server and acquires the lease. On error both are released; else the worker does it.
-
-        Args:
-            session_id: The session.
-            wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
-            opening: A message that may be the session's first: the session is created if need be, titled after it,
-                and deleted on error if it is still empty.
-
-        Raises:
-            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
-        """
-        if wait_seconds == 0 and self._access.is_busy(session_id):
-            raise BusyError
-        with ExitStack() as undo:
-            self._runner.limiter.begin()
-            undo.callback(self._runner.limiter.end)
-            if opening is not None:
-                rate = self._settings.compression_rate
-                title = title_of(opening)
-                self._stores.sessions.create(session_id, self._owner, title=title, compression_rate=rate, strategy="")
-            lease = self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
-            undo.callback(self._stores.leases.release, lease)
-            if opening is not None:
-                undo.callback(self._stores.sessions.discard_empty, lease)
-            yield lease
-            undo.pop_all()
-
-    def _launch(
-        self,
-        lease: Lease,
-        turn: TurnRow,
-        session: SessionRow,
-        options: TurnOptions,
-        message: HumanMessage | None,
-        said: AnyMessage,
-    ) -> None:
-        log = TurnLog(turn.number, turn.attempt)
-        projects = self._access.project_turns
-        context = TurnContext(
-            lease=lease,
-            owner=self._owner,
-            row=turn,
-            strategy=self._access.strategies.of(session.strategy),
-            stop=log.stop,
-            time_zone=options.time_zone,
-            language=session_language(self._stores.archive.opening(lease.session_id)),
-            project=None if projects is None else projects.access(self._owner, session.project_root),
-        )
-        request = ContextRequest(
-            session_id=lease.session_id,
-            owner=self._owner,
-            root=session.project_root,
-            has_memory=session.has_memory,
-            language=context.language,
-            turn=turn.number,
-            message=said,
-            context={plain_text(key): plain_text(value) for key, value in options.context.items()},
-        )
-        self._runner.submit(Job(log, context, message, session.compression_rate, request))
+    def _open_turn(self, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:
+        """Returns the number and the messages of the session's open turn, (0, []) for none."""
+        last = self._stores.turns.last(lease.session_id)
+        if last is not None and last.status == "requires_action" and not self._stores.turns.is_waiting(last):
+            self._access.recovery.reconcile(lease, session)  # it has waited for too long
+            return 0, []
+        if last is None or not last.is_open:
+            return 0, []
+        said = self._stores.archive.live_turns(lease.session_id, last.number, last.number)
+        return last.number, [entry.message for entry in said]
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

@@ -43,16 +43,22 @@ class TurnLog:
 
     Attributes:
         stop: Set to end the turn.
+
+    Args:
+        turn: The turn's number.
+        attempt: Its attempt.
+        said: What the attempt has said before, if it goes on behind what a program answered.
+        steps: Its tool calls before.
     """
 
-    def __init__(self, turn: int, attempt: int) -> None:
+    def __init__(self, turn: int, attempt: int, *, said: str = "", steps: tuple[ToolStep, ...] = ()) -> None:
         self.stop = threading.Event()
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._watchers: list[_Watcher] = []
-        self._said = ""
+        self._said = f"{said}\n\n" if said else ""
         self._saying: list[str] = []
-        self._view = LiveTurn(turn, attempt, "waiting", (), "", (), stop_requested=False)
+        self._view = LiveTurn(turn, attempt, "waiting", (), "", steps, stop_requested=False)
 
     @property
     def is_over(self) -> bool:

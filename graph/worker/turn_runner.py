@@ -6,20 +6,21 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast, get_args
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.builder import ChatGraph
+from graph.core.client_call import waiting_calls
 from graph.core.close_turn import ClosedStatus
 from graph.core.context_block import ContextRequest
 from graph.core.turn import text_of
 from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
-from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
+from graph.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 from graph.log import in_turn
 from graph.node.context import TurnContext
 from graph.recovery import StateRecovery, config_of
@@ -42,13 +43,14 @@ class Job:
     """One attempt of a turn, committed and ready to run.
 
     Attributes:
-        message: The user's message; None for a new attempt, because the state has the message already.
+        messages: What graph state doesn't have yet: the user's message, or what a program answered to its calls;
+            nothing for a new attempt, because the state has the message already.
         request: What the turn's context blocks are composed of.
     """
 
     log: TurnLog
     context: TurnContext
-    message: HumanMessage | None
+    messages: Sequence[AnyMessage]
     compression_rate: float
     request: ContextRequest
 
@@ -160,7 +162,7 @@ class TurnRunner:
             job.log.append(last)
 
     def _note_end(self, job: Job, last: Event) -> None:
-        if self._projects is not None:
+        if self._projects is not None and not isinstance(last, ActionRequired):
             self._projects.end(job.request, last, model=job.context.row.model)
 
     def _after(self, what: str, session_id: str, action: Callable[[], None]) -> None:
@@ -174,8 +176,7 @@ class TurnRunner:
         """Streams the graph and returns the turn's final event; any failure closes the turn."""
         try:
             self._stream(job)
-            self._stores.turns.finish(job.context.lease, job.number, "finished")
-            return self._finished(job)
+            return self._ended(job)
         except TurnStoppedSignal:
             ending = _Ending("stopped")
         except LeaseLostError as error:
@@ -190,8 +191,8 @@ class TurnRunner:
         return self._close(job, ending)
 
     def _stream(self, job: Job) -> None:
-        update = {  # the message of a new attempt is in state already, and the history stays as it is
-            "messages": [job.message] if job.message else [],
+        update = {  # the history stays as it is
+            "messages": list(job.messages),
             "session_id": job.session_id,
             "turn_count": job.number,
             "compression_rate": job.compression_rate,
@@ -212,6 +213,17 @@ class TurnRunner:
         for part in parts:
             if isinstance(part["data"], _EVENTS):
                 job.log.append(part["data"])
+
+    def _ended(self, job: Job) -> Event:
+        """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
+        said = [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
+        calls = waiting_calls(said)
+        if not calls:
+            self._stores.turns.finish(job.context.lease, job.number, "finished")
+            return self._finished(job)
+        self._stores.turns.finish(job.context.lease, job.number, "requires_action")
+        answer = next(message for message in reversed(said) if isinstance(message, AIMessage))
+        return ActionRequired(job.number, str(answer.id), text_of(answer), calls)
 
     def _finished(self, job: Job) -> Event:
         answer = self._stores.archive.live_turns(job.session_id, job.number, job.number)[-1].message
