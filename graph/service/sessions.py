@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from textwrap import dedent
 from typing import Final
 
+from graph.core.language import session_language
 from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
-from graph.error import TurnfoldError
+from graph.error import InputError, TurnfoldError
 from graph.layer.prompt_composer import memory_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.example import ExampleLanguage, open_example
@@ -170,6 +171,33 @@ class Sessions:
         self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.get(session_id)
 
+    def update_context(self, session_id: str, context: Mapping[str, str]) -> Mapping[str, str]:
+        """Takes over what a program says of the session's context, for the turns that begin from now on.
+
+        It is kept in memory: without a project for this session, in a project for all of the owner's sessions there.
+
+        Args:
+            session_id: The session.
+            context: `currentFile` and `selection`; a blank one takes back an earlier one, other keys are dropped.
+
+        Returns:
+            The volatile values that hold now.
+
+        Raises:
+            InputError: Not all of it is text, or it is too long; or `context_not_kept`: by `CONTEXT_VOLATILE` each
+                message brings its own.
+            PathError: The project's folder is gone or refused.
+        """
+        row = self._access.own(session_id)
+        self._access.chosen(TurnOptions(context=context))
+        if self._settings.context_volatile == "request":
+            raise InputError("context_not_kept")
+        language = session_language(self._stores.archive.opening(session_id))
+        projects = self._access.project_turns
+        if projects is not None and row.project_root:
+            return projects.tell(self._owner, row.project_root, context, language)
+        return self._access.contexts.told(session_id, context, language)
+
     def memory(self, session_id: str) -> str:
         """Returns the lines of its project's memory that the session's model is told, as they are sent; "" for none."""
         self._access.own(session_id)
@@ -201,6 +229,7 @@ class Sessions:
             self._stores.search.forget_deleted()
             self._fold_worker.forget(session_id)
             self._access.runner.forget(session_id)
+            self._access.contexts.forget(session_id)
             if self._access.project_turns is not None:
                 self._access.project_turns.forget(session_id)
         finally:

@@ -272,7 +272,7 @@ class Turns:
             language=context.language,
             turn=turn.number,
             message=said,
-            context={plain_text(key): plain_text(value) for key, value in options.context.items()},
+            context=self._access.context_of(session, options.context, context.language),
         )
         self._runner.submit(Job(log, context, message, session.compression_rate, request))
 
