@@ -20,6 +20,7 @@ from graph.node.model_call import tools_of
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
 from graph.service.access import SessionAccess
+from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
@@ -28,6 +29,7 @@ from graph.settings import Settings
 from graph.store.stores import Stores, open_stores
 from graph.strategy.strategies import build_strategies
 from graph.tool.registry import ToolContext, build_tools
+from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_context import ProjectContext, loader_of
@@ -46,6 +48,7 @@ class ChatService:
         sessions: List, get, configure, rename, delete, open the example.
         folds: Records and figures; compact, restore, reset.
         projects: A project's memory and rules: show, change, agree, restore.
+        completions: Answers programs that speak OpenAI's protocol.
     """
 
     def __init__(self, access: SessionAccess) -> None:
@@ -55,6 +58,7 @@ class ChatService:
         self.sessions = Sessions(access, self.turns.stop)
         self.folds = Folds(access)
         self.projects = Projects(access)
+        self.completions = Completions(access)
 
     def for_owner(self, owner: str) -> ChatService:
         """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing."""
@@ -133,6 +137,16 @@ def open_service(
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
+        asides = AsideRunner(
+            chat_models,
+            chat_stores.asides,
+            limiter,
+            clock=now,
+            deadline_seconds=settings.model_deadline_seconds,
+            attempts=settings.model_attempts,
+            max_workers=settings.concurrent_turns,
+        )
+        stack.callback(asides.close)
         access = SessionAccess(
             settings,
             settings.turnfold_owner,
@@ -141,6 +155,7 @@ def open_service(
             runner,
             recovery,
             fold_worker,
+            asides,
             strategies,
             roots,
             contexts,
