@@ -21,6 +21,7 @@ from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
 from graph.node.context import TurnContext
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.turn_stream import TurnStream, open_stream
 from graph.service.turn_views import read_transcript
 from graph.store.database import Lease
 from graph.store.session import SessionRow
@@ -174,6 +175,10 @@ class Turns:
         elif wait_seconds and seen is not None:
             time.sleep(wait_seconds)  # another process runs it, and writes down its text twice a second
         return self._access.live_turn(session_id)
+
+    def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
+        """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""
+        return open_stream(self._access, session_id, turn)
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
         """Returns the newest `last` turns, each in its last attempt."""

@@ -20,7 +20,7 @@ from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
 # What a method needs beside the session's id.
-ARGUMENTS = {"strategy": "interval", "text": question(9), "title": "내 것", "record_id": "record-1", "last": 3}
+ARGUMENTS = {"strategy": "interval", "text": question(9), "title": "내 것", "record_id": "record-1", "last": 3, "context": {}}
 PARTS = {"turns": Turns, "sessions": Sessions, "folds": Folds, "projects": Projects}
 # What takes no session's id: of the server, the same for every owner; of one owner; or of a folder that owners share.
 OF_THE_SERVER = {
