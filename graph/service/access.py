@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.strategies import Strategies
+from graph.tool.registry import TOOL_NAMES
 from graph.view import LiveTurn, Phase, TurnOptions
 from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
@@ -130,7 +132,7 @@ class SessionAccess:
         """Returns the settings of the session that the options change.
 
         A session that never chose a strategy or a model keeps following the server's default: choosing that default
-        changes nothing.
+        changes nothing. A tool of a program with the name of one of ours turns that off.
 
         Raises:
             InputError: A value is invalid.
@@ -141,7 +143,14 @@ class SessionAccess:
             del changes["strategy"]
         if "model" in changes and not session.model and changes["model"] == self.models.default_name:
             del changes["model"]
+        if off := TOOL_NAMES.intersection(options.client.tool_names if options.client else ()) - {*session.tools_off}:
+            changes["tools_off"] = (*session.tools_off, *sorted(off))
         return changes
+
+
+def new_session_id() -> str:
+    """Returns an unused id."""
+    return secrets.token_urlsafe(12)
 
 
 def _check_context(context: Mapping[str, str], *, max_chars: int) -> None:

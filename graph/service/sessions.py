@@ -1,8 +1,7 @@
-"""Lists, configures, renames and deletes an owner's sessions; makes the example; lists models and strategies."""
+"""Lists, configures, renames, forks and deletes an owner's sessions; makes the example; lists models and strategies."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from textwrap import dedent
@@ -13,8 +12,9 @@ from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
 from graph.error import InputError, TurnfoldError
 from graph.layer.prompt_composer import memory_of
-from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess, new_session_id
 from graph.service.example import ExampleLanguage, open_example
+from graph.service.forks import fork
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
 from graph.strategy.compaction import CompactionStrategy
@@ -44,7 +44,7 @@ class Sessions:
 
     def new_id(self) -> str:
         """Returns an unused id; the session is created by its first message."""
-        return secrets.token_urlsafe(12)
+        return new_session_id()
 
     def open_example(self, language: ExampleLanguage) -> str:
         """Returns the id of this owner's example chat, which is made if there is none (any more); no model is called.
@@ -82,7 +82,7 @@ class Sessions:
             said = self._stores.archive.live_within(row.session_id, place)
             found_turn = hit.turn
             found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
-        is_running = row.is_running and self._access.live_turn(row.session_id) is not None
+        is_running = row.is_open and self._access.live_turn(row.session_id) is not None
         return SessionItem(
             row.session_id, row.title, row.updated_at, row.turn_count, is_running, found_turn, found_text, row.client
         )
@@ -122,7 +122,7 @@ class Sessions:
         if not is_rolling or self._settings.rolling_sends_unsummarised:
             return 0
         raw = self._stores.context(row.session_id).raw
-        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_running]
+        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_open]
         return unsent_count(prior, self._settings.app_context_recent_messages)
 
     def _context_notice(self, row: SessionRow) -> ContextNotice:
@@ -215,6 +215,21 @@ class Sessions:
         check_text(title, max_chars=self._settings.message_chars)
         title = plain_text(title)
         self._stores.sessions.rename(session_id, self._owner, title_of(title))
+
+    def fork(self, session_id: str, *, after_turn: int, family: str = "", client: str = "") -> str:
+        """Makes a session that goes on from a turn of this one, and returns its id; this one stays as it is.
+
+        Args:
+            session_id: The session to fork; a turn of it may be running.
+            after_turn: The last turn that the new session has, 0 for none.
+            family: The chat of a program that the new session is a branch of, "" for none.
+            client: The program that forks, "" for the page.
+
+        Raises:
+            NotFoundError: There is no such turn.
+            BusyError: The last turn to take over is in progress.
+        """
+        return fork(self._access, session_id, after_turn=after_turn, family=family, client=client)
 
     def delete(self, session_id: str) -> None:
         """Stops the session's running turn and deletes everything that is stored of the session.

@@ -10,6 +10,7 @@ import pytest
 
 from graph.error import NotFoundError, TurnRateError
 from graph.service import ChatService
+from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
@@ -20,12 +21,27 @@ from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
 # What a method needs beside the session's id.
-ARGUMENTS = {"strategy": "interval", "text": question(9), "title": "내 것", "record_id": "record-1", "last": 3, "context": {}}
-PARTS = {"turns": Turns, "sessions": Sessions, "folds": Folds, "projects": Projects}
+ARGUMENTS = {
+    "strategy": "interval",
+    "text": question(9),
+    "title": "내 것",
+    "record_id": "record-1",
+    "last": 3,
+    "context": {},
+    "after_turn": 1,
+}
+PARTS = {
+    "turns": Turns,
+    "sessions": Sessions,
+    "folds": Folds,
+    "projects": Projects,
+    "completions": Completions,
+}
 # What takes no session's id: of the server, the same for every owner; of one owner; or of a folder that owners share.
 OF_THE_SERVER = {
     "for_owner",
     "health",
+    "completions.models",
     "sessions.new_id",
     "sessions.model_options",
     "sessions.default_model",
@@ -35,7 +51,14 @@ OF_THE_SERVER = {
     "folds.uses_rate",
     "projects.roots",
 }
-OF_AN_OWNER = {"sessions.list", "sessions.count", "sessions.open_example", "projects.rules", "projects.agree"}
+OF_AN_OWNER = {
+    "completions.begin",
+    "sessions.list",
+    "sessions.count",
+    "sessions.open_example",
+    "projects.rules",
+    "projects.agree",
+}
 OF_A_FOLDER = {
     f"projects.{name}"
     for name in (
