@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
 
 from api.access import ApiClient
 from api.body import read_body
 from api.chat_request import ChatMessage, project_root_of, read_context, read_message
 from api.chat_stream import ChatStream, has_all
+from api.edge import Edge
 from api.event_id import EventId, parse_event_id
+from api.event_stream import EventStream
 from api.header import SESSION, TURN
 from api.refusal import BY_CODE
-from graph.error import ClosingError, PathError
+from graph.error import ClosingError, NotFoundError, PathError
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
 
@@ -28,7 +33,6 @@ _Result = TypeVar("_Result")
 _UNKNOWN: Final = EventId(0, 0, 0)
 # What the metadata say of a project's rules that aren't used as they stand.
 _RULES: Final[Mapping[str, str]] = {"new": "not_agreed", "changed": "changed"}
-_HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 class Chat:
@@ -45,13 +49,22 @@ class Chat:
         self._streams: set[ChatStream] = set()
         self._is_closed = False
 
-    def routes(self) -> list[Route]:
-        """Returns the routes."""
-        return [
+    def routes(self, *middleware: Middleware) -> list[Route]:
+        """Returns the addresses, each of which answers whatever is asked of it.
+
+        Args:
+            middleware: What stands before the handlers. It sets `request.state.client`, and may raise any of our
+                errors: they are answered in the same shape.
+        """
+        handlers = [
             Route("/chat", self.send, methods=["POST"]),
             Route("/chat/{session_id}/events", self.follow, methods=["GET"]),
             Route("/sessions/{session_id}/context", self.update_context, methods=["PUT"]),
         ]
+        app: ASGIApp = Router(handlers, redirect_slashes=False)
+        for kind, arguments, named in reversed((Middleware(Edge), *middleware)):
+            app = kind(app, *arguments, **named)
+        return [Route(handler.path, app) for handler in handlers]
 
     def close(self) -> None:
         """Ends all streams with an error, as the server ends, and refuses further ones; from any thread."""
@@ -73,7 +86,7 @@ class Chat:
         after = (parse_event_id(said) or _UNKNOWN) if said else None
         turn = await self._in_thread(partial(service.turns.stream, session_id))
         if turn is None or await self._in_thread(partial(has_all, turn, after)):
-            return Response(status_code=204, headers=_HEADERS)
+            return Response(status_code=204)
         return await self._streamed(service, session_id, turn, after, {})
 
     async def update_context(self, request: Request) -> Response:
@@ -97,19 +110,19 @@ class Chat:
         if after is None and turn.project_root:
             metadata |= await self._in_thread(partial(_rules_of, service, turn, context))
         headers = {
-            **_HEADERS,
             "Location": f"/chat/{quote(session_id, safe='')}/events",
             SESSION: quote(session_id, safe=""),
             TURN: str(turn.turn),
         }
         stream = ChatStream(service, session_id, turn, after, self._in_thread)
-        return StreamingResponse(self._lines(stream, metadata), headers=headers, media_type="text/event-stream")
+        return EventStream(self._lines(stream, metadata), headers)
 
-    async def _lines(self, stream: ChatStream, metadata: Mapping[str, str]) -> AsyncIterator[bytes]:
+    async def _lines(self, stream: ChatStream, metadata: Mapping[str, str]) -> AsyncGenerator[bytes]:
         self._streams.add(stream)
         try:
-            async for line in stream.lines(metadata):
-                yield line
+            async with aclosing(stream.lines(metadata)) as lines:
+                async for line in lines:
+                    yield line
         finally:
             self._streams.discard(stream)
 
@@ -128,8 +141,8 @@ def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[s
         service.turns.stream(session_id)  # a name that is nobody's makes no session
     options = body.turn_options(client)
     number = service.turns.send(session_id, body.message, message_id=body.options.message_id, options=options)
-    turn = service.turns.stream(session_id, number)
-    assert turn is not None
+    if (turn := service.turns.stream(session_id, number)) is None:
+        raise NotFoundError(session_id)
     return session_id, turn
 
 

@@ -40,9 +40,7 @@ class ChatWriter:
         """Returns the first lines of a stream from a turn's beginning; they have no id."""
         return RETRY + data_line({"metadata": dict(metadata)}) + self._chunks.start()
 
-    def events(
-        self, events: Sequence[Event], after: int, progress: Callable[[int], LiveTurn]
-    ) -> Iterator[bytes]:
+    def events(self, events: Sequence[Event], after: int, progress: Callable[[int], LiveTurn]) -> Iterator[bytes]:
         """Yields the events that follow the first `after` ones; none of them ends the turn.
 
         Args:
@@ -88,8 +86,8 @@ class ChatWriter:
             behind = self._chunks.end(end, with_usage=False)
         told["usage"] = None if end.usage is None else end.usage._asdict()
         told["figures"] = {key: value for key, value in end.figures.items() if key != "matched"}
-        last = END if seq is None else seq + 1
-        return self._named(_name(event), told, seq), _id_line(EventId(self._turn, self._attempt, last)) + behind
+        last = EventId(self._turn, self._attempt, END if seq is None else seq + 1)
+        return self._named(_name(event), told, seq), _id_line(last) + behind
 
     def _named(self, name: str, told: Mapping[str, Any], seq: int | None) -> bytes:
         event_id = b"" if seq is None else self._id(seq)

@@ -71,8 +71,8 @@ class TurnBlocks:
         return replace(turn, front=self._kept(turn, "front", front), volatile=self._kept(turn, "volatile", volatile))
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
-        """Returns the block of the program's instructions; a turn of the page has the newest that any program sent."""
-        if turn.client is None:
+        """Returns the block of the program's instructions; a turn that says none has the newest of any program."""
+        if turn.client is None or turn.client.system is None:
             return self._blocks.newest(turn.lease.session_id, "client")
         system = turn.client.system.strip()
         return self._kept(turn, "client", headed(CLIENT_HEADING[turn.language], system) if system else "")
