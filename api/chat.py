@@ -10,17 +10,14 @@ from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route, Router
-from starlette.types import ASGIApp
+from starlette.routing import Route
 
 from api.access import ApiClient
 from api.body import read_body
 from api.chat_request import ChatMessage, project_root_of, read_context, read_message
 from api.chat_stream import ChatStream, has_all
-from api.edge import Edge
 from api.event_id import EventId, parse_event_id
 from api.event_stream import EventStream
 from api.header import SESSION, TURN
@@ -49,22 +46,16 @@ class Chat:
         self._streams: set[ChatStream] = set()
         self._is_closed = False
 
-    def routes(self, *middleware: Middleware) -> list[Route]:
-        """Returns the addresses, each of which answers whatever is asked of it.
-
-        Args:
-            middleware: What stands before the handlers. It sets `request.state.client`, and may raise any of our
-                errors: they are answered in the same shape.
-        """
+    def routes(self) -> list[Route]:
+        """Returns the routes; what stands before them sets `request.state.client` and answers our errors."""
         handlers = [
-            Route("/chat", self.send, methods=["POST"]),
-            Route("/chat/{session_id}/events", self.follow, methods=["GET"]),
-            Route("/sessions/{session_id}/context", self.update_context, methods=["PUT"]),
+            ("/chat", self.send, "POST"),
+            ("/chat/{session_id}/events", self.follow, "GET"),
+            ("/sessions/{session_id}/context", self.update_context, "PUT"),
         ]
-        app: ASGIApp = Router(handlers, redirect_slashes=False)
-        for kind, arguments, named in reversed((Middleware(Edge), *middleware)):
-            app = kind(app, *arguments, **named)
-        return [Route(handler.path, app) for handler in handlers]
+        return [
+            Route(path + slash, handler, methods=[method]) for path, handler, method in handlers for slash in ("", "/")
+        ]
 
     def close(self) -> None:
         """Ends all streams with an error, as the server ends, and refuses further ones; from any thread."""

@@ -23,6 +23,7 @@ from starlette.middleware import Middleware
 
 from api.access import Guard
 from api.chat import Chat
+from api.edge import Edge
 from graph.service import ChatService
 from graph.settings import Settings
 
@@ -93,7 +94,8 @@ class ServedChat:
         tokens = f"editor:{owner}:{TOKEN}{tools},others:other:{OTHERS_TOKEN}"
         settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
         self.chat = Chat(service.for_owner, anyio.CapacityLimiter(8))
-        app = Starlette(routes=[*self.chat.routes(Middleware(Guard, lambda: settings))])
+        checks = Middleware(Edge), Middleware(Guard, lambda: settings)
+        app = Starlette(routes=[*self.chat.routes()], middleware=checks)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
