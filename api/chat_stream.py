@@ -97,7 +97,7 @@ class ChatStream:
             metadata: Told at the beginning, not if the client comes again.
         """
         head = CompletionHead(self._turn.id, self._turn.created, self._turn.model)
-        writer = ChatWriter(head, self._turn.turn, self._turn.attempt)
+        writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_place)
         yield writer.start(metadata) if self._after is None else RETRY + b"\n"
         try:
             async with aclosing(self._from_log(writer) if self._turn.is_here else self._from_tables(writer)) as lines:
@@ -161,14 +161,16 @@ def has_all(turn: TurnStream, after: EventId | None) -> bool:
     """Whether the client has the turn's last line, so that nothing follows."""
     if after is None or after[:2] != (turn.turn, turn.attempt) or not turn.is_over:
         return False
-    return after.seq == (len(turn.events()) + 1 if turn.is_here else END)
+    return after.seq == (turn.first_place + len(turn.events()) if turn.is_here else END)
 
 
 def known_events(turn: TurnStream, after: EventId | None) -> tuple[int, bool]:
     """Returns how many of the turn's events need not be sent, and whether the client has had them."""
-    events = turn.events()
     if after is None:
         return 0, True
-    if after[:2] == (turn.turn, turn.attempt) and after.seq != END and 1 <= after.seq <= len(events):
-        return after.seq, True
+    events = turn.events()
+    if after[:2] == (turn.turn, turn.attempt) and after.seq != END:
+        count = after.seq - turn.first_place + 1
+        if 1 <= count <= len(events):
+            return count, True
     return len(events) - isinstance(events[-1], LAST_EVENTS), False

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from graph.core.recognise import Decision
 from graph.error import NotFoundError, TurnRateError
 from graph.service import ChatService
 from graph.service.completions import Completions
@@ -16,6 +17,7 @@ from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.turns import Turns
 from graph.settings import Settings
+from graph.view import TurnOptions
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
@@ -29,6 +31,9 @@ ARGUMENTS = {
     "last": 3,
     "context": {},
     "after_turn": 1,
+    "answers": (),
+    "options": TurnOptions(),
+    "decision": Decision("regenerate", "history"),
 }
 PARTS = {
     "turns": Turns,
