@@ -127,7 +127,7 @@ class Chat:
 
 def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[str, TurnStream]:
     """Begins the turn, and returns it with its session."""
-    session_id = body.session_id or service.sessions.new_id()
+    session_id = body.session_id or service.sessions.new_id(body.options.message_id)
     if body.session_id:
         service.turns.stream(session_id)  # a name that is nobody's makes no session
     options = body.turn_options(client)
