@@ -17,7 +17,14 @@ from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
 # What a method needs beside the session's id.
-ARGUMENTS = {"strategy": "interval", "text": question(9), "title": "내 것", "record_id": "record-1", "last": 3, "turn": 1}
+ARGUMENTS = {
+    "strategy": "interval",
+    "text": question(9),
+    "title": "내 것",
+    "record_id": "record-1",
+    "last": 3,
+    "turn": 1,
+}
 TABLES = ("session", "turn", "message", "record", "context_reset", "model_call")
 
 
