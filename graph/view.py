@@ -248,3 +248,8 @@ class TurnOptions:
     time_zone: str = ""
     context: Mapping[str, str] = field(default_factory=dict)
     client: ClientOptions | None = None
+
+    @property
+    def client_name(self) -> str:
+        """The name of the program that sends the turn, "" for the page."""
+        return self.client.name if self.client else ""

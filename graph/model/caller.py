@@ -79,6 +79,7 @@ class ModelCaller:
         attempts: int,
         on_text: Callable[[str], None] = drop,
         on_restart: Callable[[], None] = drop,
+        may_restart: bool = True,
     ) -> Answer:
         """Calls the model and returns its whole answer.
 
@@ -93,6 +94,7 @@ class ModelCaller:
             attempts: Maximum number of attempts.
             on_text: Receives each piece of text, in the calling thread.
             on_restart: Called before a retry if text of the failed attempt was passed on; that text is void.
+            may_restart: Whether a failed attempt may be retried once text of it was passed on.
 
         Raises:
             TurnStoppedSignal: `stop` was set, or the caller is being closed.
@@ -100,7 +102,7 @@ class ModelCaller:
             ModelError: The call failed; see its subclasses.
         """
         ends_at = time.monotonic() + deadline_seconds
-        call = _Call(self.loop, self._secrets, model, messages, stop, ends_at, on_text, on_restart)
+        call = _Call(self.loop, self._secrets, model, messages, stop, ends_at, on_text, on_restart, may_restart)
         retrying = Retrying(
             retry=retry_if_exception(call.should_retry),
             stop=stop_after_attempt(attempts),
@@ -147,6 +149,7 @@ class _Call:
     ends_at: float
     on_text: Callable[[str], None]
     on_restart: Callable[[], None]
+    may_restart: bool
     is_heard: bool = False
 
     def attempt(self) -> Answer:
@@ -177,7 +180,7 @@ class _Call:
         """Whether another attempt after this error may succeed before the deadline."""
         if not isinstance(error, ModelError) or not error.is_transient:
             return False
-        if self.is_heard and isinstance(error, CutStreamError):
+        if self.is_heard and (not self.may_restart or isinstance(error, CutStreamError)):
             return False
         wait_seconds = error.retry_after_seconds
         return self._remaining_seconds() > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)

@@ -63,6 +63,7 @@ class AnswerCall:
                 attempts=settings.model_attempts,
                 on_text=lambda text: write(TokenDelta(text)),
                 on_restart=lambda: write(AnswerRestarted()),
+                may_restart=not self._runtime.context.row.client,  # no program can take back what it was sent
             )
         except TurnfoldError as error:
             # The reason of the failure matters more to the user than a row that can't be written.

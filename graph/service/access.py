@@ -20,6 +20,7 @@ from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.strategies import Strategies
 from graph.view import LiveTurn, Phase, TurnOptions
+from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_runner import TurnRunner
@@ -45,6 +46,7 @@ class SessionAccess:
     runner: TurnRunner
     recovery: StateRecovery
     fold_worker: FoldWorker
+    asides: AsideRunner
     strategies: Strategies
     roots: RootFolders
     clock: Callable[[], datetime]

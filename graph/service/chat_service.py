@@ -19,6 +19,7 @@ from graph.node.model_call import tools_of
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
 from graph.service.access import SessionAccess
+from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
@@ -27,6 +28,7 @@ from graph.settings import Settings
 from graph.store.stores import Stores, open_stores
 from graph.strategy.strategies import build_strategies
 from graph.tool.registry import ToolContext, build_tools
+from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_context import ProjectContext, loader_of
@@ -44,6 +46,7 @@ class ChatService:
         sessions: List, get, configure, rename, delete, open the example.
         folds: Records and figures; compact, restore, reset.
         projects: A project's memory and rules: show, change, agree, restore.
+        completions: Answers programs that speak OpenAI's protocol.
     """
 
     def __init__(self, access: SessionAccess) -> None:
@@ -53,6 +56,7 @@ class ChatService:
         self.sessions = Sessions(access, self.turns.stop)
         self.folds = Folds(access)
         self.projects = Projects(access)
+        self.completions = Completions(access)
 
     def health(self) -> None:
         """Checks that the database answers.
@@ -126,8 +130,18 @@ def open_service(
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
+        asides = AsideRunner(
+            chat_models,
+            chat_stores.asides,
+            limiter,
+            clock=now,
+            deadline_seconds=settings.model_deadline_seconds,
+            attempts=settings.model_attempts,
+            max_workers=settings.concurrent_turns,
+        )
+        stack.callback(asides.close)
         access = SessionAccess(
-            settings, chat_stores, chat_models, runner, recovery, fold_worker, strategies, roots, now, projects
+            settings, chat_stores, chat_models, runner, recovery, fold_worker, asides, strategies, roots, now, projects
         )
         yield ChatService(access)
 

@@ -111,6 +111,7 @@ class Turns:
             model=session.model,
             is_casual=is_casual(text_of(message), self._last_answer(lease.session_id)),
             settings=changes,
+            client=options.client_name,
         )
         if not is_new:
             raise BusyError  # the same message was sent twice at once, and the other call committed it
@@ -208,7 +209,13 @@ class Turns:
                 raise InputError("not_last", f"{last.number if last else 0}")
             changes = self._access.changes_of(session, options)
             session = replace(session, **changes)
-            turn = self._stores.turns.begin_attempt(lease, last.number, model=session.model, settings=changes)
+            turn = self._stores.turns.begin_attempt(
+                lease,
+                last.number,
+                model=session.model,
+                settings=changes,
+                client=options.client_name,
+            )
             self._access.recovery.rebuild(session)
             said = self._stores.archive.live_turns(session_id, turn.number, turn.number)[0].message
             self._launch(lease, turn, session, options, None, said)

@@ -95,6 +95,22 @@ class CallPoint(NamedTuple):
     full_tokens: int
 
 
+class CallCost(NamedTuple):
+    """What an answered call of a turn sent and cost; `sent_tokens` and `full_tokens` are our estimates.
+
+    Attributes:
+        created_at: When it ended, in UTC.
+    """
+
+    kind: Literal["answer", "reasoning"]
+    sent_tokens: int
+    full_tokens: int
+    usage_input_tokens: int | None
+    usage_output_tokens: int | None
+    usage_cached_tokens: int | None
+    created_at: datetime
+
+
 class CallStore:
     """Stores the calls of models and sums them up."""
 
@@ -134,6 +150,13 @@ class CallStore:
         query = query.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE, _call.created_at)
         with self._database.read() as connection:
             return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
+
+    def costs(self, session_id: str, turn: int, attempt: int) -> list[CallCost]:
+        """Returns the calls of an attempt that were answered, in order; those of tools included."""
+        query = select(*(_call[name] for name in CallCost._fields)).where(_call.session_id == session_id)
+        query = query.where(_call.turn == turn, _call.attempt == attempt, _call.error_code == "")
+        with self._database.read() as connection:
+            return [CallCost(*row) for row in connection.execute(query.order_by(_call.ordinal))]
 
     def series(self, session_id: str) -> list[CallPoint]:
         """Returns the last answered call of each turn's current attempt since a reset, in order."""

@@ -13,6 +13,7 @@ from graph.core.snapshot import uncovered_ranges
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
 from graph.store.archive import Archive
+from graph.store.aside import AsideStore
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, open_database
@@ -58,6 +59,7 @@ class Stores:
     search: SearchStore
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
+    asides: AsideStore
     checkpointer: Checkpointer
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -117,5 +119,6 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             SearchStore(database),
             ContextBlockStore(database),
             RuleAgreementStore(database, clock=clock),
+            AsideStore(database),
             checkpointer,
         )

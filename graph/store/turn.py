@@ -84,6 +84,7 @@ class TurnStore:
         model: str,
         is_casual: bool,
         settings: Mapping[str, object] = MappingProxyType({}),
+        client: str = "",
     ) -> tuple[TurnRow, bool]:
         """Commits the user's message with its new turn.
 
@@ -94,6 +95,7 @@ class TurnStore:
             model: The model that will answer.
             is_casual: Whether the turn takes the casual fast path.
             settings: Columns of the session that change in the same transaction.
+            client: The name of the program that asks, "" for the page.
 
         Returns:
             The turn, and whether it's new: False if the same message began it before.
@@ -117,7 +119,7 @@ class TurnStore:
                 "user_message_id": message.id,
                 "is_casual": is_casual,
                 "history_tokens": _sum_history_tokens(connection, lease.session_id, turn_count),
-                **_new_attempt(1, model, now),
+                **_new_attempt(1, model, client, now),
             }
             connection.execute(_ADD, values)
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
@@ -126,7 +128,13 @@ class TurnStore:
             return _read(connection, lease.session_id, number), True
 
     def begin_attempt(
-        self, lease: Lease, number: int, *, model: str, settings: Mapping[str, object] = MappingProxyType({})
+        self,
+        lease: Lease,
+        number: int,
+        *,
+        model: str,
+        settings: Mapping[str, object] = MappingProxyType({}),
+        client: str = "",
     ) -> TurnRow:
         """Starts a new attempt of the last turn; the messages of the attempt before stay archived but are live no more.
 
@@ -138,6 +146,7 @@ class TurnStore:
             number: The last turn.
             model: The model that will answer.
             settings: Columns of the session that change in the same transaction.
+            client: The name of the program that asks, "" for the page.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -148,7 +157,7 @@ class TurnStore:
             turn = _read(connection, lease.session_id, number)
             if _last(connection, lease.session_id) != turn:
                 raise NotFoundError(str(number))
-            values = _new_attempt(turn.attempt + 1, model, now)
+            values = _new_attempt(turn.attempt + 1, model, client, now)
             connection.execute(_change(lease.session_id, number).values(values))
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
@@ -253,11 +262,12 @@ def _sum_history_tokens(connection: Connection, session_id: str, last_number: in
     return before + sum_live_tokens(connection, session_id, last_number)
 
 
-def _new_attempt(attempt: int, model: str, now: datetime) -> dict[str, object]:
+def _new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[str, object]:
     return {
         "attempt": attempt,
         "status": _RUNNING,
         "model": model,
+        "client": client,
         "partial_text": "",
         "stop_requested": False,
         "error_code": "",

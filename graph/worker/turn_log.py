@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from graph.event import (
@@ -23,7 +25,17 @@ from graph.event import (
 )
 from graph.view import LiveTurn, StepStatus, ToolStep
 
+_LOG = logging.getLogger(__name__)
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
+
+
+@dataclass(eq=False)
+class _Watcher:
+    """Who is told of the events, how many it was told of, and whether a thread is telling it now."""
+
+    on_event: Callable[[Event], None]
+    told: int = 0
+    is_being_told: bool = False
 
 
 class TurnLog:
@@ -37,6 +49,7 @@ class TurnLog:
         self.stop = threading.Event()
         self._changed = threading.Condition()
         self._events: list[Event] = []
+        self._watchers: list[_Watcher] = []
         self._said = ""
         self._saying: list[str] = []
         self._view = LiveTurn(turn, attempt, "waiting", (), "", (), stop_requested=False)
@@ -57,6 +70,23 @@ class TurnLog:
             self._apply(event)
             self._events.append(event)
             self._changed.notify_all()
+            watchers = tuple(self._watchers)
+        for watcher in watchers:
+            self._tell(watcher)
+
+    def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
+        """Passes on all events so far, then each new one, in order and each once; returns what ends that.
+
+        The calls come in the caller's thread or that of the turn, one at a time, and hold no lock. They must not take
+        long: the turn waits for them. One that raises is logged and is the watcher's last. When the returned function
+        is called, a call in another thread may still be under way.
+        """
+        watcher = _Watcher(on_event)
+        with self._changed:
+            self._watchers.append(watcher)
+        self._tell(watcher)
+
+        return partial(self._forget, watcher)
 
     def view(self) -> LiveTurn:
         """Returns the turn as it is now."""
@@ -84,6 +114,33 @@ class TurnLog:
             seen += len(fresh)
             if isinstance(fresh[-1], _LAST_EVENTS):
                 return
+
+    def _tell(self, watcher: _Watcher) -> None:
+        """Tells a watcher all that it wasn't told; if another thread is at it, that one goes on with what is new."""
+        with self._changed:
+            if watcher.is_being_told:
+                return
+            watcher.is_being_told = True
+        while (event := self._next_for(watcher)) is not None:
+            try:
+                watcher.on_event(event)
+            except Exception:  # noqa: BLE001 - the edge to the watcher: neither the turn nor other watchers may suffer
+                _LOG.exception("a watcher of turn %d failed", self._view.number)
+                self._forget(watcher)
+
+    def _forget(self, watcher: _Watcher) -> None:
+        with self._changed:
+            if watcher in self._watchers:
+                self._watchers.remove(watcher)
+
+    def _next_for(self, watcher: _Watcher) -> Event | None:
+        """Returns the next event for a watcher; None if there is none, or it has been detached."""
+        with self._changed:
+            if watcher.told == len(self._events) or watcher not in self._watchers:
+                watcher.is_being_told = False
+                return None
+            watcher.told += 1
+            return self._events[watcher.told - 1]
 
     def _apply(self, event: Event) -> None:
         match event:

@@ -29,7 +29,12 @@ class Caller:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def __call__(
-        self, *, deadline_seconds: float = 10.0, attempts: int = 1, model: ChatRunnable | None = None
+        self,
+        *,
+        deadline_seconds: float = 10.0,
+        attempts: int = 1,
+        model: ChatRunnable | None = None,
+        may_restart: bool = True,
     ) -> Answer:
         return self.models.caller.call(
             model or self.models.chat("scripted-model"),
@@ -39,6 +44,7 @@ class Caller:
             attempts=attempts,
             on_text=self.heard.append,
             on_restart=self._restart,
+            may_restart=may_restart,
         )
 
     @property

@@ -246,3 +246,12 @@ def test_text_of_a_failed_attempt_is_declared_void(call: Caller) -> None:
     assert call(attempts=2).message.content == "kept"
     assert call.restarts == 1
     assert call.heard == ["kept"]
+
+
+def test_what_must_not_restart_is_tried_again_only_before_its_first_words(call: Caller) -> None:
+    lost = raw(chunk({"content": "lost"}), '{"error": {"message": "overloaded", "code": 503}}')
+    call.server.script(failure(503), lost)
+    with pytest.raises(ProviderError):
+        call(attempts=5, may_restart=False)
+    assert call.heard == ["lost"]
+    assert call.restarts == 0

@@ -169,3 +169,22 @@ def test_correction_is_taken_from_the_last_twenty_reports(stores: StoreSet) -> N
     assert stores.calls.correction(SESSION) == pytest.approx(1.2)
     stores.calls.add(lease, stores.make_call("wild", 1, usage_input_tokens=1_000_000), OWNER)
     assert stores.calls.correction(SESSION) == 2.0
+
+
+def test_costs_are_those_of_an_attempts_answered_calls(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    for made in (
+        stores.make_call("a", 1, usage_input_tokens=10, usage_output_tokens=2),
+        stores.make_call("b", 1, error_code="provider"),
+        stores.make_call("c", 1, kind="reasoning", usage_cached_tokens=3),
+        stores.make_call("d", 1, attempt=2),
+    ):
+        stores.calls.add(lease, made, OWNER)
+    costs = stores.calls.costs(SESSION, 1, 1)
+    assert [(cost.kind, cost.usage_input_tokens, cost.usage_cached_tokens) for cost in costs] == [
+        ("answer", 10, None),
+        ("reasoning", None, 3),
+    ]
+    assert [cost.created_at for cost in costs] == [stores.clock()] * 2
+    assert len(stores.calls.costs(SESSION, 1, 2)) == 1

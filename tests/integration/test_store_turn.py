@@ -25,6 +25,16 @@ def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
     assert (session.turn_count, session.updated_at) == (1, stores.clock())
 
 
+def test_a_turn_says_which_program_asked_for_its_attempt(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    message = HumanMessage("q", id="q1")
+    turn, _ = stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, client="editor")
+    assert turn.client == "editor"
+    stores.turns.finish(lease, 1, "finished")
+    assert stores.turns.begin_attempt(lease, 1, model="m").client == ""
+    assert stores.turns.get(SESSION, 1).client == ""
+
+
 def test_sending_twice_is_the_same_as_once(stores: StoreSet) -> None:
     lease = stores.make_session()
     first = stores.run_turn(lease, "one")

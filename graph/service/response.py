@@ -1,0 +1,49 @@
+"""A response to a program: the turn or aside that makes it, seen as OpenAI's clients see a completion."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graph.client import CompletionEnd, Matched
+from graph.event import Event
+from graph.worker.turn_log import TurnLog
+
+_ID_CHARS = 24
+
+
+@dataclass(eq=False)
+class Response:
+    """A `graph.client.Completion` over the events of one log.
+
+    Attributes:
+        log: Its events; those of a stored response are all there.
+        tell_end: Returns what `end` tells.
+    """
+
+    id: str
+    created: int
+    session_id: str
+    turn: int
+    matched: Matched
+    log: TurnLog
+    tell_end: Callable[[], CompletionEnd]
+
+    def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
+        """Passes on all events so far, then each new one; returns what ends that."""
+        return self.log.watch(on_event)
+
+    def stop(self) -> None:
+        """Ends the turn if it still runs; what was said is kept."""
+        self.log.stop.set()
+
+    def end(self) -> CompletionEnd:
+        """Returns what is told of the whole response."""
+        return self.tell_end()
+
+
+def response_id(*parts: object) -> str:
+    """Returns the id of the response that these parts make one: the same parts, the same id."""
+    text = "\0".join(str(part) for part in parts)
+    return f"chatcmpl-{hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARS]}"

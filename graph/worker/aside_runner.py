@@ -1,0 +1,209 @@
+"""Answers programs beside all sessions, in threads: titles, tags, and what asks for no memory."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+from langchain_core.messages import AnyMessage, SystemMessage
+
+from graph.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
+from graph.core.client_message import to_messages
+from graph.core.text import plain_text, plain_value
+from graph.core.token import estimate_tokens, sum_tokens
+from graph.core.turn import is_cut, text_of
+from graph.error import ClosingError, InternalError, StoreError, TurnfoldError, TurnStoppedSignal
+from graph.event import ActionRequired, ClientCall, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.model.chunk import Answer, Usage
+from graph.model.factory import ChatModels
+from graph.model_error import BadResponseError, RefusedError
+from graph.store.aside import AsideCall, AsideStore
+from graph.worker.limiter import TurnLimiter
+from graph.worker.turn_log import TurnLog
+
+_LOG = logging.getLogger(__name__)
+_TURN = 0  # an aside is no turn of any session
+
+
+class Aside:
+    """One request that is answered aside.
+
+    Attributes:
+        log: Its events: the text, then the last one.
+        end: What is told of the whole answer; set before the last event.
+    """
+
+    def __init__(self, request: ClientRequest, owner: str) -> None:
+        self.request = request
+        self.owner = owner
+        self.log = TurnLog(_TURN, 1)
+        self.end = CompletionEnd("stop", None, {})
+
+
+class AsideRunner:
+    """Sends requests to the model as they are, and keeps what they cost; nothing of their text is stored.
+
+    Args:
+        limiter: That of the turns: an aside takes a slot as they do.
+        attempts: How often a call may be tried before it has said anything.
+    """
+
+    def __init__(
+        self,
+        models: ChatModels,
+        store: AsideStore,
+        limiter: TurnLimiter,
+        *,
+        clock: Callable[[], datetime],
+        deadline_seconds: float,
+        attempts: int,
+        max_workers: int,
+    ) -> None:
+        self._models = models
+        self._store = store
+        self._limiter = limiter
+        self._clock = clock
+        self._deadline_seconds = deadline_seconds
+        self._attempts = attempts
+        self._running: set[Aside] = set()
+        self._lock = threading.Lock()
+        self._is_closing = False
+        self._pool = ThreadPoolExecutor(max_workers=max_workers, thread_name_prefix="aside")
+
+    def begin(self, request: ClientRequest, owner: str) -> Aside:
+        """Starts to answer a request.
+
+        Raises:
+            BusyError: A limit of the server is reached (`ServerBusyError`, `TurnRateError`).
+            ClosingError: The server is closing.
+        """
+        aside = Aside(request, owner)
+        self._limiter.begin()
+        with self._lock:
+            if self._is_closing:
+                self._limiter.end()
+                raise ClosingError
+            self._running.add(aside)
+            self._pool.submit(self._run, aside)
+        return aside
+
+    def close(self) -> None:
+        """Stops what is being answered and waits for it."""
+        with self._lock:
+            self._is_closing = True
+            for aside in self._running:
+                aside.log.stop.set()
+        self._pool.shutdown(wait=True)
+
+    def _run(self, aside: Aside) -> None:
+        try:
+            last = self._outcome(aside)
+        except BaseException:  # noqa: BLE001 - the edge of a worker: logged here, and told as a failed answer
+            _LOG.exception("an aside ended by a defect")
+            last = TurnFailed(_TURN, InternalError.code, "")
+        with self._lock:
+            self._running.discard(aside)
+        self._limiter.end()
+        aside.log.append(last)
+
+    def _outcome(self, aside: Aside) -> Event:
+        """Makes the call and returns the last event."""
+        said: list[str] = []
+
+        def hear(text: str) -> None:
+            said.append(text)
+            aside.log.append(TokenDelta(text))
+
+        try:
+            answer = self._call(aside, hear)
+        except TurnStoppedSignal:
+            return TurnStopped(_TURN, "".join(said))
+        except TurnfoldError as error:
+            if isinstance(error, RefusedError):
+                aside.end = CompletionEnd("content_filter", None, {})
+            return TurnFailed(_TURN, error.code, error.detail)
+        return _last_event(aside, answer)
+
+    def _call(self, aside: Aside, on_text: Callable[[str], None]) -> Answer:
+        """Makes the call and keeps its row, also if it fails."""
+        options = aside.request.options
+        model = self._models.chat(aside.request.model).bind(**_parameters(options))
+        messages = _messages(aside.request)
+        began = time.monotonic()
+        try:
+            answer = self._models.caller.call(
+                model,
+                messages,
+                stop=aside.log.stop,
+                deadline_seconds=self._deadline_seconds,
+                attempts=self._attempts,
+                on_text=on_text,
+                may_restart=False,
+            )
+        except TurnfoldError as error:
+            self._keep(aside, messages, None, began, error.code)
+            raise
+        self._keep(aside, messages, answer.usage, began, "")
+        return answer
+
+    def _keep(
+        self, aside: Aside, messages: Sequence[AnyMessage], usage: Usage | None, began: float, error_code: str
+    ) -> None:
+        """Stores what the call cost; the answer counts more than a row that can't be written."""
+        options = aside.request.options
+        tools = json.dumps(options.tools, ensure_ascii=False, default=dict) if options.tools else ""
+        call = AsideCall(
+            owner=aside.owner,
+            client=options.name,
+            model=aside.request.model or self._models.default_name,
+            sent_tokens=sum_tokens(messages) + estimate_tokens(tools),
+            usage_input_tokens=usage.input_tokens if usage else None,
+            usage_output_tokens=usage.output_tokens if usage else None,
+            usage_cached_tokens=usage.cached_tokens if usage else None,
+            seconds=time.monotonic() - began,
+            error_code=error_code,
+            created_at=self._clock(),
+        )
+        try:
+            self._store.add(call)
+        except StoreError as error:
+            _LOG.warning("the cost of an aside was not kept: %s", error.code)
+
+
+def _messages(request: ClientRequest) -> list[AnyMessage]:
+    system = plain_text(request.options.system)
+    return [*([SystemMessage(system)] if system else []), *to_messages(request.messages)]
+
+
+def _parameters(options: ClientOptions) -> dict[str, object]:
+    """Returns what goes to the model beside the messages."""
+    parameters: dict[str, object] = dict(plain_value(dict(options.sampling)))
+    if options.tools:
+        parameters["tools"] = plain_value([dict(tool) for tool in options.tools])
+        if options.tool_choice is not None:
+            parameters["tool_choice"] = plain_value(options.tool_choice)
+    return parameters
+
+
+def _last_event(aside: Aside, answer: Answer) -> Event:
+    """Sets how the answer ended and returns its last event."""
+    message, text = answer.message, text_of(answer.message)
+    if message.invalid_tool_calls:
+        return TurnFailed(_TURN, BadResponseError.code, "")
+    usage = None
+    if answer.usage is not None:
+        usage = ClientUsage(answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.cached_tokens)
+    if message.tool_calls:
+        aside.end = CompletionEnd("tool_calls", usage, {})
+        calls = (
+            ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
+            for call in message.tool_calls
+        )
+        return ActionRequired(_TURN, str(message.id), text, tuple(calls))
+    aside.end = CompletionEnd("length" if is_cut(message) else "stop", usage, {})
+    return TurnFinished(_TURN, str(message.id), text)
