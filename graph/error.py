@@ -146,6 +146,10 @@ class TurnRateError(BusyError):
 
     code = "turn_rate"
 
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__(f"{retry_after_seconds} s")
+        self.retry_after_seconds = retry_after_seconds
+
 
 class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run
     """The turn is stopped by the user or because the server closes; ends the run of the graph."""

@@ -48,8 +48,7 @@ class TurnLimiter:
                 most = f"≤ {self._concurrent_turns}"
                 raise ServerBusyError(most)
             if len(self._begun) >= self._turns_per_minute:
-                wait = f"{math.ceil(_MINUTE_SECONDS - (now - self._begun[0]))} s"
-                raise TurnRateError(wait)
+                raise TurnRateError(math.ceil(_MINUTE_SECONDS - (now - self._begun[0])))
             self._begun.append(now)
             self._running_count += 1
 

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+from starlette.exceptions import HTTPException
+
+from api.problem import Problem, ProblemError, refused
+from api.refusal import BY_CODE, problem_of, problem_of_failure
+from graph.error import (
+    BusyError,
+    DiskFullError,
+    InputError,
+    InputReason,
+    NotFoundError,
+    TurnfoldError,
+    TurnRateError,
+)
+from graph.model_error import AuthenticationError, ContextLengthError, RateLimitError, UnreachableError
+
+
+def codes(parent: type[TurnfoldError] = TurnfoldError) -> Iterator[str]:
+    yield parent.code
+    for child in parent.__subclasses__():
+        yield from codes(child)
+
+
+def test_every_error_has_its_answer() -> None:
+    assert set(codes()) | {"interrupted"} == set(BY_CODE)
+
+
+@pytest.mark.parametrize("problem", BY_CODE.values(), ids=BY_CODE)
+def test_every_answer_has_openais_shape(problem: Problem) -> None:
+    response = problem.response()
+    error = json.loads(bytes(response.body))["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert all(isinstance(error[name], str) and error[name] for name in ("message", "type", "code"))
+    assert 400 <= response.status_code < 600
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["x-request-id"].startswith("req_")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (BusyError(), 409, "session_busy"),
+        (NotFoundError(), 404, "session_not_found"),
+        (ContextLengthError(), 400, "context_length_exceeded"),
+        (InputError("over_window"), 400, "context_length_exceeded"),
+        (InputError("too_long", "12 > 10"), 400, "string_above_max_length"),
+        (UnreachableError(), 503, "upstream_unavailable"),
+        (AuthenticationError(), 502, "upstream_error"),
+        (HTTPException(404), 404, "unknown_url"),
+        (HTTPException(405, headers={"Allow": "GET"}), 405, "method_not_allowed"),
+        (refused("bad", "It is bad.", "messages"), 400, "bad"),
+    ],
+)
+def test_an_error_has_its_status_and_code(
+    error: TurnfoldError | HTTPException | ProblemError, status: int, code: str
+) -> None:
+    problem = problem_of(error)
+    assert (problem.status, problem.code) == (status, code)
+
+
+def test_a_busy_session_is_not_asked_again_by_a_library_itself() -> None:
+    headers = problem_of(BusyError()).response().headers
+    assert headers["x-should-retry"] == "false"
+    assert 0 < int(headers["retry-after"]) <= 60
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        (TurnRateError(17), "17"),
+        (RateLimitError(retry_after_seconds=120.0), "60"),
+        (RateLimitError(retry_after_seconds=3.4), "4"),
+    ],
+)
+def test_a_limit_says_when_to_try_again(error: TurnfoldError, seconds: str) -> None:
+    response = problem_of(error).response()
+    assert response.status_code == 429
+    assert response.headers["retry-after"] == seconds
+
+
+def test_a_wrong_method_names_the_right_ones() -> None:
+    assert problem_of(HTTPException(405, headers={"Allow": "POST"})).response().headers["allow"] == "POST"
+
+
+def test_what_is_wrong_with_the_servers_files_stays_in_its_log() -> None:
+    assert "/var/secret" not in problem_of(DiskFullError("/var/secret")).message
+    assert "/var/secret" not in problem_of_failure("unheard_of", "/var/secret").message
+    assert "small-model" in problem_of_failure("model_missing", "small-model").message
+
+
+@pytest.mark.parametrize("reason", get_args(InputReason))
+def test_every_reason_of_refused_input_is_a_sentence(reason: InputReason) -> None:
+    problem = problem_of(InputError(reason))
+    assert problem.status == 400
+    assert "_" not in problem.message
