@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from graph.api_token import OWNER_CHARS, ApiToken, check_token, read_tokens
 from graph.error import SettingsError
 from graph.strategy.base import Limits
 
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
+_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
 
 
 class Settings(BaseSettings):
@@ -24,7 +28,12 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
+        env_file=".env",
+        env_file_encoding="utf-8",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
     )
 
     openai_api_key: SecretStr | None = None
@@ -36,7 +45,7 @@ class Settings(BaseSettings):
     model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
 
     turnfold_data_dir: Path = Path("data")
-    turnfold_owner: Annotated[str, Field(min_length=1, max_length=64)] = "local"
+    turnfold_owner: Annotated[str, Field(min_length=1, max_length=OWNER_CHARS)] = "local"
     turnfold_language: Literal["auto", "ko", "en"] = "auto"
     turnfold_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
@@ -67,6 +76,11 @@ class Settings(BaseSettings):
     project_roots: Annotated[tuple[Path, ...], NoDecode] = ()
     context_volatile: Literal["merge", "request"] = "merge"
 
+    turnfold_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    chat_api_token: SecretStr | None = None
+    chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode] = ()
+    chat_api_origins: Annotated[tuple[str, ...], NoDecode] = ()
+
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
     turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
 
@@ -82,10 +96,38 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return value
 
-    @field_validator("project_roots", mode="before")
+    @field_validator("project_roots", "turnfold_hosts", "chat_api_origins", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
-        return [path for part in value.split(",") if (path := part.strip())] if isinstance(value, str) else value
+        return [part for cut in value.split(",") if (part := cut.strip())] if isinstance(value, str) else value
+
+    @field_validator("turnfold_hosts")
+    @classmethod
+    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        hosts = tuple(host.lower() for host in value)
+        if not all(map(_HOST.fullmatch, hosts)):
+            msg = "takes names or addresses with commas between them, such as chat.example.com or 192.0.2.7:8501"
+            raise ValueError(msg)
+        return hosts
+
+    @field_validator("chat_api_origins")
+    @classmethod
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        origins = tuple(origin.lower().rstrip("/") for origin in value)
+        if not all(map(_ORIGIN.fullmatch, origins)):
+            msg = "takes origins with commas between them, such as https://chat.example.com"
+            raise ValueError(msg)
+        return origins
+
+    @field_validator("chat_api_token")
+    @classmethod
+    def _is_a_token(cls, value: SecretStr | None) -> SecretStr | None:
+        return value and SecretStr(check_token(value.get_secret_value().strip()))
+
+    @field_validator("chat_api_tokens", mode="before")
+    @classmethod
+    def _are_tokens(cls, value: object) -> object:
+        return read_tokens(value) if isinstance(value, str) else value
 
     @field_validator("project_roots")
     @classmethod
@@ -105,6 +147,24 @@ class Settings(BaseSettings):
             )
             raise ValueError(msg)
         return self
+
+    @model_validator(mode="after")
+    def _programs_differ(self) -> Self:
+        for kind, said in (
+            ("names", [token.name for token in self.api_tokens]),
+            ("tokens", [token.token for token in self.api_tokens]),
+        ):
+            if len(set(said)) < len(said):
+                msg = f"CHAT_API_TOKENS takes {kind} that differ from each other, and from that of CHAT_API_TOKEN"
+                raise ValueError(msg)
+        return self
+
+    @property
+    def api_tokens(self) -> tuple[ApiToken, ...]:
+        """The tokens of all programs that are let in; none if the door for programs is off."""
+        if self.chat_api_token is None:
+            return self.chat_api_tokens
+        return (ApiToken("api", self.turnfold_owner, self.chat_api_token), *self.chat_api_tokens)
 
     @property
     def is_offline(self) -> bool:

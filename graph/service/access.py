@@ -34,6 +34,7 @@ class SessionAccess:
     """Stores, models and workers of one service, for the sessions of one owner.
 
     Attributes:
+        owner: Whose sessions these are: the owner of every session that the service can see.
         roots: The folders that a project may be in.
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
@@ -41,6 +42,7 @@ class SessionAccess:
     """
 
     settings: Settings
+    owner: str
     stores: Stores
     models: ChatModels
     runner: TurnRunner
@@ -52,11 +54,6 @@ class SessionAccess:
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
-
-    @property
-    def owner(self) -> str:
-        """The owner of every session that this service can see."""
-        return self.settings.turnfold_owner
 
     def own(self, session_id: str) -> SessionRow:
         """Returns the session. Every method that takes a session's id calls this first.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,10 @@ class ChatService:
         self.folds = Folds(access)
         self.projects = Projects(access)
         self.completions = Completions(access)
+
+    def for_owner(self, owner: str) -> ChatService:
+        """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing."""
+        return self if owner == self._access.owner else ChatService(replace(self._access, owner=owner))
 
     def health(self) -> None:
         """Checks that the database answers.
@@ -141,7 +146,18 @@ def open_service(
         )
         stack.callback(asides.close)
         access = SessionAccess(
-            settings, chat_stores, chat_models, runner, recovery, fold_worker, asides, strategies, roots, now, projects
+            settings,
+            settings.turnfold_owner,
+            chat_stores,
+            chat_models,
+            runner,
+            recovery,
+            fold_worker,
+            asides,
+            strategies,
+            roots,
+            now,
+            projects,
         )
         yield ChatService(access)
 

@@ -3,17 +3,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from operator import attrgetter
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from graph.error import NotFoundError
+from graph.error import NotFoundError, TurnRateError
 from graph.service import ChatService
 from graph.service.folds import Folds
+from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.turns import Turns
+from graph.settings import Settings
 from tests.fake.chat import Chat, question
-from tests.fake.open_chat import chat_opener, settings_maker
+from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
 # What a method needs beside the session's id.
@@ -25,6 +28,43 @@ ARGUMENTS = {
     "last": 3,
     "turn": 1,
 }
+PARTS = {"turns": Turns, "sessions": Sessions, "folds": Folds, "projects": Projects}
+# What takes no session's id: of the server, the same for every owner; of one owner; or of a folder that owners share.
+OF_THE_SERVER = {
+    "for_owner",
+    "health",
+    "sessions.new_id",
+    "sessions.model_options",
+    "sessions.default_model",
+    "sessions.strategies",
+    "sessions.default_strategy",
+    "folds.command_of",
+    "folds.uses_rate",
+    "projects.roots",
+}
+OF_AN_OWNER = {"sessions.list", "sessions.count", "sessions.open_example", "projects.rules", "projects.agree"}
+OF_A_FOLDER = {
+    f"projects.{name}"
+    for name in (
+        "close_file",
+        "complete_plan",
+        "complete_task",
+        "edit_summary",
+        "forget",
+        "forget_decision",
+        "forget_dialog",
+        "get",
+        "name",
+        "open_file",
+        "open_plan",
+        "open_task",
+        "record_decision",
+        "rename",
+        "restore",
+        "start_task",
+        "switch_plan",
+    )
+}
 TABLES = ("session", "turn", "message", "record", "context_reset", "model_call")
 
 
@@ -33,27 +73,50 @@ class Owners(NamedTuple):
 
     chat: Chat
     other: ChatService
+    root: Path
 
 
-@pytest.fixture(scope="module")
-def owners(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owners]:
+@pytest.fixture(scope="module", params=["of another server", "of the same server"])
+def owners(
+    request: pytest.FixtureRequest, endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Owners]:
+    root = tmp_path_factory.mktemp("shop")
+    (root / "AGENTS.md").write_text("Prices are in won.")
     with chat_opener(settings_maker(tmp_path_factory.mktemp("owners"), endpoint.url)) as open_chat:
-        chat = open_chat(turnfold_owner="first")
+        chat = open_chat(turnfold_owner="first", project_roots=(root,))
         chat.ask(1, 4)
-        yield Owners(chat, open_chat(turnfold_owner="second").service)
+        if request.param == "of the same server":
+            yield Owners(chat, chat.service.for_owner("second"), root)
+        else:
+            yield Owners(chat, open_chat(turnfold_owner="second", project_roots=(root,)).service, root)
+
+
+def public_methods() -> dict[str, frozenset[str]]:
+    """All methods of the service and its parts as `part.method`, each with the names of its parameters."""
+    places = {"": ChatService, **{f"{part}.": kind for part, kind in PARTS.items()}}
+    return {
+        f"{place}{name}": frozenset(inspect.signature(getattr(kind, name)).parameters)
+        for place, kind in places.items()
+        for name in dir(kind)
+        if not name.startswith("_")
+    }
 
 
 def methods_of_a_session() -> list[str]:
-    """Of each part of the service the methods that take a session's id, as `part.method`."""
-    parts = {"turns": Turns, "sessions": Sessions, "folds": Folds}
-    public = [(part, name) for part, kind in parts.items() for name in dir(kind) if not name.startswith("_")]
-    found = [
-        f"{part}.{name}"
-        for part, name in public
-        if "session_id" in inspect.signature(getattr(parts[part], name)).parameters
-    ]
+    found = [name for name, parameters in public_methods().items() if "session_id" in parameters]
     assert len(found) >= 22
     return found
+
+
+def test_of_every_method_it_is_said_whose_it_is(owners: Owners) -> None:
+    parts = {name: type(part) for name, part in vars(owners.other).items() if not name.startswith("_")}
+    assert parts == {**PARTS, "settings": Settings}
+    assert public_methods().keys() - set(methods_of_a_session()) == OF_THE_SERVER | OF_AN_OWNER | OF_A_FOLDER
+
+
+def test_the_service_of_an_owner_is_itself_that_owners(owners: Owners) -> None:
+    assert owners.other.for_owner("second") is owners.other
+    assert owners.other.for_owner("first").sessions.list() == owners.chat.service.sessions.list()
 
 
 def refusal(service: ChatService, name: str, session_id: str) -> str:
@@ -80,10 +143,35 @@ def test_another_owners_session_is_answered_for_like_one_that_never_was(owners: 
 
 def test_each_owner_lists_and_reads_what_is_his(owners: Owners) -> None:
     assert owners.other.sessions.list() == ()
+    assert owners.other.sessions.list(also=owners.chat.session_id) == ()
+    assert owners.other.sessions.list(search="김민수") == ()
+    assert owners.other.sessions.count(search="김민수") == 0
     assert [item.session_id for item in owners.chat.service.sessions.list()] == [owners.chat.session_id]
     assert owners.chat.service.folds.statistics(owners.chat.session_id).record_count == 1
     assert len(owners.chat.service.folds.chart(owners.chat.session_id)) == 4
     assert owners.chat.events()
+
+
+def test_each_owner_agrees_to_the_rules_of_a_project(owners: Owners) -> None:
+    mine, theirs, root = owners.chat.service.projects, owners.other.projects, str(owners.root)
+    mine.agree(root, mine.rules(root).digest)
+    assert (mine.rules(root).state, theirs.rules(root).state) == ("agreed", "new")
+
+
+def test_each_owner_has_an_example_of_his_own(owners: Owners) -> None:
+    theirs = owners.other.sessions.open_example("ko")
+    mine = owners.chat.service.sessions.open_example("ko")
+    assert theirs != mine
+    for service, session_id in ((owners.other, theirs), (owners.chat.service, mine)):
+        service.sessions.delete(session_id)
+
+
+def test_two_owners_of_one_server_share_its_limits(open_chat: OpenChat) -> None:
+    first = open_chat(turns_per_minute=1)
+    first.ask(1, 1)
+    with pytest.raises(TurnRateError):
+        first.service.for_owner("second").turns.send("theirs", question(1))
+    assert first.service.for_owner("second").sessions.list() == ()
 
 
 def test_gauge_needs_no_session(owners: Owners) -> None:

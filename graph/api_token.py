@@ -1,0 +1,70 @@
+"""The tokens by which programs are let in, as the settings name them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import SecretStr
+
+OWNER_CHARS: Final = 64
+_NAME_CHARS: Final = 32
+# What a client may send as a Bearer token (RFC 6750); none of it parts the fields of a list.
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ApiToken:
+    """One program's token.
+
+    Attributes:
+        name: The program's name, which the page shows and the log may have.
+        owner: Whose sessions it works with.
+        tools: The names of the server's tools that it may use; None for all.
+    """
+
+    name: str
+    owner: str
+    token: SecretStr
+    tools: frozenset[str] | None = None
+
+
+def check_token(token: str) -> str:
+    """Returns the token.
+
+    Raises:
+        ValueError: It is too short, or has characters that no header may have. The message has nothing of it.
+    """
+    if not _TOKEN.fullmatch(token):
+        msg = "takes tokens of 16 to 512 characters, each one of A-Z a-z 0-9 . _ ~ + / = -"
+        raise ValueError(msg)
+    return token
+
+
+def read_tokens(listed: str) -> list[ApiToken]:
+    """Returns the tokens of a list `name:owner:token[:tool+tool]`, parted by commas or lines.
+
+    Without a fourth field a program may use all tools of the server; with an empty one, none.
+
+    Raises:
+        ValueError: An entry has another form. The message has its place in the list and nothing of its text.
+    """
+    entries = [entry for part in re.split(r"[,\n]", listed) if (entry := part.strip())]
+    return [_read(entry, place) for place, entry in enumerate(entries, start=1)]
+
+
+def _read(entry: str, place: int) -> ApiToken:
+    fields = [field.strip() for field in entry.split(":")]
+    if len(fields) not in (3, 4):
+        msg = f"takes name:owner:token or name:owner:token:tool+tool, with commas between them; not its entry {place}"
+        raise ValueError(msg)
+    name, owner, token, *tools = fields
+    for said, chars in ((name, _NAME_CHARS), (owner, OWNER_CHARS)):
+        if not (0 < len(said) <= chars and said.isprintable()):
+            msg = (
+                f"takes names of 1 to {_NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters; not its entry {place}"
+            )
+            raise ValueError(msg)
+    allowed = frozenset(filter(None, map(str.strip, tools[0].split("+")))) if tools else None
+    return ApiToken(name, owner, SecretStr(check_token(token)), allowed)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
+
+from api.access import OPEN_ANSWERS, ApiClients, Guard
+from graph.settings import Settings
+
+CANARY = "canary-0123456789-abcdef"
+OTHER = "another-0123456789-abcdef"
+LISTED = f"editor:kim:{CANARY}:recall,script:lee:{OTHER}"
+
+
+def settings_of(**values: object) -> Settings:
+    return Settings(_env_file=None, **values)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+
+
+async def who(scope: Scope, receive: Receive, send: Send) -> None:
+    client = Request(scope).state.client
+    tools = None if client.tools is None else sorted(client.tools)
+    await JSONResponse({"name": client.name, "owner": client.owner, "tools": tools})(scope, receive, send)
+
+
+def guarded(**values: object) -> TestClient:
+    settings = settings_of(**values)
+    return TestClient(Guard(who, lambda: settings))
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE"])
+def test_without_a_token_in_the_settings_nothing_is_there(method: str) -> None:
+    answer = guarded().request(method, "/v1/models", headers={"Authorization": f"Bearer {CANARY}"})
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "unknown_url"
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (f"Bearer {CANARY}", {"name": "editor", "owner": "kim", "tools": ["recall"]}),
+        (f"bearer  {OTHER} ", {"name": "script", "owner": "lee", "tools": None}),
+    ],
+)
+def test_a_request_is_that_of_its_tokens_program(sent: str, told: Mapping[str, object]) -> None:
+    assert guarded(chat_api_tokens=LISTED).post("/", headers={"Authorization": sent}).json() == told
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        [],
+        [b""],
+        [b"Bearer"],
+        [b"Bearer "],
+        [CANARY.encode()],
+        [b"Basic " + CANARY.encode()],
+        [b"Bearer " + CANARY.encode()[:-1]],
+        [b"Bearer " + CANARY.encode() + b"x"],
+        [b"Bearer " + CANARY.upper().encode()],
+        [b"Bearer " + CANARY.encode() + b"\xff\xed\x95\x9c"],
+        [b"Bearer " + CANARY.encode(), b"Bearer " + CANARY.encode()],
+        [b"Bearer " + CANARY.encode(), b""],
+    ],
+)
+def test_any_other_header_is_no_token(sent: list[bytes]) -> None:
+    headers = [(b"Authorization", value) for value in sent]
+    answer = guarded(chat_api_tokens=LISTED).get("/v1/models", headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert answer.headers["x-request-id"]
+    assert answer.json()["error"]["code"] == "invalid_api_key"
+    assert "canary" not in answer.text.lower()
+
+
+@pytest.mark.parametrize("place", ["/v1/models?api_key={}", "/v1/models?access_token={}", "/v1/{}"])
+def test_a_token_in_the_address_is_none(place: str) -> None:
+    assert guarded(chat_api_token=CANARY).get(place.format(CANARY)).status_code == 401
+
+
+@given(st.lists(st.binary(max_size=40), max_size=3))
+def test_no_bytes_but_the_token_are_one(sent: list[bytes]) -> None:
+    clients = ApiClients(settings_of(chat_api_tokens=LISTED).api_tokens)
+    assert clients.find(sent) is None
+
+
+def test_a_program_has_so_many_answers_under_way_and_others_are_not_held_up() -> None:
+    settings = settings_of(chat_api_tokens=LISTED)
+
+    async def crowd() -> None:
+        ended = asyncio.Event()
+
+        async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+            await ended.wait()
+            await JSONResponse({})(scope, receive, send)
+
+        guard = Guard(answering, lambda: settings)
+        waiting = [asyncio.create_task(status(guard, "POST", CANARY)) for _ in range(OPEN_ANSWERS)]
+        await asyncio.sleep(0)
+        refused = await status(guard, "POST", CANARY)
+        assert refused["status"] == 429
+        assert dict(refused["headers"])[b"retry-after"] == b"5"
+        others = [asyncio.create_task(status(guard, *other)) for other in (("GET", CANARY), ("POST", OTHER))]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting[0]
+        again = asyncio.create_task(status(guard, "POST", CANARY))
+        await asyncio.sleep(0)
+        ended.set()
+        assert [(await task)["status"] for task in (*waiting[1:], *others, again)] == [200] * (OPEN_ANSWERS + 2)
+
+    asyncio.run(crowd())
+
+
+async def status(guard: Guard, method: str, token: str) -> Message:
+    """Sends one request and returns the start of its answer."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    scope: dict[str, Any] = {"type": "http", "method": method, "path": "/", "headers": headers}
+    await guard(scope, receive, send)
+    return sent[0]
