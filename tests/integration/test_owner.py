@@ -10,9 +10,11 @@ import pytest
 
 from graph.error import NotFoundError, TurnRateError
 from graph.service import ChatService
+from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
+from graph.service.summaries import Summaries
 from graph.service.turns import Turns
 from graph.settings import Settings
 from tests.fake.chat import Chat, question
@@ -28,7 +30,14 @@ ARGUMENTS = {
     "last": 3,
     "turn": 1,
 }
-PARTS = {"turns": Turns, "sessions": Sessions, "folds": Folds, "projects": Projects}
+PARTS = {
+    "turns": Turns,
+    "sessions": Sessions,
+    "folds": Folds,
+    "projects": Projects,
+    "completions": Completions,
+    "summaries": Summaries,
+}
 # What takes no session's id: of the server, the same for every owner; of one owner; or of a folder that owners share.
 OF_THE_SERVER = {
     "for_owner",
@@ -41,6 +50,9 @@ OF_THE_SERVER = {
     "folds.command_of",
     "folds.uses_rate",
     "projects.roots",
+    "completions.begin",
+    "completions.models",
+    "summaries.make",
 }
 OF_AN_OWNER = {"sessions.list", "sessions.count", "sessions.open_example", "projects.rules", "projects.agree"}
 OF_A_FOLDER = {
