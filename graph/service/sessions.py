@@ -144,13 +144,14 @@ class Sessions:
         self,
         session_id: str,
         *,
+        title: str | None = None,
         compression_rate: float | None = None,
         strategy: str | None = None,
         model: str | None = None,
         project_root: str | None = None,
         has_memory: bool | None = None,
     ) -> SessionView:
-        """Changes a session's settings, from the next fold and the next turn on.
+        """Changes a session's title and settings, these from the next fold and the next turn on; all of them or none.
 
         Folds that are due are started again with them; the settings are kept even if no model can be reached. Another
         project, or none, makes another front with the next turn. A new session takes its settings from the options of
@@ -169,6 +170,8 @@ class Sessions:
         )
         session = self._access.own(session_id)
         changes = self._access.changes_of(session, options)
+        if title is not None:
+            self.rename(session_id, title)
         if changes:
             self._stores.sessions.update(session_id, self._owner, **changes)
         session = replace(session, **changes)

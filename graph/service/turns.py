@@ -175,9 +175,9 @@ class Turns:
             time.sleep(wait_seconds)  # another process runs it, and writes down its text twice a second
         return self._access.live_turn(session_id)
 
-    def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
-        """Returns the newest `last` turns, each in its last attempt."""
-        return read_transcript(self._access, session_id, last=last)
+    def transcript(self, session_id: str, *, last: int = 30, before: int | None = None) -> Transcript:
+        """Returns the newest `last` turns, or the newest before this number, each in its last attempt."""
+        return read_transcript(self._access, session_id, last=last, before=before)
 
     def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
         """Refuses a message that alone fills the context window, as no fold could make it fit."""
