@@ -1,4 +1,4 @@
-"""The server: the page, `/health`, the security headers; opens and closes the service."""
+"""The server: the page, the door for programs, `/health`, who is let in; opens and closes the service."""
 
 from __future__ import annotations
 
@@ -14,23 +14,17 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
-from uvicorn.protocols.websockets import websockets_sansio_impl
-from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
+from starlette.routing import Mount, Route
 
-from component import delivery, service_provider
+from api.access import Guard
+from api.cors import Cors
+from api.host import HostCheck
+from component import delivery, service_provider, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
 from graph.service import open_service
-from graph.settings import load_settings
-
-
-class _WideWindow(ServerPerMessageDeflateFactory):
-    """Compresses by what was sent up to 32 KB before, not 4 KB: each run's start repeats the theme."""
-
-    def __init__(self, **_: object) -> None:
-        super().__init__(server_max_window_bits=15, client_max_window_bits=12, compress_settings={"memLevel": 5})
+from graph.settings import Settings, load_settings
 
 
 @asynccontextmanager
@@ -49,11 +43,10 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
-        # Neither Streamlit nor uvicorn has a setting for it.
-        vars(websockets_sansio_impl)["ServerPerMessageDeflateFactory"] = _WideWindow
+        wide_window.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
-        yield {}
+        yield {"settings": settings}
 
 
 def health(_request: Request) -> JSONResponse:
@@ -65,9 +58,18 @@ def health(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
+def opened_with() -> Settings:
+    """Returns the settings that the service was opened with."""
+    settings: Settings = app.state["settings"]
+    return settings
+
+
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,
-    routes=[Route("/health", health)],
-    middleware=[Middleware(SecurityHeaders)],
+    routes=[
+        Route("/health", health),
+        Mount("/v1", routes=[], middleware=[Middleware(Cors, opened_with), Middleware(Guard, opened_with)]),
+    ],
+    middleware=[Middleware(SecurityHeaders), Middleware(HostCheck, opened_with)],
 )

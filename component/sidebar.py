@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, page_state, project_choice, redraw, session_list, setting_box
+from component import action, dialog, page_state, program, project_choice, redraw, session_list, setting_box
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
@@ -109,6 +109,9 @@ def _draw_row(now: PageState, item: SessionItem) -> None:
             on_click=_open_chosen,
             args=(menu,),
         )
+    if item.client:
+        with st.container(key=f"client_{item.session_id}"):
+            program.draw(words, item.client)
     if item.found_turn is not None:
         st.button(
             words.found_in_turn.format(turn=item.found_turn, text=escape_label(item.found_text)),

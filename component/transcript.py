@@ -13,6 +13,7 @@ from component import (
     fold_line,
     live,
     page_state,
+    program,
     project_card,
     project_choice,
     question,
@@ -49,6 +50,9 @@ def draw(now: PageState) -> None:
         with st.container(horizontal=True, horizontal_alignment="center"):
             if shown.transcript.earlier_count:
                 _draw_earlier(now.words, shown.transcript.earlier_count)
+        with st.container(key="begun_by"):
+            if now.session.client:
+                program.draw_begun(now.words, now.session.client)
         if project_choice.is_on(now.service):
             with st.container(), error_box(now.words):
                 if not shown.transcript.earlier_count:
@@ -157,6 +161,8 @@ def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) ->
 
 def _draw_words(now: PageState, identifier: str, turn: TurnView) -> None:
     question.draw(now.words, turn.user_text, f"{identifier}_{turn.number}")
+    if turn.client:
+        program.draw(now.words, turn.client, text_alignment="right")
     if turn.status == "running":
         live.draw(now, identifier, turn.number)
         return

@@ -39,6 +39,8 @@ class Words:
     search_chats: str = "Search chats"
     no_chats: str = "No chats yet."
     no_match: str = "No chat matches."
+    program: str = "Program: {name}"
+    begun_by_program: str = "The program “{name}” began this chat. You can go on with it here, and so can the program."
     found_in_turn: str = "Turn {turn}: {text}"
     today: str = "Today"
     yesterday: str = "Yesterday"

@@ -142,3 +142,19 @@ class Completion(Protocol):
     def end(self) -> CompletionEnd:
         """Returns what is told of the whole response; call it after the last event, in a worker thread."""
         ...
+
+
+class CompletionSource(Protocol):
+    """What answers the requests of one owner's programs: `service.completions`."""
+
+    def begin(self, request: ClientRequest) -> Completion:
+        """Finds the session that the request goes on with, and begins its answer.
+
+        Raises:
+            TurnfoldError: It is refused, and nothing was stored.
+        """
+        ...
+
+    def models(self) -> tuple[str, ...]:
+        """Returns the names of the models from memory; () while they aren't known."""
+        ...

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Final, TextIO
 
-OURS: Final = ("graph", "component")
+OURS: Final = ("api", "component", "graph")
 _FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s [%(where)s] %(message)s"
 _TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%S"
 _NOWHERE: Final = "-"

@@ -25,6 +25,7 @@ class SessionItem:
     Attributes:
         found_turn: The turn in which a search found its words; None without a search, or if the title has them.
         found_text: The sentence there that has most of them, cut to a line; "" if `found_turn` is None.
+        client: The name of the program that began it, "" for the page.
     """
 
     session_id: str
@@ -34,6 +35,7 @@ class SessionItem:
     is_running: bool
     found_turn: int | None = None
     found_text: str = ""
+    client: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class SessionView:
         has_memory: Whether it starts with the project's memory.
         project_problem: Why the newest turn had not all of its project's context, or couldn't be noted there; None if
             nothing went wrong.
+        client: The name of the program that began it, "" for the page.
     """
 
     session_id: str
@@ -65,6 +68,7 @@ class SessionView:
     project_root: str = ""
     has_memory: bool = True
     project_problem: TurnfoldError | None = None
+    client: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class TurnView:
         error_code: The `code` of the error that ended it, "" unless `status` is "failed".
         is_last: True for the session's newest turn, which alone can be retried or regenerated.
         is_cut: True if the model stopped mid-answer at its length limit.
+        client: The name of the program that asked, "" for the page.
     """
 
     number: int
@@ -109,6 +114,7 @@ class TurnView:
     model: str
     is_last: bool
     is_cut: bool = False
+    client: str = ""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Sessions:
             found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
         is_running = row.is_running and self._access.live_turn(row.session_id) is not None
         return SessionItem(
-            row.session_id, row.title, row.updated_at, row.turn_count, is_running, found_turn, found_text
+            row.session_id, row.title, row.updated_at, row.turn_count, is_running, found_turn, found_text, row.client
         )
 
     def get(self, session_id: str) -> SessionView:
@@ -114,6 +114,7 @@ class Sessions:
             project_root=row.project_root,
             has_memory=row.has_memory,
             project_problem=self._project_problem(row),
+            client=row.client,
         )
 
     def _project_problem(self, row: SessionRow) -> TurnfoldError | None:

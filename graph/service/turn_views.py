@@ -69,6 +69,7 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
         model=row.model,
         is_last=is_last,
         is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
+        client=row.client,
     )
 
 

@@ -241,7 +241,7 @@ class ScriptedService:
 
     def _found(self, search: str) -> Sequence[SessionItem]:
         items = (
-            SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None)
+            SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None, client=item.client)
             for key, item in self.stored.items()
             if search.lower() in item.title.lower()
         )

@@ -79,6 +79,7 @@ class ScriptedSession:
     next_fold: NextFold | None = None
     project_root: str = ""
     has_memory: bool = True
+    client: str = ""
 
     def view(self, session_id: str) -> SessionView:
         return SessionView(
@@ -95,6 +96,7 @@ class ScriptedSession:
             context_notice=self.context_notice,
             project_root=self.project_root,
             has_memory=self.has_memory,
+            client=self.client,
         )
 
     def statistics(self) -> Statistics:

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
@@ -31,6 +33,5 @@ def test_a_page_drawn_while_the_server_ends_says_so_and_opens_no_second_service(
 def test_the_health_of_a_server_that_ends_is_bad(service: ScriptedService) -> None:
     assert service_provider.current() is cast("ChatService", service)
     service_provider.close()
-    client = TestClient(app.app)  # its lifespan isn't begun: only the route is asked
-    answer = client.get("/health")
+    answer = TestClient(Starlette(routes=[Route("/health", app.health)])).get("/health")
     assert (answer.status_code, answer.json()) == (503, {"status": "closing"})

@@ -1,0 +1,170 @@
+"""`POST /v1/chat/completions`: waits for what decides the status, then streams the answer or sends it whole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeVar
+
+import anyio
+import anyio.to_thread
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from api.access import ApiClient
+from api.body import read_body
+from api.chunk_writer import ChunkWriter, CompletionHead
+from api.event_queue import EventQueue
+from api.header import MATCHED, SESSION, TURN
+from api.model_id import check_known
+from api.problem import Problem, ProblemError
+from api.refusal import BY_CODE
+from api.request import ParsedRequest, parse_request
+from api.stream import first_event, stream_lines, whole_body
+from graph.client import Completion, CompletionEnd, CompletionSource
+from graph.error import ClosingError
+
+_T = TypeVar("_T")
+_THREADS: Final = 16
+_STALLED_SECONDS: Final = 60.0
+_LEFT: Final = Problem(499, "client_left", "The client closed the connection.")
+_STREAM_HEADERS: Final = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",
+}
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A response that is being made for one request; `detach` ends that its events come."""
+
+    asked: ParsedRequest
+    completion: Completion
+    detach: Callable[[], None]
+
+    @property
+    def head(self) -> CompletionHead:
+        return CompletionHead(self.completion.id, self.completion.created, self.asked.model)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What was decided: the session, the turn, and how it was found."""
+        told = {MATCHED: self.completion.matched}
+        if self.completion.session_id:
+            told |= {SESSION: self.completion.session_id, TURN: str(self.completion.turn)}
+        return told
+
+
+class CreateCompletion:
+    """The handler of the route: an ASGI application.
+
+    What the service does blocks, so it is done in a few threads of the door's own; what waits for an answer is a
+    coroutine. A client that closes its stream stops the turn, unless it asked for the opposite; one that waits for
+    the whole answer doesn't.
+
+    Args:
+        completions_of: Returns what answers the programs of an owner.
+        patience_seconds: How long the status may wait for the answer's beginning, and a stream be silent.
+    """
+
+    def __init__(self, completions_of: Callable[[str], CompletionSource], *, patience_seconds: float) -> None:
+        self._completions_of = completions_of
+        self._patience_seconds = patience_seconds
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        # Which response each of them carries, "" until that is known.
+        self._queues: dict[EventQueue, str] = {}
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Ends all responses with an error, as the server ends, and refuses further ones; from any thread."""
+        self._is_closed = True
+        for queue in list(self._queues):
+            queue.close(BY_CODE["closing"])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        request = Request(scope, receive)
+        body = await read_body(request)
+        with self._queue() as queue:
+            client: ApiClient = request.state.client
+            opened = await self._in_thread(partial(self._open, body, request.headers, client, queue))
+            self._queues[queue] = opened.completion.id
+            leaving = asyncio.create_task(_watch_leaving(receive, queue))
+            try:
+                await self._answer(opened, queue, scope, receive, send)
+            finally:
+                leaving.cancel()
+                opened.detach()
+        is_stop = queue.problem is _LEFT and opened.asked.is_streamed and not opened.asked.goes_on
+        # A library that sent its request again may wait for the same response by now.
+        if is_stop and opened.completion.id not in self._queues.values():
+            await self._in_thread(opened.completion.stop)
+
+    def _open(self, body: bytes, headers: Headers, client: ApiClient, queue: EventQueue) -> _Opened:
+        asked = parse_request(body, headers, client)
+        completions = self._completions_of(client.owner)
+        check_known(asked.model, completions.models())
+        completion = completions.begin(asked.request)
+        return _Opened(asked, completion, completion.watch(queue.put))
+
+    async def _answer(self, opened: _Opened, queue: EventQueue, scope: Scope, receive: Receive, send: Send) -> None:
+        end = partial(self._in_thread, opened.completion.end)
+        try:
+            if opened.asked.is_streamed:
+                await first_event(queue, seconds=self._patience_seconds)
+                await self._stream(opened, queue, end, send)
+            else:
+                body = await whole_body(queue, opened.head, end)
+                await JSONResponse(body, headers=opened.headers)(scope, receive, send)
+        except ProblemError as error:
+            if error.problem is _LEFT:
+                return
+            raise ProblemError(replace(error.problem, headers={**error.problem.headers, **opened.headers})) from error
+
+    async def _stream(
+        self, opened: _Opened, queue: EventQueue, end: Callable[[], Awaitable[CompletionEnd]], send: Send
+    ) -> None:
+        headers = {**_STREAM_HEADERS, **opened.headers}
+        raw_headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        lines = stream_lines(
+            queue,
+            ChunkWriter(opened.head),
+            end,
+            with_usage=opened.asked.with_usage,
+            keep_alive_seconds=self._patience_seconds,
+        )
+        await send({"type": "http.response.start", "status": 200, "headers": raw_headers})
+        async with aclosing(lines):
+            async for line in lines:
+                with anyio.move_on_after(_STALLED_SECONDS) as stalled:
+                    await send({"type": "http.response.body", "body": line, "more_body": True})
+                if stalled.cancelled_caught:
+                    queue.close(_LEFT)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    @contextmanager
+    def _queue(self) -> Iterator[EventQueue]:
+        """Lends a queue that ends when the server does."""
+        if self._is_closed:
+            raise ClosingError
+        queue = EventQueue()
+        self._queues[queue] = ""
+        try:
+            yield queue
+        finally:
+            del self._queues[queue]
+
+    async def _in_thread(self, call: Callable[[], _T]) -> _T:
+        return await anyio.to_thread.run_sync(call, limiter=self._threads)
+
+
+async def _watch_leaving(receive: Receive, queue: EventQueue) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    queue.close(_LEFT)

@@ -1,0 +1,69 @@
+"""The routes under /v1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route, Router
+
+from api.completion import CreateCompletion
+from api.edge import Edge
+from api.model_id import list_models, model_entry
+from graph.client import CompletionSource
+
+PATIENCE_SECONDS: Final = 10.0
+
+
+class Door:
+    """What programs reach of the service.
+
+    Usage:
+        >>> door = Door(lambda owner: service.for_owner(owner).completions)
+        >>> app = Starlette(routes=[door.routes(Middleware(Guard, settings))])
+
+    Args:
+        completions_of: Returns what answers the programs of an owner; called for each request.
+        patience_seconds: How long the status of an answer may wait for its beginning, and a stream be silent.
+    """
+
+    def __init__(
+        self, completions_of: Callable[[str], CompletionSource], *, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._completions_of = completions_of
+        self._create = CreateCompletion(completions_of, patience_seconds=patience_seconds)
+
+    def routes(self, *middleware: Middleware) -> Mount:
+        """Returns all of /v1, other addresses there included.
+
+        Args:
+            middleware: What stands before the routes. It sets `request.state.client`, and may raise any of our
+                errors: they are answered in the same shape.
+        """
+        routes = [
+            *_with_slash("/models", self._list_models, "GET"),
+            Route("/models/{model_id:path}", self._get_model, methods=["GET"]),
+            *_with_slash("/chat/completions", self._create, "POST"),
+        ]
+        # A redirect would follow the Host header, and makes a GET of a POST.
+        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=[Middleware(Edge), *middleware])
+
+    def close(self) -> None:
+        """Ends what is being answered, as the server ends; from any thread."""
+        self._create.close()
+
+    async def _list_models(self, request: Request) -> JSONResponse:
+        return JSONResponse(list_models(self._names(request)))
+
+    async def _get_model(self, request: Request) -> JSONResponse:
+        return JSONResponse(model_entry(request.path_params["model_id"].rstrip("/"), self._names(request)))
+
+    def _names(self, request: Request) -> Sequence[str]:
+        return self._completions_of(request.state.client.owner).models()
+
+
+def _with_slash(path: str, endpoint: Callable[..., object], method: str) -> list[Route]:
+    return [Route(path + slash, endpoint, methods=[method]) for slash in ("", "/")]

@@ -1,0 +1,122 @@
+"""Middleware for page and programs: answers only under names of this server, and only to pages of its own.
+
+A page of another site can have its own name lead to this computer (DNS rebinding): the browser then takes the two for
+one. What it can't do is send a `Host` that it isn't reached by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from functools import cached_property
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+from api.problem import Problem
+from graph.settings import Settings
+
+_AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?", re.ASCII)
+_PORTS: Final = {"http": "80", "https": "443"}
+_POLICY_VIOLATION: Final = 1008
+_WRONG_HOST: Final = Problem(
+    403,
+    "host_not_allowed",
+    "Turnfold doesn't answer under this name. Whoever runs it allows a name by the setting TURNFOLD_HOSTS, "
+    "such as TURNFOLD_HOSTS=chat.example.com; localhost always works on the computer itself.",
+)
+_WRONG_ORIGIN: Final = Problem(
+    403,
+    "origin_not_allowed",
+    "Turnfold doesn't answer to pages of other sites. Whoever runs it allows one to use the programs' routes by the "
+    "setting CHAT_API_ORIGINS; where a proxy stands before it, its name belongs into TURNFOLD_HOSTS.",
+)
+
+
+class _Authority(NamedTuple):
+    """A host's name or address, and its port, "" for the scheme's own."""
+
+    name: str
+    port: str
+
+
+class HostCheck:
+    """Refuses each connection that came by another name, or from another site's page, with 403 and what to do.
+
+    Allowed are `localhost` and loopback addresses at any port, and what `TURNFOLD_HOSTS` names. An `Origin`, which
+    browsers alone send, has to be that of the same host or of a named one; for the programs' routes one of
+    `CHAT_API_ORIGINS` will do. Only headers and path of the connection itself count, nothing that a proxy adds.
+
+    Args:
+        app: Page and routes.
+        settings: Returns the settings; called at the first connection.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+        self._app = app
+        self._read_settings = settings
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return self._read_settings()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one connection, HTTP or websocket."""
+        problem = self._problem(scope) if scope["type"] in ("http", "websocket") else None
+        if problem is None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await WebSocketClose(_POLICY_VIOLATION)(scope, receive, send)
+        elif is_for_programs(scope):
+            await problem.response()(scope, receive, send)
+        else:
+            await PlainTextResponse(problem.message, problem.status)(scope, receive, send)
+
+    def _problem(self, scope: Scope) -> Problem | None:
+        hosts, origins = (_sent(scope, name) for name in (b"host", b"origin"))
+        host = _authority(hosts[0]) if len(hosts) == 1 else None
+        if host is None or not (_is_loopback(host.name) or _is_named(host, self._settings.turnfold_hosts)):
+            return _WRONG_HOST
+        if is_for_programs(scope) and origins and origins[0] in self._settings.chat_api_origins:
+            origins = origins[1:]
+        return None if all(self._is_own(origin, host) for origin in origins) else _WRONG_ORIGIN
+
+    def _is_own(self, origin: str, host: _Authority) -> bool:
+        """Whether the page is of the host that was asked, or of a named one, as behind a proxy that changes `Host`."""
+        scheme, _, rest = origin.partition("://")
+        page, default = _authority(rest), _PORTS.get(scheme)
+        if page is None or default is None:
+            return False
+        is_same = page.name == host.name and (page.port or default) == (host.port or default)
+        return is_same or _is_named(page, self._settings.turnfold_hosts)
+
+
+def is_for_programs(scope: Scope) -> bool:
+    """Whether the path is one of the routes for programs."""
+    path: str = scope["path"]
+    return path == "/v1" or path.startswith("/v1/")
+
+
+def _sent(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1").lower() for sent, value in scope["headers"] if sent == name]
+
+
+def _authority(text: str) -> _Authority | None:
+    match = _AUTHORITY.fullmatch(text)
+    return _Authority(match[1].removesuffix("."), match[2] or "") if match else None
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost":
+        return True
+    try:
+        return ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_named(host: _Authority, names: Collection[str]) -> bool:
+    return host.name in names or f"{host.name}:{host.port}" in names

@@ -1,0 +1,113 @@
+"""The messages of a request's body, as programs send them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from graph.client import ClientMessage
+from graph.event import ClientCall
+
+MESSAGES: Final = 10_000
+PARTS: Final = 1_000
+_ID_CHARS: Final = 256
+_IMAGE_URLS: Final = ("data:image/", "http://", "https://")
+
+
+def without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    """Returns an object without the fields that are null: to OpenAI's clients that is the same as absent."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
+
+
+class Sent(BaseModel):
+    """An object of the body; unknown fields are ignored, null means absent."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    _drop_nulls = model_validator(mode="before")(without_nulls)
+
+
+def _as_url(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    return value.get("url") if isinstance(value, dict) else value
+
+
+def _as_parts(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    return [{"type": "text", "text": value}] if isinstance(value, str) else value
+
+
+class _Part(Sent):
+    type: str
+    text: str = ""
+    refusal: str = ""
+    image_url: Annotated[str, BeforeValidator(_as_url)] = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> _Part:
+        if self.type not in ("text", "input_text", "refusal", "image_url"):
+            kind = "unsupported_content"
+            message = "Only parts of the types text, input_text, image_url and refusal are taken"
+            raise PydanticCustomError(kind, message)
+        if self.type == "image_url" and not self.image_url.startswith(_IMAGE_URLS):
+            kind = "invalid_image_url"
+            message = "An image is a data: URL of an image, or an http or https address"
+            raise PydanticCustomError(kind, message)
+        return self
+
+
+class _Function(Sent):
+    name: str = Field(min_length=1, max_length=_ID_CHARS)
+    arguments: str = ""
+
+
+class _Call(Sent):
+    id: str = Field(min_length=1, max_length=_ID_CHARS)
+    function: _Function
+
+
+class SentMessage(Sent):
+    """One message; what stands in its fields otherwise, such as `name`, is ignored."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Annotated[list[_Part], BeforeValidator(_as_parts), Field(max_length=PARTS)] = []
+    refusal: str = ""
+    tool_calls: list[_Call] = Field(default=[], max_length=PARTS)
+    tool_call_id: str = Field(default="", max_length=_ID_CHARS)
+
+    @model_validator(mode="after")
+    def _check(self) -> SentMessage:
+        if self.role == "tool" and not self.tool_call_id:
+            kind = "missing_tool_call_id"
+            message = "A message of the role tool says by tool_call_id which call it answers"
+            raise PydanticCustomError(kind, message)
+        return self
+
+    @property
+    def text(self) -> str:
+        """Its text parts, joined by newlines."""
+        texts = [part.refusal if part.type == "refusal" else part.text for part in self.content]
+        return "\n".join(text for text in (*texts, self.refusal) if text)
+
+
+def system_of(messages: Sequence[SentMessage]) -> str:
+    """Returns the texts of the system and developer messages, joined by blank lines."""
+    texts = (message.text for message in messages if message.role in ("system", "developer"))
+    return "\n\n".join(text for text in texts if text)
+
+
+def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
+    """Returns the messages of user, assistant and tools, oldest first."""
+    return tuple(
+        ClientMessage(
+            role=message.role,
+            text=message.text,
+            images=tuple(part.image_url for part in message.content if part.type == "image_url"),
+            calls=tuple(
+                ClientCall(call.id, call.function.name, call.function.arguments or "{}") for call in message.tool_calls
+            ),
+            call_id=message.tool_call_id,
+        )
+        for message in messages
+        if message.role not in ("system", "developer")
+    )

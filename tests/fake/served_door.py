@@ -1,0 +1,72 @@
+"""The routes for programs behind a real server on loopback.
+
+with ServedDoor(completions) as door:
+    client = openai.OpenAI(base_url=door.url, api_key=TOKEN)
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from types import TracebackType
+from typing import Final, Self
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from api.access import Guard
+from api.door import Door
+from graph.settings import Settings
+from tests.fake.scripted_completions import ScriptedCompletions
+
+TOKEN: Final = "token-of-a-program-0123456789"
+OWNER: Final = "kim"
+
+
+class ServedDoor:
+    """A context manager; listens on a free port of 127.0.0.1 and ends by itself.
+
+    Attributes:
+        door: The routes' own object.
+        owners: Whose completions were asked for, in order.
+    """
+
+    def __init__(self, completions: ScriptedCompletions, *, patience_seconds: float = 10.0) -> None:
+        settings = Settings(_env_file=None, chat_api_tokens=f"editor:{OWNER}:{TOKEN}:recall")  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
+        self.owners: list[str] = []
+
+        def completions_of(owner: str) -> ScriptedCompletions:
+            self.owners.append(owner)
+            return completions
+
+        self.door = Door(completions_of, patience_seconds=patience_seconds)
+        app = Starlette(routes=[self.door.routes(Middleware(Guard, lambda: settings))])
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """What a client has as its base URL."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends the server: what is being answered ends first."""
+        self.door.close()
+        self._server.should_exit = True
+        self._thread.join(20)
+        assert not self._thread.is_alive()
