@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import streamlit as st
 
 from component.format import escape_label
@@ -12,10 +10,10 @@ from component.word import Words
 _ICON = ":material/terminal:"
 
 
-def draw(words: Words, name: str, *, text_alignment: Literal["left", "right"] = "left") -> None:
+def draw(words: Words, name: str) -> None:
     """Draws the name of a program in a small line."""
     label = words.program.format(name=escape_label(name))
-    st.markdown(f"{_ICON} :small[:gray[{label}]]", text_alignment=text_alignment)
+    st.markdown(f"{_ICON} :small[:gray[{label}]]")
 
 
 def draw_begun(words: Words, name: str) -> None:

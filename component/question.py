@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from component import clamped
+from component import clamped, program
 from component.delivery import delivered
 from component.format import count_lines
 from component.word import Words
@@ -25,9 +25,18 @@ class Part(NamedTuple):
     language: str | None
 
 
-def draw(words: Words, text: str, key: str) -> None:
-    """Draws the message in its bubble; `key` makes the keys of its elements unique."""
+def draw(words: Words, text: str, key: str, client: str = "") -> None:
+    """Draws the message in its bubble.
+
+    Args:
+        words: The page's texts.
+        text: What was asked.
+        key: Makes the keys of its elements unique.
+        client: The name of the program that asked, "" for the page.
+    """
     with st.chat_message("user"):
+        if client:
+            program.draw(words, client)
         if len(text) <= CLOSED_CHARS and count_lines(text, _NARROWEST_LINE_EMS) <= _CLAMPED_LINES:
             _draw_parts(split_code(text))
         else:

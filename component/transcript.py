@@ -160,9 +160,7 @@ def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) ->
 
 
 def _draw_words(now: PageState, identifier: str, turn: TurnView) -> None:
-    question.draw(now.words, turn.user_text, f"{identifier}_{turn.number}")
-    if turn.client:
-        program.draw(now.words, turn.client, text_alignment="right")
+    question.draw(now.words, turn.user_text, f"{identifier}_{turn.number}", turn.client)
     if turn.status == "running":
         live.draw(now, identifier, turn.number)
         return
