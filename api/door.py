@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from starlette.middleware import Middleware
@@ -36,10 +36,11 @@ class Door:
         self._completions_of = completions_of
         self._create = CreateCompletion(completions_of, patience_seconds=patience_seconds)
 
-    def routes(self, *middleware: Middleware) -> Mount:
+    def routes(self, *middleware: Middleware, beside: Iterable[Route] = ()) -> Mount:
         """Returns all of /v1, other addresses there included.
 
         Args:
+            beside: Further routes below /v1.
             middleware: What stands before the routes. It sets `request.state.client`, and may raise any of our
                 errors: they are answered in the same shape.
         """
@@ -47,6 +48,7 @@ class Door:
             *_with_slash("/models", self._list_models, "GET"),
             Route("/models/{model_id:path}", self._get_model, methods=["GET"]),
             *_with_slash("/chat/completions", self._create, "POST"),
+            *beside,
         ]
         # A redirect would follow the Host header, and makes a GET of a POST.
         return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=[Middleware(Edge), *middleware])

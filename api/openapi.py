@@ -62,7 +62,17 @@ def _schemas(operations: Iterable[Operation]) -> tuple[Schemas, dict[str, Any]]:
         if operation.answer is not None:
             wanted.append(((operation.name, "answer"), "serialization", adapter_of(operation.answer)))
     found, rest = TypeAdapter.json_schemas(wanted, ref_template=_REF)
-    return {key: schema for (key, _), schema in found.items()}, rest.get("$defs", {})
+    schemas = {key: _public(schema) for (key, _), schema in found.items()}
+    return schemas, {name.lstrip("_"): _public(schema) for name, schema in rest.get("$defs", {}).items()}
+
+
+def _public(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape, returned in its shape
+    """Returns a schema without the mark of a module's own types: to a reader they are types as any other."""
+    if isinstance(value, dict):
+        return {name: _public(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_public(item) for item in value]
+    return value.replace("/schemas/_", "/schemas/") if isinstance(value, str) else value
 
 
 def _described(operation: Operation, schemas: Schemas) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def parse_request(body: bytes, headers: Headers, client: ApiClient) -> ParsedReq
     try:
         sent = _Body.model_validate(fields)
     except ValidationError as error:
-        raise _invalid(error) from None
+        raise invalid_field(error) from None
     messages = chat_of(sent.messages)
     _check_question(messages)
     model, is_plain = parse_model_id(sent.model)
@@ -155,7 +155,7 @@ def _check_question(messages: Sequence[ClientMessage]) -> None:
         raise refused("empty_message", "The last message is empty.", "messages")
 
 
-def _invalid(error: ValidationError) -> ProblemError:
+def invalid_field(error: ValidationError) -> ProblemError:
     """Returns what is told of the first wrong field: where, and what it takes; never what stood there."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(step) for step in first["loc"])[:200]

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from api.access import ApiClient
 from api.body import parse_object, read_body
-from api.problem import invalid_field
+from api.request import invalid_field
 from api.route_table import Call, Operation
 from graph.service import ChatService
 
@@ -50,7 +50,9 @@ class ServedOperations:
             below: The path that they are mounted at, which the routes leave out.
         """
         return [
-            Route(operation.path.removeprefix(below) + slash, partial(self._serve, operation), methods=[operation.method])
+            Route(
+                operation.path.removeprefix(below) + slash, partial(self._serve, operation), methods=[operation.method]
+            )
             for operation in operations
             for slash in ("", "/")
         ]

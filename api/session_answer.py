@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from api.message import Sent
 from graph.input_view import CallInput
-from graph.record import Record, RecordOutcome
+from graph.record import Record
 from graph.view import ChartPoint, ContextNotice, Gauge, NextFold, SessionItem, Statistics
 
 SESSIONS_AT_ONCE = 200

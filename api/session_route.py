@@ -27,7 +27,6 @@ from graph.view import SessionItem, Transcript
 
 JSON_LINES: Final = "application/x-ndjson"
 _TURN: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_TIMES: Final = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 def _list(call: Call) -> SessionPage:
@@ -51,12 +50,12 @@ def _place_of(text: str) -> tuple[datetime, str]:
     """
     moment, _, session_id = text.partition("~")
     try:
-        updated_at = datetime.fromisoformat(moment).astimezone(UTC)
+        updated_at = datetime.fromisoformat(moment)
+        if updated_at.tzinfo is not None and session_id:
+            return updated_at.astimezone(UTC), session_id
     except (ValueError, OverflowError):
-        raise _bad_place() from None
-    if not session_id:
-        raise _bad_place()
-    return updated_at, session_id
+        pass
+    raise _bad_place()
 
 
 def _bad_place() -> ProblemError:
@@ -102,7 +101,7 @@ def _statistics(call: Call) -> Figures:
 def _inputs(call: Call) -> TurnInputs:
     if not _TURN.fullmatch(turn := call.path["turn"]):
         call.service.sessions.get(call.session_id)
-        raise NotFoundError("no such turn")
+        raise NotFoundError
     return TurnInputs(calls=call.service.folds.inputs(call.session_id, int(turn)))
 
 
@@ -150,7 +149,9 @@ OPERATIONS: Final = (
     Operation("getInput", "GET", f"{_ONE}/input/{{turn}}", TurnInputs, call=_inputs),
     Operation("stopTurn", "POST", f"{_ONE}/stop", status=204, call=_stop),
     Operation("retryTurn", "POST", f"{_ONE}/retry", TurnBegun, status=202, refusals=(400, 409), call=_retry),
-    Operation("regenerateTurn", "POST", f"{_ONE}/regenerate", TurnBegun, status=202, refusals=(400, 409), call=_regenerate),
+    Operation(
+        "regenerateTurn", "POST", f"{_ONE}/regenerate", TurnBegun, status=202, refusals=(400, 409), call=_regenerate
+    ),
     Operation("compactSession", "POST", f"{_ONE}/compact", Record, refusals=(400, 409), call=_compact, is_slow=True),
     Operation("restoreContext", "POST", f"{_ONE}/restore", status=204, body=Restore, refusals=(409,), call=_restore),
     Operation("resetContext", "POST", f"{_ONE}/reset", status=204, refusals=(409,), call=_reset),

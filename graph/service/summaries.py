@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from langchain_core.messages import HumanMessage
+
 from graph.client import ClientMessage
 from graph.core.client_message import to_messages
 from graph.core.fold_record import begin_record, end_record, end_verbatim, source_of
@@ -19,7 +21,7 @@ from graph.core.review import SummaryDraft, flaw_of
 from graph.core.schedule import round_rate
 from graph.core.text import check_text
 from graph.core.token import measure
-from graph.error import StoreError, TurnfoldError
+from graph.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
 from graph.record import ArchivedMessage, Record
 from graph.service.access import SessionAccess
@@ -56,12 +58,13 @@ class Summaries:
             rate: The share of its characters to aim at; None for the server's.
             target_chars: The length to aim at instead.
             language: The language of the instructions and, unless the user wrote in another one than Korean or
-                English, of the summary; None for that of the first message.
+                English, of the summary; None for that of the user's first one.
 
         Raises:
             InputError: There is no text in it, too much, or the rate is outside its bounds.
             BusyError: A limit of the server is reached.
             ModelError: The summary model failed before it wrote anything.
+            ClosingError: The server ended before the model wrote anything.
         """
         access = self._access
         spec = self._spec(messages, access.settings.compression_rate if rate is None else rate, language)
@@ -77,10 +80,11 @@ class Summaries:
         check_text("\n".join(message.text for message in messages), max_chars=_MOST_CHARS)
         now, turn, entries = self._access.clock(), 0, []
         for position, message in enumerate(to_messages(messages), start=1):
-            turn = turn + 1 if message.type == "human" else max(turn, 1)
+            turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)
             said = message.model_copy(update={"id": f"message-{position}"})
             entries.append(ArchivedMessage(position, turn, 1, said, *measure(said), now))
-        chosen = language or session_language(entries[0].message)
+        opening = next((entry.message for entry in entries if isinstance(entry.message, HumanMessage)), None)
+        chosen = language or session_language(opening)
         # Not "interval", of which short ones stand word for word: whoever asks for a summary wants one.
         return fold_of((), entries, kind="compaction", rate=round_rate(rate), language=chosen)
 
@@ -98,7 +102,8 @@ class Summaries:
         if isinstance(summariser, ModelSummariser):
             self._keep(spec, summariser.name, drafts, client, seconds, "" if error is None else error.code)
         if error is not None and not drafts:
-            raise error
+            # Nobody can stop a summary but the server that ends.
+            raise ClosingError if isinstance(error, TurnStoppedSignal) else error
         source = source_of(spec, is_quoted=isinstance(summariser, ExtractiveSummariser))
         done = end_record(record, source, drafts, "", seconds=seconds)
         return done if done.status == "COMPLETED" else _picked(done, spec)

@@ -18,9 +18,7 @@ from graph.view import StepStatus, ToolStep, Transcript, TurnView
 from prompt.system.framing import Language
 
 
-def read_transcript(
-    access: SessionAccess, session_id: str, *, last: int, before: int | None = None
-) -> Transcript:
+def read_transcript(access: SessionAccess, session_id: str, *, last: int, before: int | None = None) -> Transcript:
     """Returns the newest `last` turns, or the newest before this number, each in its last attempt.
 
     Raises:
