@@ -98,13 +98,16 @@ class CreateCompletion:
             leaving = asyncio.create_task(_watch_leaving(receive, queue))
             try:
                 await self._answer(opened, queue, scope, receive, send)
+                if queue.problem is _LEFT and self._is_alone(opened):
+                    await self._in_thread(opened.completion.stop)
             finally:
                 leaving.cancel()
                 opened.detach()
-        is_stop = queue.problem is _LEFT and opened.asked.is_streamed and not opened.asked.goes_on
-        # A library that sent its request again may wait for the same response by now.
-        if is_stop and opened.completion.id not in self._queues.values():
-            await self._in_thread(opened.completion.stop)
+
+    def _is_alone(self, opened: _Opened) -> bool:
+        """Whether closing this stream means Stop: a library that sent its request again may wait for it elsewhere."""
+        is_stop = opened.asked.is_streamed and not opened.asked.goes_on
+        return is_stop and list(self._queues.values()).count(opened.completion.id) == 1
 
     def _open(self, body: bytes, headers: Headers, client: ApiClient, queue: EventQueue) -> _Opened:
         asked = parse_request(body, headers, client)

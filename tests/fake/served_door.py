@@ -20,7 +20,7 @@ from api.door import Door
 from graph.settings import Settings
 from tests.fake.scripted_completions import ScriptedCompletions
 
-TOKEN: Final = "token-of-a-program-0123456789"
+TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105 - opens nothing but this server
 OWNER: Final = "kim"
 
 

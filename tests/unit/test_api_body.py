@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Message
+
+from api.body import read_body
+from api.problem import ProblemError
+
+
+def read(pieces: Iterable[bytes | None], *, most_bytes: int = 10, seconds: float = 20.0, **headers: str) -> bytes:
+    # None is a client that leaves; one that says nothing more hangs.
+    waiting = iter(pieces)
+    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+
+    async def receive() -> Message:
+        for piece in waiting:
+            if piece is None:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": piece, "more_body": piece != b""}
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    request = Request({"type": "http", "headers": sent}, receive)
+    return asyncio.run(read_body(request, most_bytes=most_bytes, seconds=seconds))
+
+
+def refusal(pieces: Iterable[bytes | None], *, seconds: float = 20.0, **headers: str) -> tuple[int, str]:
+    with pytest.raises(ProblemError) as refused:
+        read(pieces, seconds=seconds, **headers)
+    return refused.value.problem.status, refused.value.problem.code
+
+
+def test_a_body_comes_in_pieces() -> None:
+    assert read([b"12345", b"67890", b""]) == b"1234567890"
+
+
+@pytest.mark.parametrize("length", ["11", "9" * 5000])
+def test_a_body_said_to_be_too_large_is_not_read(length: str) -> None:
+    assert refusal([], content_length=length) == (413, "request_too_large")
+
+
+@pytest.mark.parametrize("headers", [{}, {"content_length": "5"}, {"content_length": "many"}])
+def test_a_body_that_grows_too_large_is_read_no_further(headers: dict[str, str]) -> None:
+    assert refusal([b"12345", b"678901"], **headers) == (413, "request_too_large")
+
+
+def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    assert refusal([b"12345"], seconds=0.01) == (408, "request_timeout")
+
+
+def test_a_compressed_body_is_refused() -> None:
+    assert refusal([b""], content_encoding="gzip") == (415, "unsupported_encoding")
+
+
+def test_a_client_that_leaves_gets_no_answer() -> None:
+    with pytest.raises(ClientDisconnect):
+        read([b"123", None])
