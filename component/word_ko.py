@@ -269,6 +269,7 @@ KOREAN = Words(
         "not_a_compaction": "되돌릴 수 있는 압축이 아닙니다.",
         "empty": "내용이 없습니다.",
         "too_long": "너무 깁니다. 나누어 보내세요.",
+        "context_not_kept": "CONTEXT_VOLATILE 설정에 따라 메시지마다 컨텍스트를 함께 보냅니다. 따로 보관하지 않습니다.",
         "bad_context": "요청의 컨텍스트는 이름과 글로만 이루어져야 합니다.",
         "project_full": "프로젝트 메모리에 이런 항목을 더 넣을 자리가 없습니다.",
         "rules_changed": "보여 드린 뒤에 규칙이 바뀌었습니다. 다시 확인해 주세요.",

@@ -53,6 +53,11 @@ class ClientOptions:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     allowed_tools: frozenset[str] | None = None
 
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The names of its tools."""
+        return frozenset(str(tool["function"]["name"]) for tool in self.tools)
+
 
 class Hint(NamedTuple):
     """A client's own id of a chat: the name of the header or field, in lower case, and its value."""

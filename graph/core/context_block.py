@@ -1,17 +1,19 @@
-"""The blocks that a turn's context adds to a model input: a front that stays and a block of this turn alone."""
+"""The blocks that a turn's context adds to a model input: those that stay, and a block of this turn alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from langchain_core.messages import AnyMessage
 
 from graph.core.token import estimate_tokens
 from prompt.system.framing import BLOCK_CUT, Language
 
-BlockKind = Literal["front", "volatile"]
+BlockKind = Literal["front", "client", "volatile"]
+# Those that stand in the system prompt, in order.
+STANDING: Final[tuple[BlockKind, ...]] = ("front", "client")
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,9 @@ class ContextBlock:
     """One block as it is sent; the table has it under (session, kind, version).
 
     Attributes:
-        kind: "front" stands in the system prompt and stays the same from turn to turn; "volatile" stands before the
-            user's words of the open turn, and isn't sent again with them later.
+        kind: "front" stands in the system prompt and stays the same from turn to turn, as does "client" behind it: the
+            instructions of the program that asks; "volatile" stands before the user's words of the open turn, and isn't
+            sent again with them later.
         version: Counts the session's blocks of this kind, from 1.
     """
 

@@ -6,10 +6,11 @@ import re
 from typing import Final
 
 from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
-from prompt.system.framing import COMPACTION_HEADING, SUMMARY_HEADING
+from prompt.system.framing import CLIENT_HEADING, COMPACTION_HEADING, LEAD_HEADING, SUMMARY_HEADING
 
 _INDENT: Final = "  "
-_HEADINGS: Final = "|".join(map(re.escape, [*SUMMARY_HEADING.values(), COMPACTION_HEADING]))
+_OWN_HEADINGS: Final = (*SUMMARY_HEADING.values(), *CLIENT_HEADING.values(), *LEAD_HEADING.values(), COMPACTION_HEADING)
+_HEADINGS: Final = "|".join(map(re.escape, (heading.partition("\n")[0] for heading in _OWN_HEADINGS)))
 # Beginnings of the lines that divide an input, of every strategy and in both languages.
 _DIVIDER: Final = re.compile(
     rf"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|{_HEADINGS}"
@@ -34,6 +35,16 @@ def unlabelled(text: str) -> str:
 def undivided(text: str) -> str:
     """Renders a context block, headings of its own included; lines that imitate another divider are indented."""
     return "\n".join(map(_indented, text.splitlines()))
+
+
+def headed(heading: str, text: str) -> str:
+    """Renders a text from outside below its heading; lines that imitate a divider or a block's heading are indented."""
+    return "\n".join(
+        [
+            heading,
+            *(_INDENT + line if line.startswith(_BLOCK_HEADINGS) else _indented(line) for line in text.splitlines()),
+        ]
+    )
 
 
 def _indented(text: str) -> str:

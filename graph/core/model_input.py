@@ -79,6 +79,7 @@ class SystemPart:
         name: Tells with the version which text it is; see `prompt.system.chat.read_prompt`.
         language: The language of the labels, headings and notes; the same in every turn of a session.
         front: Stands behind `text`.
+        client: The instructions of a program; stands behind `front`.
         volatile: Stands before the user's words of the open turn.
     """
 
@@ -89,12 +90,18 @@ class SystemPart:
     name: str = "chat"
     language: Language = "ko"
     front: ContextBlock | None = None
+    client: ContextBlock | None = None
     volatile: ContextBlock | None = None
 
     @property
+    def standing(self) -> list[ContextBlock]:
+        """The blocks that stand behind its text and stay the same from turn to turn."""
+        return [block for block in (self.front, self.client) if block is not None]
+
+    @property
     def item_count(self) -> int:
-        """How many blocks of the system prompt it is: its text, and the front."""
-        return 1 if self.front is None else 2
+        """How many blocks of the system prompt it is: its text, and those that stand behind it."""
+        return 1 + len(self.standing)
 
 
 def stored_system(name: str, version: int) -> SystemPart:
@@ -118,8 +125,10 @@ def system_part(language: Language, *, can_recall: bool) -> SystemPart:
 
 
 def render_system(system: SystemPart, history: History) -> str:
-    """Renders the system prompt: the product's own text, the front, then the active records under their heading."""
-    parts = [system.text] if system.front is None else [system.text, "", system.front.text]
+    """Renders the system prompt: its own text, the blocks that stand, then the active records under their heading."""
+    parts = [system.text]
+    for block in system.standing:
+        parts += ["", block.text]
     if not history:
         return "\n".join(parts)
     lines = [labelled(label_of(entry["turns"], system.language), entry["summary"]) for entry in history]
@@ -129,6 +138,15 @@ def render_system(system: SystemPart, history: History) -> str:
 def _behind(volatile: ContextBlock, text: str) -> str:
     """Renders the user's words of the open turn behind the block of this turn."""
     return f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
+
+
+def _put_behind(volatile: ContextBlock, message: AnyMessage) -> AnyMessage:
+    """Returns the user's message behind the block of this turn, with what it has beside its text."""
+    text = _behind(volatile, text_of(message))
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": text})
+    beside = [part for part in message.content if isinstance(part, dict) and part.get("type", "text") != "text"]
+    return message.model_copy(update={"content": [{"type": "text", "text": text}, *beside]})
 
 
 def record_item(entry: HistoryEntry) -> InputItem:
@@ -167,7 +185,7 @@ def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
 
 
 def assemble(system: SystemPart, history: History, messages: Messages) -> ModelInput:
-    """Builds `[system prompt with front and records] + [raw turns] + [open turn behind the block of this turn]`.
+    """Builds `[system prompt with blocks and records] + [raw turns] + [open turn behind the block of this turn]`.
 
     Args:
         system: The part of the input that nobody said.
@@ -179,8 +197,7 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
     prompt = render_system(system, history)
     items = [record_item(entry) for entry in history]
-    if system.front is not None:
-        items.insert(0, _block_item(system.front, _prompt_tokens(system.front.text)))
+    items[:0] = [_block_item(block, _prompt_tokens(block.text)) for block in system.standing]
     # The prompt and the records' heading; a difference, so that the items add up to what is sent.
     own_tokens = max(0, _prompt_tokens(prompt) - sum(item.tokens for item in items))
     items.insert(0, InputItem("system", system.name, system.version, own_tokens))
@@ -188,7 +205,7 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     said = [_message_item(message) for message in raw]
     if system.volatile is not None and place < len(raw):
         said.insert(place, _block_item(system.volatile, estimate_tokens(_behind(system.volatile, ""))))
-        raw[place] = raw[place].model_copy(update={"content": _behind(system.volatile, text_of(raw[place]))})
+        raw[place] = _put_behind(system.volatile, raw[place])
     items += said
     if schema := system.tool_schema:
         items.append(InputItem("tools", hashlib.sha256(schema.encode()).hexdigest()[:16], 1, estimate_tokens(schema)))

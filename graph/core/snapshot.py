@@ -23,7 +23,7 @@ class SessionSnapshot:
             last one. No automatic compaction is made until the context has grown past it.
         input_tokens: The largest input for the session's model, beside the front; None for no bound.
         language: The language of the session's fixed sentences.
-        front_tokens: Our estimate for the session's front.
+        front_tokens: Our estimate for the blocks that stand in the session's system prompt.
     """
 
     complete_turns: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Any, Final
 
 from graph.error import InputError
@@ -31,7 +32,7 @@ def plain_value(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape, return
     """Returns a JSON value with `plain_text` applied to every text in it, keys included."""
     if isinstance(value, str):
         return plain_text(value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {plain_value(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain_value(item) for item in value]

@@ -94,7 +94,7 @@ class ModelCaller:
             attempts: Maximum number of attempts.
             on_text: Receives each piece of text, in the calling thread.
             on_restart: Called before a retry if text of the failed attempt was passed on; that text is void.
-            may_restart: Whether a failed attempt may be retried once text of it was passed on.
+            may_restart: Whether there may be such a retry: what a program was sent can't be taken back.
 
         Raises:
             TurnStoppedSignal: `stop` was set, or the caller is being closed.
@@ -180,7 +180,7 @@ class _Call:
         """Whether another attempt after this error may succeed before the deadline."""
         if not isinstance(error, ModelError) or not error.is_transient:
             return False
-        if self.is_heard and (not self.may_restart or isinstance(error, CutStreamError)):
+        if self.is_heard and (isinstance(error, CutStreamError) or not self.may_restart):
             return False
         wait_seconds = error.retry_after_seconds
         return self._remaining_seconds() > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)

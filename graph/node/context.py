@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
 
+from graph.client import ClientOptions
 from graph.core.context_block import ContextBlock
 from graph.core.model_input import SystemPart, system_part
 from graph.core.snapshot import SessionSnapshot
@@ -64,8 +65,11 @@ class TurnContext:
         language: The language of the session's fixed sentences.
         fold_wait: Counts the waits of summary_node and guard.
         front: What the turn's context adds to the system prompt.
+        client_block: What the program's instructions add to it.
         volatile: What it adds before the user's words.
         project: What the tools of the session's project use; None if it has none.
+        client: What the program that asks adds to the turn; None for the page.
+        tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """
 
     lease: Lease
@@ -77,14 +81,27 @@ class TurnContext:
     language: Language
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
     front: ContextBlock | None = None
+    client_block: ContextBlock | None = None
     volatile: ContextBlock | None = None
     project: ProjectAccess | None = None
+    client: ClientOptions | None = None
+    tools_off: frozenset[str] = frozenset()
 
     @property
     def system(self) -> SystemPart:
         """The part of every input of this turn that nobody said."""
         own = system_part(self.language, can_recall=self.strategy.sends_records)
-        return replace(own, front=self.front, volatile=self.volatile)
+        return replace(own, front=self.front, client=self.client_block, volatile=self.volatile)
+
+    @property
+    def client_tools(self) -> frozenset[str]:
+        """The names of the tools that the program runs itself."""
+        return self.client.tool_names if self.client else frozenset()
+
+    def offers(self, name: str) -> bool:
+        """Whether a tool of ours is offered in this turn."""
+        allowed = self.client.allowed_tools if self.client else None
+        return name not in self.tools_off | self.client_tools and (allowed is None or name in allowed)
 
 
 @dataclass(frozen=True)

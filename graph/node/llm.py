@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -52,11 +52,13 @@ class LlmNode:
             return turn.strategy.assemble(system, history, messages)
 
         name = deps.models.resolve(turn.row.model)
+        choice = _choice(turn, state, is_last_round=is_last_round)
 
         def ask(model_input: ModelInput) -> Answer:
             model = deps.models.chat(name)
-            if tools and not (state["is_casual"] or is_last_round):
-                return call(model.bind_tools(tools), model_input)
+            if tools and choice != "none":
+                asked = model.bind_tools(tools)
+                return call(asked.bind(tool_choice=choice) if choice else asked, model_input)
             return deps.models.tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
         guard = Guard(deps, runtime, state, build)
@@ -95,7 +97,20 @@ class LlmNode:
         key = turn.language, tuple(tool.name for tool in tools)
         if key not in self._schemas:
             self._schemas[key] = [convert_to_openai_tool(tool) for tool in tools]
-        return self._schemas[key]
+        return [*self._schemas[key], *(dict(tool) for tool in turn.client.tools)] if turn.client else self._schemas[key]
+
+
+def _choice(turn: TurnContext, state: ChatState, *, is_last_round: bool) -> str | Mapping[str, Any] | None:
+    """Returns the `tool_choice` of a call; None leaves it to the endpoint.
+
+    A call that a program demands is demanded of the first answer alone, or the model could never say what came of it.
+    """
+    asks_for_tools = turn.client is not None and bool(turn.client.tools or turn.client.tool_choice)
+    if is_last_round or (state["is_casual"] and not asks_for_tools):
+        return "none"
+    choice = turn.client.tool_choice if turn.client else None
+    is_demand = choice is not None and choice not in ("none", "auto")
+    return None if is_demand and state["tool_rounds"] else choice
 
 
 def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:

@@ -14,6 +14,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
+from graph.client import ClientOptions
 from graph.core.model_input import CONTEXT, InputItem, ModelInput
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import extract_current_turn, text_of
@@ -51,19 +52,20 @@ class AnswerCall:
             TurnStoppedSignal: Stop was pressed.
         """
         deps, settings, write = self._deps, self._deps.settings, self._runtime.stream_writer
+        client = self._runtime.context.client
         full_tokens = self._full_tokens(model_input)
         keep = partial(keep_call, deps, self._runtime.context, model_input, kind="answer", full_tokens=full_tokens)
         began = time.monotonic()
         try:
             answer = deps.models.caller.call(
-                model,
+                model if client is None else _sampled(model, client, model_input),
                 model_input.messages,
                 stop=self._runtime.context.stop,
                 deadline_seconds=settings.model_deadline_seconds,
                 attempts=settings.model_attempts,
                 on_text=lambda text: write(TokenDelta(text)),
                 on_restart=lambda: write(AnswerRestarted()),
-                may_restart=not self._runtime.context.row.client,  # no program can take back what it was sent
+                may_restart=client is None,
             )
         except TurnfoldError as error:
             # The reason of the failure matters more to the user than a row that can't be written.
@@ -79,6 +81,17 @@ class AnswerCall:
         beside = sum(item.tokens for item in model_input.items if item.kind in ("tools", CONTEXT))
         said = self._runtime.context.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
         return estimate_tokens(self._runtime.context.system.text) + said + beside
+
+
+def _sampled(model: ChatRunnable, client: ClientOptions, model_input: ModelInput) -> ChatRunnable:
+    """Returns the model with the program's parameters, which go out as they are, whatever the client library knows.
+
+    Without tools beside it an endpoint refuses the one that speaks of their calls.
+    """
+    sampling = dict(client.sampling)
+    if all(item.kind != "tools" for item in model_input.items):
+        sampling.pop("parallel_tool_calls", None)
+    return model.bind(extra_body=sampling) if sampling else model
 
 
 def keep_call(
@@ -133,7 +146,7 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
         project=turn.project,
         user_words=partial(_user_words, deps, turn),
     )
-    return deps.tools(context)
+    return [tool for tool in deps.tools(context) if turn.offers(tool.name)]
 
 
 def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:

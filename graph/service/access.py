@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from graph.core.schedule import round_rate
+from graph.core.text import plain_text
 from graph.error import BusyError, InputError
 from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
@@ -19,11 +21,14 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.strategies import Strategies
+from graph.tool.registry import TOOL_NAMES
 from graph.view import LiveTurn, Phase, TurnOptions
 from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.project_turns import ProjectTurns
+from graph.worker.session_context import SessionContexts
 from graph.worker.turn_runner import TurnRunner
+from prompt.system.framing import Language
 
 # A worker prunes checkpoints and releases the lease after its turn has ended for the user.
 AFTERMATH_SECONDS: Final = 5.0
@@ -36,6 +41,7 @@ class SessionAccess:
     Attributes:
         owner: Whose sessions these are: the owner of every session that the service can see.
         roots: The folders that a project may be in.
+        contexts: What programs say of the context of sessions without a project.
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
         compacting: The stop event of each manual compaction that runs in this server, by session.
@@ -51,6 +57,7 @@ class SessionAccess:
     asides: AsideRunner
     strategies: Strategies
     roots: RootFolders
+    contexts: SessionContexts
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
@@ -93,6 +100,11 @@ class SessionAccess:
         finally:
             self.stores.leases.release(lease)
 
+    def context_of(self, session: SessionRow, context: Mapping[str, str], language: Language) -> Mapping[str, str]:
+        """Returns what a turn's request says of its context; without a project, with what earlier ones said of it."""
+        said = {plain_text(key): plain_text(value) for key, value in context.items()}
+        return said if session.project_root else self.contexts.told(session.session_id, said, language)
+
     def chosen(self, options: TurnOptions) -> dict[str, Any]:
         """Returns the settings that the options set.
 
@@ -120,7 +132,7 @@ class SessionAccess:
         """Returns the settings of the session that the options change.
 
         A session that never chose a strategy or a model keeps following the server's default: choosing that default
-        changes nothing.
+        changes nothing. A tool of a program with the name of one of ours turns that off.
 
         Raises:
             InputError: A value is invalid.
@@ -131,7 +143,14 @@ class SessionAccess:
             del changes["strategy"]
         if "model" in changes and not session.model and changes["model"] == self.models.default_name:
             del changes["model"]
+        if off := TOOL_NAMES.intersection(options.client.tool_names if options.client else ()) - {*session.tools_off}:
+            changes["tools_off"] = (*session.tools_off, *sorted(off))
         return changes
+
+
+def new_session_id() -> str:
+    """Returns an unused id."""
+    return secrets.token_urlsafe(12)
 
 
 def _check_context(context: Mapping[str, str], *, max_chars: int) -> None:

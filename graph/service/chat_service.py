@@ -35,6 +35,7 @@ from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_context import ProjectContext, loader_of
 from graph.worker.project_turns import ProjectTurns
+from graph.worker.session_context import SessionContexts, without_project
 from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_runner import TurnRunner
 
@@ -123,6 +124,7 @@ def open_service(
         recovery = StateRecovery(graph, chat_stores, strategies)
         roots = RootFolders(settings.project_roots)
         projects = None
+        contexts = SessionContexts(settings.context_volatile)
         if context is None and roots.roots:
             projects, context = _join_projects(settings, roots, chat_stores, chat_models, now)
             stack.callback(projects.close)
@@ -133,7 +135,7 @@ def open_service(
             recovery=recovery,
             fold_worker=fold_worker,
             limiter=limiter,
-            blocks=TurnBlocks(context, chat_stores.blocks, chat_models, partial(tools_of, deps)),
+            blocks=TurnBlocks(context or without_project, chat_stores.blocks, chat_models, partial(tools_of, deps)),
             projects=projects,
             max_workers=settings.concurrent_turns,
         )
@@ -159,6 +161,7 @@ def open_service(
             asides,
             strategies,
             roots,
+            contexts,
             now,
             projects,
         )
@@ -184,4 +187,4 @@ def _join_projects(
         deadline_seconds=settings.fold_deadline_seconds,
         is_offline=settings.is_offline,
     )
-    return turns, ProjectContext(roots, registry, stores.agreements, turns, directory=Path.cwd())
+    return turns, ProjectContext(roots, registry, stores.agreements, turns)

@@ -74,7 +74,7 @@ class Folds:
         if session_id is None:
             return chosen.next_fold(SessionSnapshot(0, (), (), settings.compression_rate))
         session = self._access.own(session_id)
-        complete_turns = session.turn_count - session.is_running
+        complete_turns = session.turn_count - session.is_open
         snapshot = self._fold_worker.snapshot(
             session_id,
             complete_turns=complete_turns,

@@ -1,20 +1,21 @@
-"""Lists, configures, renames and deletes an owner's sessions; makes the example; lists models and strategies."""
+"""Lists, configures, renames, forks and deletes an owner's sessions; makes the example; lists models and strategies."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from textwrap import dedent
 from typing import Final
 
+from graph.core.language import session_language
 from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
-from graph.error import TurnfoldError
+from graph.error import InputError, TurnfoldError
 from graph.layer.prompt_composer import memory_of
-from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess, new_session_id
 from graph.service.example import ExampleLanguage, open_example
+from graph.service.forks import fork
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
 from graph.store.transfer import export_lines
@@ -45,7 +46,7 @@ class Sessions:
 
     def new_id(self) -> str:
         """Returns an unused id; the session is created by its first message."""
-        return secrets.token_urlsafe(12)
+        return new_session_id()
 
     def open_example(self, language: ExampleLanguage) -> str:
         """Returns the id of this owner's example chat, which is made if there is none (any more); no model is called.
@@ -87,7 +88,7 @@ class Sessions:
             said = self._stores.archive.live_within(row.session_id, place)
             found_turn = hit.turn
             found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
-        is_running = row.is_running and self._access.live_turn(row.session_id) is not None
+        is_running = row.is_open and self._access.live_turn(row.session_id) is not None
         return SessionItem(
             row.session_id, row.title, row.updated_at, row.turn_count, is_running, found_turn, found_text, row.client
         )
@@ -127,7 +128,7 @@ class Sessions:
         if not is_rolling or self._settings.rolling_sends_unsummarised:
             return 0
         raw = self._stores.context(row.session_id).raw
-        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_running]
+        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_open]
         return unsent_count(prior, self._settings.app_context_recent_messages)
 
     def _context_notice(self, row: SessionRow) -> ContextNotice:
@@ -180,6 +181,33 @@ class Sessions:
         self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.get(session_id)
 
+    def update_context(self, session_id: str, context: Mapping[str, str]) -> Mapping[str, str]:
+        """Takes over what a program says of the session's context, for the turns that begin from now on.
+
+        It is kept in memory: without a project for this session, in a project for all of the owner's sessions there.
+
+        Args:
+            session_id: The session.
+            context: `currentFile` and `selection`; a blank one takes back an earlier one, other keys are dropped.
+
+        Returns:
+            The volatile values that hold now.
+
+        Raises:
+            InputError: Not all of it is text, or it is too long; or `context_not_kept`: by `CONTEXT_VOLATILE` each
+                message brings its own.
+            PathError: The project's folder is gone or refused.
+        """
+        row = self._access.own(session_id)
+        self._access.chosen(TurnOptions(context=context))
+        if self._settings.context_volatile == "request":
+            raise InputError("context_not_kept")
+        language = session_language(self._stores.archive.opening(session_id))
+        projects = self._access.project_turns
+        if projects is not None and row.project_root:
+            return projects.tell(self._owner, row.project_root, context, language)
+        return self._access.contexts.told(session_id, context, language)
+
     def memory(self, session_id: str) -> str:
         """Returns the lines of its project's memory that the session's model is told, as they are sent; "" for none."""
         self._access.own(session_id)
@@ -197,6 +225,21 @@ class Sessions:
         title = plain_text(title)
         self._stores.sessions.rename(session_id, self._owner, title_of(title))
 
+    def fork(self, session_id: str, *, after_turn: int, family: str = "", client: str = "") -> str:
+        """Makes a session that goes on from a turn of this one, and returns its id; this one stays as it is.
+
+        Args:
+            session_id: The session to fork; a turn of it may be running.
+            after_turn: The last turn that the new session has, 0 for none.
+            family: The chat of a program that the new session is a branch of, "" for none.
+            client: The program that forks, "" for the page.
+
+        Raises:
+            NotFoundError: There is no such turn.
+            BusyError: The last turn to take over is in progress.
+        """
+        return fork(self._access, session_id, after_turn=after_turn, family=family, client=client)
+
     def delete(self, session_id: str) -> None:
         """Stops the session's running turn and deletes everything that is stored of the session.
 
@@ -211,6 +254,7 @@ class Sessions:
             self._stores.search.forget_deleted()
             self._fold_worker.forget(session_id)
             self._access.runner.forget(session_id)
+            self._access.contexts.forget(session_id)
             if self._access.project_turns is not None:
                 self._access.project_turns.forget(session_id)
         finally:

@@ -43,6 +43,20 @@ def read_transcript(access: SessionAccess, session_id: str, *, last: int, before
     return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
 
 
+def read_turn(access: SessionAccess, session_id: str, number: int) -> TurnView:
+    """Returns one turn in its last attempt.
+
+    Raises:
+        NotFoundError: There is no such session or turn.
+    """
+    session = access.own(session_id)
+    row, is_abandoned = _refreshed(access, access.stores.turns.get(session_id, number))
+    said = [entry.message for entry in access.stores.archive.live_turns(session_id, number, number)]
+    if is_abandoned:
+        row, said = _as_closed(row, said, session_language(access.stores.archive.opening(session_id)))
+    return _turn_view(row, said, is_last=number == session.turn_count)
+
+
 def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
     """Returns the newest turn's row, and whether its worker died without ending it."""
     if row.status != "running" or access.live_turn(row.session_id) is not None:

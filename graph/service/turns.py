@@ -9,25 +9,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from graph.core.casual import is_casual
-from graph.core.context_block import ContextRequest
-from graph.core.language import session_language
 from graph.core.text import check_text, plain_text, title_of
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
-from graph.node.context import TurnContext
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.turn_job import job_of
+from graph.service.turn_stream import TurnStream, open_stream
 from graph.service.turn_views import read_transcript
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import LiveTurn, Transcript, TurnOptions
-from graph.worker.turn_log import TurnLog
-from graph.worker.turn_runner import Job
 
 _SMALLEST_WINDOW_TOKENS = 1_000
 
@@ -82,7 +79,9 @@ class Turns:
         try:
             with self._place(session_id, wait_seconds, opening=text_of(message)) as lease:
                 turn, session = self._begin(lease, message, options)
-                self._launch(lease, turn, session, options, message, message)
+                self._runner.submit(
+                    job_of(self._access, lease, turn, session, options, said=message, messages=[message])
+                )
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
@@ -175,6 +174,10 @@ class Turns:
             time.sleep(wait_seconds)  # another process runs it, and writes down its text twice a second
         return self._access.live_turn(session_id)
 
+    def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
+        """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""
+        return open_stream(self._access, session_id, turn)
+
     def transcript(self, session_id: str, *, last: int = 30, before: int | None = None) -> Transcript:
         """Returns the newest `last` turns, or the newest before this number, each in its last attempt."""
         return read_transcript(self._access, session_id, last=last, before=before)
@@ -218,7 +221,7 @@ class Turns:
             )
             self._access.recovery.rebuild(session)
             said = self._stores.archive.live_turns(session_id, turn.number, turn.number)[0].message
-            self._launch(lease, turn, session, options, None, said)
+            self._runner.submit(job_of(self._access, lease, turn, session, options, said=said, messages=()))
         return turn.number
 
     @contextmanager
@@ -249,39 +252,6 @@ class Turns:
                 undo.callback(self._stores.sessions.discard_empty, lease)
             yield lease
             undo.pop_all()
-
-    def _launch(
-        self,
-        lease: Lease,
-        turn: TurnRow,
-        session: SessionRow,
-        options: TurnOptions,
-        message: HumanMessage | None,
-        said: AnyMessage,
-    ) -> None:
-        log = TurnLog(turn.number, turn.attempt)
-        projects = self._access.project_turns
-        context = TurnContext(
-            lease=lease,
-            owner=self._owner,
-            row=turn,
-            strategy=self._access.strategies.of(session.strategy),
-            stop=log.stop,
-            time_zone=options.time_zone,
-            language=session_language(self._stores.archive.opening(lease.session_id)),
-            project=None if projects is None else projects.access(self._owner, session.project_root),
-        )
-        request = ContextRequest(
-            session_id=lease.session_id,
-            owner=self._owner,
-            root=session.project_root,
-            has_memory=session.has_memory,
-            language=context.language,
-            turn=turn.number,
-            message=said,
-            context={plain_text(key): plain_text(value) for key, value in options.context.items()},
-        )
-        self._runner.submit(Job(log, context, message, session.compression_rate, request))
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

@@ -54,7 +54,9 @@ session_table = Table(
     Column("family", PlainText, nullable=False, server_default=""),
     Column("forked_from", PlainText, nullable=False, server_default=""),
     Column("forked_after", Integer, nullable=False, server_default="0"),
+    Column("tools_off", JsonTuple, nullable=False, server_default="[]"),
     Index("session_by_owner", "owner", "updated_at"),
+    Index("session_by_family", "owner", "family"),
 )
 
 turn_table = Table(

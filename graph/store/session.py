@@ -48,7 +48,8 @@ class SessionRow:
         family: The chat of a program that it is a branch of, as a hash; "" for none.
         forked_from: The session that it was forked from, "" for none.
         forked_after: The last turn that it has from there.
-        is_running: Whether the row of its last turn says that it is in progress.
+        tools_off: Tools of ours that a program has replaced by its own of the same name.
+        is_open: Whether the row of its last turn says that it is in progress, or waits for a program.
     """
 
     session_id: str
@@ -66,19 +67,23 @@ class SessionRow:
     family: str
     forked_from: str
     forked_after: int
-    is_running: bool
+    tools_off: tuple[str, ...]
+    is_open: bool
 
 
-# Only a session's last turn can be running, so a look-up of one row by its key tells.
+# Only a session's last turn can be open, so a look-up of one row by its key tells.
 _LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
 _ROWS: Select[Any] = select(
-    *(_session[field.name] for field in fields(SessionRow) if field.name != "is_running"),
-    case((turn_table.c.status == "running", True), else_=False),
+    *(_session[field.name] for field in fields(SessionRow) if field.name != "is_open"),
+    case((turn_table.c.status.in_(("running", "requires_action")), True), else_=False),
 ).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
 _NUMBERS = {
     column.name: select(column).where(_session.session_id == bindparam("session_id"))
     for column in (_session.context_from_position, _session.restored_tokens)
 }
+_FAMILY = _ROWS.where(
+    _session.owner == bindparam("owner"), _session.family == bindparam("family"), _session.turn_count > 0
+).order_by(_session.updated_at.desc(), _session.session_id)
 _ONE = _ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 
 
@@ -154,6 +159,13 @@ class SessionStore:
             if also and len(rows) == limit and all(row.session_id != also for row in rows):
                 rows += [SessionRow(*row) for row in connection.execute(query.where(_session.session_id == also))]
         return tuple(rows)
+
+    def family(self, owner: str, family: str) -> tuple[SessionRow, ...]:
+        """Returns the owner's sessions of a family that have a turn, most recently updated first; "" is no family."""
+        if not family:
+            return ()
+        with self._database.read() as connection:
+            return tuple(SessionRow(*row) for row in connection.execute(_FAMILY, {"owner": owner, "family": family}))
 
     def count(self, owner: str, *, search: str = "", found: Iterable[str] = ()) -> int:
         """Returns how many sessions `list` returns without a limit."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from graph.core.snapshot import uncovered_ranges
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
+from graph.store.anchor import AnchorStore
 from graph.store.archive import Archive
 from graph.store.aside import AsideStore
 from graph.store.call import CallStore
@@ -22,6 +23,7 @@ from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.search import SearchStore
+from graph.store.server_key import ServerKeyStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
@@ -60,6 +62,8 @@ class Stores:
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
     asides: AsideStore
+    anchors: AnchorStore
+    keys: ServerKeyStore
     checkpointer: Checkpointer
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -120,5 +124,7 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             ContextBlockStore(database),
             RuleAgreementStore(database, clock=clock),
             AsideStore(database),
+            AnchorStore(database),
+            ServerKeyStore(database),
             checkpointer,
         )

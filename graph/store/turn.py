@@ -11,8 +11,10 @@ from typing import Literal
 from langchain_core.messages import HumanMessage
 from sqlalchemy import Connection, Update, bindparam, insert, select, update
 
+from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.error import NotFoundError
 from graph.store.active import invalidate_from
+from graph.store.anchor import complete_anchor, insert_anchor
 from graph.store.archive import find_position, find_turn, insert_message, sum_live_tokens
 from graph.store.database import Clock, Database, Lease
 from graph.store.reset import extend_context
@@ -85,6 +87,7 @@ class TurnStore:
         is_casual: bool,
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
+        anchor: OpenAnchor | None = None,
     ) -> tuple[TurnRow, bool]:
         """Commits the user's message with its new turn.
 
@@ -96,6 +99,7 @@ class TurnStore:
             is_casual: Whether the turn takes the casual fast path.
             settings: Columns of the session that change in the same transaction.
             client: The name of the program that asks, "" for the page.
+            anchor: What the program's request is recognised by; None for the page.
 
         Returns:
             The turn, and whether it's new: False if the same message began it before.
@@ -124,6 +128,8 @@ class TurnStore:
             connection.execute(_ADD, values)
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, place)
+            if anchor is not None:
+                insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
             return _read(connection, lease.session_id, number), True
 
@@ -135,6 +141,7 @@ class TurnStore:
         model: str,
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
+        anchor: OpenAnchor | None = None,
     ) -> TurnRow:
         """Starts a new attempt of the last turn; the messages of the attempt before stay archived but are live no more.
 
@@ -147,6 +154,7 @@ class TurnStore:
             model: The model that will answer.
             settings: Columns of the session that change in the same transaction.
             client: The name of the program that asks, "" for the page.
+            anchor: What the program's request is recognised by; None for the page.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -162,6 +170,9 @@ class TurnStore:
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
+            if anchor is not None:
+                place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
+                insert_anchor(connection, anchor, {**place, "owner": _owner(connection, lease), "created_at": now})
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return _read(connection, lease.session_id, number)
 
@@ -174,8 +185,18 @@ class TurnStore:
         error_code: str = "",
         error_detail: str = "",
         partial_text: str = "",
+        anchor: EndedAnchor | None = None,
     ) -> None:
         """Ends a running turn; one that has ended already stays as it is.
+
+        Args:
+            lease: The session's lease.
+            number: The turn.
+            status: How it ended, or that it waits for its program.
+            error_code: The error's code, "" without one.
+            error_detail: What there is to add to it.
+            partial_text: What is kept of a stopped answer.
+            anchor: What completes the anchor that the program's request began; None for the page.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -190,8 +211,11 @@ class TurnStore:
             "finished_at": now,
         }
         with self._database.write(lease) as connection:
-            if connection.execute(end.values(values)).rowcount == 1:
-                change_session(connection, lease.session_id, updated_at=now)
+            if connection.execute(end.values(values)).rowcount == 0:
+                return
+            if anchor is not None:
+                complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
+            change_session(connection, lease.session_id, updated_at=now)
 
     def save_partial(self, lease: Lease, number: int, text: str) -> None:
         """Stores what was streamed so far, so that any server can show it.
@@ -253,6 +277,11 @@ def _count_turns(connection: Connection, session_id: str, owner: str) -> int:
     if count is None:
         raise NotFoundError(session_id)
     return int(count)
+
+
+def _owner(connection: Connection, lease: Lease) -> str:
+    query = select(session_table.c.owner).where(session_table.c.session_id == lease.session_id)
+    return str(connection.execute(query).scalar_one())
 
 
 def _sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from langchain_core.tools import BaseTool
 
+from graph.core.turn import NOTE_TOOLS, RECALL_TOOL
 from graph.tool.current_time import build_current_time
 from graph.tool.project_note import build_project_notes
 from graph.tool.read_rule import build_read_rule
@@ -12,7 +15,10 @@ from graph.tool.recall import build_recall
 from graph.tool.tool_context import ToolContext
 from graph.tool.web_search import build_web_search
 
-__all__ = ["ToolContext", "build_tools"]
+__all__ = ["TOOL_NAMES", "ToolContext", "build_tools"]
+
+# All that there are; which of them a turn has depends on its strategy and its project.
+TOOL_NAMES: Final = NOTE_TOOLS | {"get_current_time", "web_search", "reasoning", RECALL_TOOL, "read_rule"}
 
 
 def build_tools(context: ToolContext) -> list[BaseTool]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from graph.core.context_block import STANDING
 from graph.core.fold_spec import FoldSpec, source_key
 from graph.core.in_place import LastInput
 from graph.core.language import session_language
@@ -72,7 +73,7 @@ class FoldWorker:
         """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
         with self._stores.database.reading():
             active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
-            front = self._stores.blocks.newest(session_id, "front")
+            front = [self._stores.blocks.newest(session_id, kind) for kind in STANDING]
             return SessionSnapshot(
                 complete_turns,
                 active,
@@ -81,7 +82,7 @@ class FoldWorker:
                 self._stores.calls.correction(session_id),
                 self._stores.sessions.restored_tokens(session_id),
                 language=session_language(self._stores.archive.opening(session_id)),
-                front_tokens=estimate_tokens(front.text) if front else 0,
+                front_tokens=sum(estimate_tokens(block.text) for block in front if block),
             )
 
     def remember(self, session_id: str, last: LastInput) -> None:

@@ -10,15 +10,16 @@ from typing import Final
 from langchain_core.tools import BaseTool
 
 from graph.core.context_block import BlockKind, ContextBlock, ContextRequest, ContextSource, cut_block
-from graph.core.divider import undivided
+from graph.core.divider import headed, undivided
 from graph.error import TurnfoldError
 from graph.model.factory import ChatModels
 from graph.node.context import TurnContext
 from graph.store.context_block import ContextBlockStore
+from prompt.system.framing import CLIENT_HEADING, LEAD_HEADING
 
 _LOG = logging.getLogger(__name__)
-# Of the largest whole input: together they leave half of it for all else.
-_LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "volatile": 6}
+# Of the largest whole input: together they leave a quarter of it for all else, and half without a program's.
+_LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "client": 4, "volatile": 6}
 
 
 class TurnBlocks:
@@ -44,7 +45,7 @@ class TurnBlocks:
         self._tools = tools
 
     def added_to(self, turn: TurnContext, request: ContextRequest) -> TurnContext:
-        """Returns the turn with its blocks; as it was if the session has no project and the request no context.
+        """Returns the turn with its blocks; as it was without a project, a context of the request and a program.
 
         What can't be composed doesn't keep the turn from being answered: it then has the front of the turn before.
 
@@ -52,8 +53,10 @@ class TurnBlocks:
             StoreError: A block couldn't be kept.
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
+        turn = replace(turn, client_block=self._client_block(turn))
+        lead = headed(LEAD_HEADING[turn.language], turn.client.lead) if turn.client and turn.client.lead.strip() else ""
         if self._source is None or not (request.root or request.context):
-            return turn
+            return replace(turn, volatile=self._kept(turn, "volatile", lead)) if lead else turn
         session_id = turn.lease.session_id
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
@@ -63,9 +66,18 @@ class TurnBlocks:
         except TurnfoldError as error:
             _LOG.warning("context of session=%s turn=%d not composed: %s", session_id, request.turn, error.code)
             front, volatile = request.front, ""
+        volatile = "\n\n".join(part for part in (undivided(volatile.strip()), lead) if part)
+        front = undivided(front.strip())
         return replace(turn, front=self._kept(turn, "front", front), volatile=self._kept(turn, "volatile", volatile))
+
+    def _client_block(self, turn: TurnContext) -> ContextBlock | None:
+        """Returns the block of the program's instructions; a turn of the page has the newest that any program sent."""
+        if turn.client is None:
+            return self._blocks.newest(turn.lease.session_id, "client")
+        system = turn.client.system.strip()
+        return self._kept(turn, "client", headed(CLIENT_HEADING[turn.language], system) if system else "")
 
     def _kept(self, turn: TurnContext, kind: BlockKind, text: str) -> ContextBlock | None:
         most_tokens = self._models.input_tokens(turn.row.model) // _LARGEST_SHARES[kind]
-        text = cut_block(undivided(text.strip()), most_tokens, turn.language)
+        text = cut_block(text, most_tokens, turn.language)
         return self._blocks.keep(turn.lease, kind, text, owner=turn.owner)

@@ -88,6 +88,16 @@ class TurnLog:
 
         return partial(self._forget, watcher)
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """The numbers of the turn and of the attempt."""
+        return self._view.number, self._view.attempt
+
+    def events(self, after: int = 0) -> list[Event]:
+        """Returns the events so far, without the first `after` of them."""
+        with self._changed:
+            return self._events[after:]
+
     def view(self) -> LiveTurn:
         """Returns the turn as it is now."""
         with self._changed:

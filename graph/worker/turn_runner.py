@@ -6,13 +6,13 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast, get_args
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage
 
 from graph.builder import ChatGraph
 from graph.core.close_turn import ClosedStatus
@@ -42,13 +42,14 @@ class Job:
     """One attempt of a turn, committed and ready to run.
 
     Attributes:
-        message: The user's message; None for a new attempt, because the state has the message already.
+        messages: What graph state doesn't have yet: the user's message, or what a program answered to its calls;
+            nothing for a new attempt, because the state has the message already.
         request: What the turn's context blocks are composed of.
     """
 
     log: TurnLog
     context: TurnContext
-    message: HumanMessage | None
+    messages: Sequence[AnyMessage]
     compression_rate: float
     request: ContextRequest
 
@@ -190,8 +191,8 @@ class TurnRunner:
         return self._close(job, ending)
 
     def _stream(self, job: Job) -> None:
-        update = {  # the message of a new attempt is in state already, and the history stays as it is
-            "messages": [job.message] if job.message else [],
+        update = {  # the history stays as it is
+            "messages": list(job.messages),
             "session_id": job.session_id,
             "turn_count": job.number,
             "compression_rate": job.compression_rate,

@@ -40,6 +40,16 @@ CONTEXT_PART: Final = "[CONVERSATION CONTEXT]\nThe following is a summary of our
 RECENT_PART: Final = "[RECENT MESSAGES]\n{lines}"
 CURRENT_PART: Final = "[CURRENT MESSAGE]\n{text}"
 
+# What a program sends beside the words of its user, each behind its heading.
+CLIENT_HEADING: Final[Mapping[Language, str]] = {
+    "ko": "[프로그램의 지시]\n사용자가 쓰는 프로그램의 시스템 지시입니다. 이에 따라 답하세요.",
+    "en": "[Instructions of the program]\nThe system instructions of the program that the user works with. Follow them.",
+}
+LEAD_HEADING: Final[Mapping[Language, str]] = {
+    "ko": "[프로그램이 보낸 맥락]\n사용자의 프로그램이 이 메시지와 함께 보낸 글입니다.",
+    "en": "[Context sent by the program]\nThe user's program sent this along with the message.",
+}
+
 # The last line of a context block that a small window has no room for.
 BLOCK_CUT: Final[Mapping[Language, str]] = {
     "ko": "(이하 생략: 이 모델의 창에 다 들어가지 않습니다.)",

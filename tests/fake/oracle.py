@@ -20,19 +20,20 @@ _LIVE: Final = """
         WHEN 'text' THEN json_extract(message.content, '$')
         ELSE coalesce(json_extract(message.content, '$.content'), '') END
     FROM message JOIN turn ON turn.session_id = message.session_id AND turn.number = message.turn
-    WHERE message.attempt = turn.attempt OR message.role = 'human' ORDER BY message.position
+    WHERE (message.attempt = turn.attempt OR message.role = 'human') AND message.session_id = ?
+    ORDER BY message.position
 """
 _ACTIVE: Final = """
     SELECT from_position, to_position, summary FROM record JOIN session USING (session_id)
     WHERE status = 'COMPLETED' AND adopted_at IS NOT NULL AND superseded_by IS NULL
-    AND from_position > context_from_position ORDER BY from_position
+    AND from_position > context_from_position AND session_id = ? ORDER BY from_position
 """
 _LABEL_CHARS: Final = 40
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Live messages and active records of a file with one session, read without the product's code."""
+    """Live messages and active records of one session, read without the product's code."""
 
     live: Sequence[tuple[int, str, int, str, str]]
     active: Sequence[tuple[int, int, str]]
@@ -42,7 +43,7 @@ class Truth:
 
 
 def read_truth(chat: Chat) -> Truth:
-    return Truth(chat.rows(_LIVE), chat.rows(_ACTIVE))
+    return Truth(chat.rows(_LIVE, chat.session_id), chat.rows(_ACTIVE, chat.session_id))
 
 
 def check_cover(truth: Truth, begun: int) -> None:

@@ -26,7 +26,7 @@ SESSION = "session-1"
 
 
 class Plot:
-    """One session of a service that can crash; each public method but `check` is a step of a story."""
+    """One session of a service that can crash, or its newest fork; each public method but `check` is a step."""
 
     def __init__(self, folder: Path, *, words: str = "", **settings: object) -> None:
         self._fold_worker = folder
@@ -36,6 +36,7 @@ class Plot:
         self._stack = ExitStack()
         self._opened = 0
         self.chat: Chat
+        self._session_id = SESSION
         self.model = ScriptedChat()
         self.summariser = ScriptedSummariser()
         self.turn_count = 0
@@ -76,7 +77,7 @@ class Plot:
     def stop(self, text: str, rounds: int) -> None:
         """The user stops the turn after some tool rounds and that much of an answer."""
         self._hang(text, rounds)
-        self.chat.service.turns.stop(SESSION)
+        self.chat.service.turns.stop(self._session_id)
         assert isinstance(self.chat.events()[-1], TurnStopped)
 
     def crash(self, text: str, rounds: int) -> None:
@@ -96,7 +97,7 @@ class Plot:
     def stop_in_tool(self, rounds: int) -> None:
         """The user stops the turn while a tool runs."""
         self._hang_in_tool(rounds)
-        self.chat.service.turns.stop(SESSION)
+        self.chat.service.turns.stop(self._session_id)
         assert isinstance(self.chat.events()[-1], TurnStopped)
 
     def crash_in_tool(self, rounds: int) -> None:
@@ -112,16 +113,16 @@ class Plot:
 
     def set_rate(self, rate: float) -> None:
         if self.turn_count:
-            self.chat.service.sessions.configure(SESSION, compression_rate=rate)
+            self.chat.service.sessions.configure(self._session_id, compression_rate=rate)
 
     def switch(self, strategy: str) -> None:
         if self.turn_count:
-            self.chat.service.sessions.configure(SESSION, strategy=strategy)
+            self.chat.service.sessions.configure(self._session_id, strategy=strategy)
             self._strategy, self._is_plain = strategy, False
 
     def reset(self) -> None:
         if self.turn_count:
-            self.chat.service.folds.reset(SESSION)
+            self.chat.service.folds.reset(self._session_id)
             if self._begun < self.turn_count:
                 self._resets.append((self.turn_count, self._begun))
             self._begun, self._is_plain = self.turn_count, False
@@ -131,23 +132,37 @@ class Plot:
         if self.turn_count == 0:
             return
         is_last = bool(self._resets) and self._resets[-1][0] == self.turn_count
-        assert self.chat.service.turns.transcript(SESSION).can_undo_reset == is_last
+        assert self.chat.service.turns.transcript(self._session_id).can_undo_reset == is_last
         with nullcontext() if is_last else pytest.raises(InputError):
-            self.chat.service.folds.undo_reset(SESSION)
+            self.chat.service.folds.undo_reset(self._session_id)
         if is_last:
             _, self._begun = self._resets.pop()
 
     def compact(self) -> None:
         if self.turn_count:
             with suppress(InputError):  # too few messages, or the strategy sends no summaries
-                self.chat.service.folds.compact(SESSION)
+                self.chat.service.folds.compact(self._session_id)
                 self._is_plain = False
 
     def restore(self, index: int) -> None:
         """The user undoes one of the compactions that the context stands on, however many turns ago it was made."""
-        listed = self.chat.service.folds.compactions(SESSION) if self.turn_count else ()
+        listed = self.chat.service.folds.compactions(self._session_id) if self.turn_count else ()
         if listed:
-            self.chat.service.folds.restore(SESSION, listed[index % len(listed)].id)
+            self.chat.service.folds.restore(self._session_id, listed[index % len(listed)].id)
+
+    def fork(self, turns_back: int) -> None:
+        """The user goes on from an earlier turn in a session of its own; what it was forked from stays as it was."""
+        origin, after = self._session_id, max(0, self.turn_count - turns_back)
+        if self.turn_count == 0:
+            return
+        before, resets = self._rows_of(origin), self.chat.service.turns.transcript(origin).reset_after
+        self._session_id = self.chat.service.sessions.fork(origin, after_turn=after)
+        assert self._rows_of(origin) == before
+        self.chat = Chat(self.chat.service, self._session_id)
+        self.turn_count, self._covered_turns = after, 0
+        self._may_lag = True  # a block may be covered already whose next turn isn't asked yet
+        self._begun = max((turn for turn in resets if turn <= after), default=0)
+        self._resets = [(turn, begun) for turn, begun in self._resets if turn <= after]
 
     def refuse(self) -> None:
         """A second tab sends while an answer is written, with other settings; then the user stops the answer."""
@@ -155,18 +170,20 @@ class Plot:
         before, rows = self.chat.view, self.chat.rows("SELECT count(*) FROM message")
         options = TurnOptions(compression_rate=0.45, strategy="window")
         with pytest.raises(BusyError):
-            self.chat.service.turns.send(SESSION, "두 번째 탭에서 보냅니다.", message_id="refused", options=options)
+            self.chat.service.turns.send(
+                self._session_id, "두 번째 탭에서 보냅니다.", message_id="refused", options=options
+            )
         after = self.chat.view
         assert (after.compression_rate, after.strategy) == (before.compression_rate, before.strategy)
         assert self.chat.rows("SELECT count(*) FROM message") == rows
-        self.chat.service.turns.stop(SESSION)
+        self.chat.service.turns.stop(self._session_id)
         assert isinstance(self.chat.events()[-1], TurnStopped)
 
     def elsewhere(self) -> None:
         """The next question goes through another server on the same files, while this one is open."""
         here = self.chat
         with self._served() as other:
-            self.chat = Chat(other, SESSION)
+            self.chat = Chat(other, self._session_id)
             self.ask()
             self.chat.wait_for_folds()
         self.chat = here
@@ -210,7 +227,8 @@ class Plot:
 
     def check_end(self) -> None:
         """Checks what must hold once the story has gone on well for two turns."""
-        assert self.chat.rows("SELECT count(*) FROM turn WHERE status = 'running'") == [(0,)]
+        running = "SELECT count(*) FROM turn WHERE status = 'running' AND session_id = ?"
+        assert self.chat.rows(running, self._session_id) == [(0,)]
         if self._is_plain:
             assert sum(len(turns) for turns in self.chat.covered) == (self.turn_count - 1) // 3 * 3
         first = self.turn_count - self.settings.window_turns if self._strategy == "window" else 1
@@ -220,7 +238,7 @@ class Plot:
             for position, message_id, turn, *_ in truth.live
             if turn > self._begun and turn >= first and not truth.is_covered(position)
         ]
-        assert state_ids(self.settings, SESSION) == raw
+        assert state_ids(self.settings, self._session_id) == raw
 
     def _check_blocks(self, covered: list[int], *, is_new: bool) -> None:
         """Under "interval" alone: blocks are covered from the first on, in time, and sent under their labels."""
@@ -232,6 +250,11 @@ class Plot:
             sent = self.model.inputs[-1]
             labels = summaries({"messages": convert_to_openai_messages(sent)})
             assert labels == [(turns[0], turns[-1]) for turns in self.chat.covered]
+
+    def _rows_of(self, session_id: str) -> list[object]:
+        """All that the file holds of a session."""
+        tables = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call")
+        return [self.chat.rows(f"SELECT * FROM {table} WHERE session_id = ?", session_id) for table in tables]  # noqa: S608  # names of our own
 
     def _die(self) -> None:
         self._opened += 1
@@ -251,7 +274,9 @@ class Plot:
         self.turn_count += 1
         self._has_crashed = self._may_lag = False
         options = self._project.options(self.turn_count)
-        number = self.chat.service.turns.send(SESSION, text, message_id=f"user-{self.turn_count}", options=options)
+        number = self.chat.service.turns.send(
+            self._session_id, text, message_id=f"user-{self.turn_count}", options=options
+        )
         assert number == self.turn_count
 
     def _finish(self, events: list[Event]) -> None:
@@ -293,7 +318,7 @@ class Plot:
         values: dict[str, Any] = {"turnfold_data_dir": folder, "model_attempts": 1, "fold_wait_seconds": 5}
         self.settings = Settings(_env_file=None, **{**values, **self._changes})  # type: ignore[call-arg]  # the base class's own argument
         self._stack.close()
-        self.chat = Chat(self._stack.enter_context(self._served()), SESSION)
+        self.chat = Chat(self._stack.enter_context(self._served()), self._session_id)
 
     def _served(self) -> AbstractContextManager[ChatService]:
         models = scripted_models(self.model, self.summariser)

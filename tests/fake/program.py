@@ -1,120 +1,23 @@
-"""A program that chats through the door as OpenAI's clients do: it keeps the messages and sends all of them again."""
+"""What a program sends beside its user's words."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest, Completion, CompletionEnd, Matched
-from graph.event import ActionRequired, ClientCall, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
-from graph.service import ChatService
+from graph.client import ClientOptions
+from graph.view import TurnOptions
 
-_LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
-_PATIENCE_SECONDS: Final = 60.0
+PROGRAM = ClientOptions("editor")
 
 
-def user(text: str, *images: str) -> ClientMessage:
-    return ClientMessage("user", text, images=images)
+def tool(name: str, **properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A tool in OpenAI's shape."""
+    parameters = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "description": f"runs {name}", "parameters": parameters}}
 
 
-def assistant(text: str, *calls: ClientCall) -> ClientMessage:
-    return ClientMessage("assistant", text, calls=calls)
-
-
-def result(call_id: str, text: str) -> ClientMessage:
-    return ClientMessage("tool", text, call_id=call_id)
-
-
-@dataclass
-class Reading:
-    """Reads one completion to its end."""
-
-    completion: Completion
-    events: list[Event] = field(default_factory=list)
-    _news: threading.Condition = field(default_factory=threading.Condition)
-
-    def __post_init__(self) -> None:
-        self.detach = self.completion.watch(self._hear)
-
-    def _hear(self, event: Event) -> None:
-        with self._news:
-            self.events.append(event)
-            self._news.notify_all()
-
-    @property
-    def last(self) -> Event:
-        """The last event, once it is there."""
-        self._wait(lambda: bool(self.events) and isinstance(self.events[-1], _LAST_EVENTS))
-        return self.events[-1]
-
-    def wait_for_text(self) -> None:
-        """Waits until something was said."""
-        self._wait(lambda: bool(self.text))
-
-    def _wait(self, is_true: Any) -> None:  # noqa: ANN401  # a predicate
-        with self._news:
-            assert self._news.wait_for(is_true, _PATIENCE_SECONDS), self.events
-
-    @property
-    def text(self) -> str:
-        """The text sent so far, as a program joins it."""
-        return "".join(event.text for event in self.events if isinstance(event, TokenDelta))
-
-    @property
-    def calls(self) -> tuple[ClientCall, ...]:
-        return self.last.calls if isinstance(self.last, ActionRequired) else ()
-
-    @property
-    def session_id(self) -> str:
-        return self.completion.session_id
-
-    @property
-    def turn(self) -> int:
-        return self.completion.turn
-
-    @property
-    def matched(self) -> Matched:
-        return self.completion.matched
-
-    @property
-    def end(self) -> CompletionEnd:
-        assert self.last
-        return self.completion.end()
-
-
-@dataclass
-class Program:
-    """One chat of a program; `messages` is all that it has, and all that it sends.
-
-    Attributes:
-        fields: What every request of it says beside its messages, such as `hint`.
-        options: What every request adds to its turn.
-    """
-
-    service: ChatService
-    name: str = "editor"
-    messages: list[ClientMessage] = field(default_factory=list)
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def request(self, *messages: ClientMessage, **fields: Any) -> ClientRequest:  # noqa: ANN401  # any field
-        """The request that sends these messages."""
-        options = ClientOptions(self.name, **self.options)
-        return replace(ClientRequest(messages, options), **{**self.fields, **fields})
-
-    def begin(self, **fields: Any) -> Reading:  # noqa: ANN401  # any field
-        """Sends all of its messages, which end with a question or with results."""
-        return Reading(self.service.completions.begin(self.request(*self.messages, **fields)))
-
-    def ask(self, text: str, **fields: Any) -> Reading:  # noqa: ANN401  # any field
-        """Sends the chat with another question, waits for the answer, and keeps both."""
-        self.messages.append(user(text))
-        return self.take(self.begin(**fields))
-
-    def take(self, reading: Reading) -> Reading:
-        """Keeps an answer as the program's message."""
-        assert isinstance(reading.last, TurnFinished | ActionRequired), reading.last
-        self.messages.append(assistant(reading.text, *reading.calls))
-        return reading
+def asked_by(**changes: Any) -> TurnOptions:  # noqa: ANN401  # fields of `ClientOptions`
+    """The options of a turn that the program asks for."""
+    return TurnOptions(client=replace(PROGRAM, **changes))

@@ -22,6 +22,8 @@ def rebuilt(stores: Stores, call: ModelCall, strategy: Strategy) -> ModelInput:
     for kind, block_id, version, _ in call.manifest:
         if kind == "context" and block_id == "front":
             system = replace(system, front=stores.blocks.get(session_id, "front", version))
+        elif kind == "context" and block_id == "client":
+            system = replace(system, client=stores.blocks.get(session_id, "client", version))
         elif kind == "context":
             system = replace(system, volatile=stores.blocks.get(session_id, "volatile", version))
         elif kind == "record":

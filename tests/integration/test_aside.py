@@ -10,7 +10,7 @@ from tests.fake.chat import Chat
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import CACHED_USAGE, ScriptedCall, close_early, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.program import Program, assistant, result, user
+from tests.fake.resending import Program, assistant, result, user
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 ROWS = "SELECT owner, client, model, usage_input_tokens, usage_output_tokens, usage_cached_tokens, error_code"

@@ -29,6 +29,8 @@ ARGUMENTS = {
     "record_id": "record-1",
     "last": 3,
     "turn": 1,
+    "context": {},
+    "after_turn": 1,
 }
 PARTS = {
     "turns": Turns,
@@ -42,6 +44,7 @@ PARTS = {
 OF_THE_SERVER = {
     "for_owner",
     "health",
+    "completions.models",
     "sessions.new_id",
     "sessions.model_options",
     "sessions.default_model",
@@ -50,11 +53,17 @@ OF_THE_SERVER = {
     "folds.command_of",
     "folds.uses_rate",
     "projects.roots",
-    "completions.begin",
     "completions.models",
     "summaries.make",
 }
-OF_AN_OWNER = {"sessions.list", "sessions.count", "sessions.open_example", "projects.rules", "projects.agree"}
+OF_AN_OWNER = {
+    "completions.begin",
+    "sessions.list",
+    "sessions.count",
+    "sessions.open_example",
+    "projects.rules",
+    "projects.agree",
+}
 OF_A_FOLDER = {
     f"projects.{name}"
     for name in (

@@ -111,6 +111,7 @@ CONTEXT_STEPS = st.one_of(
     st.just(("refuse",)),
     st.just(("elsewhere",)),
     st.just(("regenerate",)),
+    st.tuples(st.just("fork"), st.integers(0, 6)),
 )
 ASKS = [("ask",)] * 4
 # Each strategy folds early, and what isn't folded is always sent.
@@ -136,6 +137,10 @@ EARLY: dict[str, Any] = {
 )
 @example([("enter_project",), *ASKS, ("compact",), ("change_rules",), *ASKS, ("reset",), ("regenerate",), ("ask",)])
 @example([("enter_project",), *(step for name in STRATEGIES for step in (("ask",), ("switch", name), *ASKS))])
+@example([*ASKS, *ASKS, ("fork", 5), ("ask",), ("compact",), ("ask",), ("fork", 1), *ASKS, ("reset",), ("fork", 0)])
+@example(
+    [("switch", "rolling"), *ASKS, *ASKS, ("fork", 3), ("regenerate",), ("switch", "compaction"), *ASKS, ("fork", 2)]
+)
 @given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
 def test_every_turn_is_sent_once_whatever_is_done_to_the_context(steps: list[Step]) -> None:
     with opened_plot(**EARLY) as plot:
@@ -155,6 +160,7 @@ def test_every_turn_is_sent_once_in_a_small_window(steps: list[Step]) -> None:
 
 
 @repeatable(8)
+@example([("fork", 5), ("ask",), ("fork", 2), *[("ask",)] * 9])
 @given(st.lists(STEPS, min_size=4, max_size=8))
 def test_every_turn_is_sent_once_while_old_records_merge(steps: list[Step]) -> None:
     with opened_plot(words=LONG, **EARLY_MERGES) as plot:

@@ -30,7 +30,7 @@ def test_create_is_idempotent(stores: StoreSet) -> None:
     stores.clock.move(5)
     again = stores.sessions.create(SESSION, OWNER, compression_rate=0.5, strategy="other", title="second")
     assert again == first
-    assert (first.title, first.compression_rate, first.turn_count, first.is_running) == ("first", 0.3, 0, False)
+    assert (first.title, first.compression_rate, first.turn_count, first.is_open) == ("first", 0.3, 0, False)
 
 
 def test_session_is_its_owners_alone(stores: StoreSet) -> None:
@@ -117,11 +117,11 @@ def test_update_changes_only_what_is_given(stores: StoreSet) -> None:
 def test_session_runs_while_its_last_turn_does(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.run_turn(lease, "one")
-    assert not stores.sessions.get(SESSION, OWNER).is_running
+    assert not stores.sessions.get(SESSION, OWNER).is_open
     turn = stores.begin(lease, "q2")
-    assert [row.is_running for row in stores.sessions.list(OWNER)] == [True]
+    assert [row.is_open for row in stores.sessions.list(OWNER)] == [True]
     stores.turns.finish(lease, turn.number, "stopped")
-    assert not stores.sessions.get(SESSION, OWNER).is_running
+    assert not stores.sessions.get(SESSION, OWNER).is_open
 
 
 def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSet) -> None:

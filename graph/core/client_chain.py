@@ -1,0 +1,181 @@
+"""Keyed hashes over what a program says was said: one history gives the same ones, and they tell nobody what it is."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from graph.client import ClientMessage, ClientRequest, ClientRole, Hint
+from graph.core.text import plain_text
+
+HASH_BYTES: Final = 16
+# What front ends show of thoughts and tools within an answer, and may or may not send again.
+_ASIDE_TEXT: Final = re.compile(
+    r"<think>.*?</think>|<details\b[^>]*\btype=[^>]*>.*?</details>", re.DOTALL | re.IGNORECASE
+)
+# The value that Open WebUI sends for a temporary chat: all those of a tab have it.
+_TEMPORARY: Final = "local:"
+
+
+class EndedAnchor(NamedTuple):
+    """What a response is recognised by once it is whole.
+
+    Attributes:
+        asked: Says which of the turn's responses it is.
+        chain: Of the history with this answer behind it; None if nothing was sent, as are the others.
+        pair: Of the question and the answer alone, wherever they stand.
+        answer: Of the answer alone.
+    """
+
+    asked: bytes
+    chain: bytes | None
+    pair: bytes | None
+    answer: bytes | None
+
+
+class Link(NamedTuple):
+    """A message that counts for recognition.
+
+    Attributes:
+        index: Its place among the request's messages.
+        text: Its canonical text.
+        chain: The hash of the history up to it.
+    """
+
+    index: int
+    role: ClientRole
+    text: str
+    chain: bytes
+
+
+@dataclass(frozen=True)
+class ChainKey:
+    """The server's key for these hashes; two servers with different keys recognise nothing of each other.
+
+    Usage:
+        >>> key = ChainKey(bytes(32))
+        >>> request = ClientRequest((ClientMessage("user", "Hi"),), ClientOptions("editor"))
+        >>> chain = key.read(request, owner="ann")
+        >>> ended = chain.anchor.ended("Hello! How can I help?")
+        >>> later = ClientRequest((*request.messages, ClientMessage("assistant", "Hello! How can I help?"), ...), ...)
+        >>> key.read(later, owner="ann").links[1].chain == ended.chain
+        True
+    """
+
+    secret: bytes = field(repr=False)
+
+    def read(self, request: ClientRequest, *, owner: str) -> RequestChain:
+        """Returns the hashes of a request whose last message is a user's or a tool's."""
+        scope = self.hash("scope", _bytes(owner), _bytes(request.user))
+        links = tuple(self._links(scope, request.messages))
+        state = links[-1].chain if links else scope
+        answered = answered_calls(request.messages)
+        asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
+        question = next((link.text for link in reversed(links) if link.role == "user"), "")
+        once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
+        anchor = OpenAnchor(self, scope, asked, once, state, question)
+        return RequestChain(links, answered, anchor, self._family(scope, request.hint))
+
+    def answer(self, scope: bytes, text: str) -> bytes:
+        """Returns the hash of an answer alone, by its canonical text."""
+        return self.hash("answer", scope, _bytes(text))
+
+    def pair(self, scope: bytes, question: str, answer: str) -> bytes:
+        """Returns the hash of a question and its answer, by their canonical texts."""
+        return self.hash("pair", scope, _bytes(question), _bytes(answer))
+
+    def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
+        """Returns the hash of a history with one more message, by its canonical text."""
+        return self.hash("chain", before, role.encode(), _bytes(text))
+
+    def hash(self, purpose: str, *fields: bytes) -> bytes:
+        """Returns the keyed hash of these fields. Their lengths are in it, so that no two lists of fields are one."""
+        whole = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose.encode(), *fields))
+        return hmac.digest(self.secret, whole, "sha256")[:HASH_BYTES]
+
+    def _links(self, scope: bytes, messages: Sequence[ClientMessage]) -> Iterable[Link]:
+        chain = scope
+        for index, message in enumerate(messages):
+            text = canonical(message.role, message.text)
+            # An assistant's message that only calls tools is left out by some clients, and kept by others.
+            if message.role == "user" or (message.role == "assistant" and text):
+                chain = self.next(chain, message.role, text)
+                yield Link(index, message.role, text, chain)
+
+    def _family(self, scope: bytes, hint: Hint | None) -> str:
+        if hint is None or not hint.value or hint.name == "user" or hint.value.startswith(_TEMPORARY):
+            return ""
+        return self.hash("family", scope, _bytes(hint.name), _bytes(hint.value)).hex()
+
+
+@dataclass(frozen=True)
+class OpenAnchor:
+    """What a request whose answer isn't there yet is recognised by.
+
+    Attributes:
+        scope: Whose histories it is told from: an owner's, or those of one end user.
+        asked: Of the history up to the question, or up to the answered tool calls.
+        idempotency: Of `asked` with the request's Idempotency-Key; None without one.
+        state: The chain that the answer continues.
+        question: The canonical text of the last user's message.
+    """
+
+    key: ChainKey
+    scope: bytes
+    asked: bytes
+    idempotency: bytes | None
+    state: bytes
+    question: str = field(repr=False)
+
+    def ended(self, sent_text: str) -> EndedAnchor:
+        """Returns what completes it, given all of the text that the response sent."""
+        text = canonical("assistant", sent_text)
+        if not text:
+            return EndedAnchor(self.asked, None, None, None)
+        chain = self.key.next(self.state, "assistant", text)
+        pair = self.key.pair(self.scope, self.question, text)
+        return EndedAnchor(self.asked, chain, pair, self.key.answer(self.scope, text))
+
+
+@dataclass(frozen=True)
+class RequestChain:
+    """The hashes of a request.
+
+    Attributes:
+        links: One for each message that counts, oldest first.
+        answered: The ids of the tool calls that its last messages answer, sorted; none if it ends with a question.
+        family: The hash of the client's own id of the chat, in hex; "" for none.
+    """
+
+    links: tuple[Link, ...]
+    answered: tuple[str, ...]
+    anchor: OpenAnchor
+    family: str
+
+
+def canonical(role: ClientRole, text: str) -> str:
+    """Returns the text in the form in which it is compared: clients differ in what they make of the same words."""
+    text = plain_text(text)
+    if role == "assistant" and "<" in text:
+        text = _ASIDE_TEXT.sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return text.replace("\r\n", "\n").strip()
+
+
+def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
+    """Returns the ids of the tool calls that the last messages answer, sorted."""
+    calls: list[str] = []
+    for message in reversed(messages):
+        if message.role != "tool":
+            break
+        calls.append(message.call_id)
+    return tuple(sorted(calls))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

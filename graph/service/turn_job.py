@@ -1,0 +1,79 @@
+"""Makes the job of a committed turn: what its worker and its nodes get."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from langchain_core.messages import AnyMessage
+
+from graph.client import ClientOptions
+from graph.core.context_block import ContextRequest
+from graph.core.language import session_language
+from graph.core.text import plain_value
+from graph.node.context import TurnContext
+from graph.service.access import SessionAccess
+from graph.store.database import Lease
+from graph.store.session import SessionRow
+from graph.store.turn import TurnRow
+from graph.view import TurnOptions
+from graph.worker.turn_log import TurnLog
+from graph.worker.turn_runner import Job
+
+
+def job_of(
+    access: SessionAccess,
+    lease: Lease,
+    turn: TurnRow,
+    session: SessionRow,
+    options: TurnOptions,
+    *,
+    said: AnyMessage,
+    messages: Sequence[AnyMessage],
+) -> Job:
+    """Returns the job of a turn.
+
+    Args:
+        access: The service's own.
+        lease: The session's lease, which the worker will release.
+        turn: The turn as its row is now.
+        session: The session with the settings of this turn.
+        options: Those that the turn was asked for with.
+        said: The user's message.
+        messages: What the archive has and graph state doesn't have yet.
+    """
+    log = TurnLog(turn.number, turn.attempt)
+    projects = access.project_turns
+    context = TurnContext(
+        lease=lease,
+        owner=access.owner,
+        row=turn,
+        strategy=access.strategies.of(session.strategy),
+        stop=log.stop,
+        time_zone=options.time_zone,
+        language=session_language(access.stores.archive.opening(lease.session_id)),
+        project=None if projects is None else projects.access(access.owner, session.project_root),
+        client=None if options.client is None else _cleaned(options.client),
+        tools_off=frozenset(session.tools_off),
+    )
+    request = ContextRequest(
+        session_id=lease.session_id,
+        owner=access.owner,
+        root=session.project_root,
+        has_memory=session.has_memory,
+        language=context.language,
+        turn=turn.number,
+        message=said,
+        context=access.context_of(session, options.context, context.language),
+    )
+    return Job(log, context, tuple(messages), session.compression_rate, request)
+
+
+def _cleaned(client: ClientOptions) -> ClientOptions:
+    """Returns the options as every endpoint accepts them; the texts are cleaned where they are kept."""
+    return replace(
+        client,
+        tools=tuple(plain_value(tool) for tool in client.tools),
+        tool_choice=plain_value(client.tool_choice),
+        sampling=plain_value(client.sampling),
+    )

@@ -1,0 +1,134 @@
+"""Copies the beginning of a session to a new one, in the caller's transaction."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, literal, or_, select
+
+from graph.store.active import IS_COMPLETED, IS_PREPARED, invalidate_from
+from graph.store.message_row import IS_LIVE, WITH_TURN
+from graph.store.schema import (
+    context_block_table,
+    message_table,
+    record_table,
+    reset_table,
+    session_table,
+    turn_table,
+)
+from graph.store.search import index_message
+
+_message = message_table.c
+_record = record_table.c
+_reset = reset_table.c
+_turn = turn_table.c
+_block = context_block_table.c
+# What a fold cost was paid in the session that it was made in, and its figures count it.
+_PAID: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0}
+
+
+def copy_session(
+    connection: Connection, origin_id: str, new_id: str, *, after_turn: int, now: datetime, client: str, family: str
+) -> None:
+    """Makes a session with the turns up to `after_turn`, each in its last attempt, and with the records over them.
+
+    Records that reach further give way to their sources or to raw turns. Positions and the ids of messages stay;
+    records get new ids. Model calls and anchors aren't copied: they tell what was sent to, and said by, the origin.
+
+    Args:
+        connection: In a write transaction.
+        origin_id: An existing session.
+        new_id: The id of the new one.
+        after_turn: The last turn to copy, a turn of the origin; 0 for none.
+        now: When it's made, in UTC.
+        client: The program that it's made for, "" for the page.
+        family: The chat of a program that it's a branch of, "" for none.
+    """
+    values = {
+        "session_id": new_id,
+        "created_at": now,
+        "updated_at": now,
+        "turn_count": after_turn,
+        "context_from_position": _context_begin(connection, origin_id, after_turn),
+        "client": client,
+        "family": family,
+        "forked_from": origin_id,
+        "forked_after": after_turn,
+    }
+    _copy(connection, session_table, session_table.c.session_id == origin_id, values)
+    if after_turn == 0:
+        return
+    key = {"session_id": new_id}
+    _copy(connection, turn_table, and_(_turn.session_id == origin_id, _turn.number <= after_turn), key)
+    _copy(connection, reset_table, and_(_reset.session_id == origin_id, _reset.turn <= after_turn), key)
+    _copy(connection, context_block_table, _is_newest_block(origin_id), key)
+    last_position = _copy_messages(connection, origin_id, new_id, after_turn)
+    _copy_records(connection, origin_id, new_id)
+    invalidate_from(connection, new_id, last_position + 1)
+    connection.execute(delete(record_table).where(_record.session_id == new_id, _record.to_position > last_position))
+
+
+def _copy(connection: Connection, table: Table, where: ColumnElement[bool], values: Mapping[str, object]) -> None:
+    """Copies the rows, with these values in place of theirs."""
+    columns = [literal(values[c.name], c.type) if c.name in values else c for c in table.c]
+    rows = select(*columns).select_from(table).where(where)
+    connection.execute(insert(table).from_select([c.name for c in table.c], rows))
+
+
+def _context_begin(connection: Connection, session_id: str, after_turn: int) -> int:
+    """Returns the last position that the newest reset up to this turn removed from the context, 0 without one."""
+    of_turns = and_(_reset.session_id == session_id, _reset.turn <= after_turn)
+    reset_turn = connection.execute(select(func.max(_reset.turn)).where(of_turns)).scalar()
+    if reset_turn is None:
+        return 0
+    asked = and_(_message.session_id == _turn.session_id, _message.message_id == _turn.user_message_id)
+    next_question = (
+        select(_message.position)
+        .select_from(turn_table.join(message_table, asked))
+        .where(_turn.session_id == session_id, _turn.number == reset_turn + 1)
+    )
+    position = connection.execute(next_question).scalar()
+    if position is not None:
+        return int(position) - 1
+    now = select(session_table.c.context_from_position).where(session_table.c.session_id == session_id)
+    return int(connection.execute(now).scalar_one())
+
+
+def _is_newest_block(session_id: str) -> ColumnElement[bool]:
+    other = context_block_table.alias("other")
+    of_kind = and_(other.c.session_id == session_id, other.c.kind == _block.kind)
+    newest = select(func.max(other.c.version)).where(of_kind).correlate(context_block_table).scalar_subquery()
+    return and_(_block.session_id == session_id, _block.version == newest)
+
+
+def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_turn: int) -> int:
+    """Copies the live messages and returns the last one's position."""
+    live = select(message_table).select_from(WITH_TURN).where(IS_LIVE)
+    of_turns = live.where(_message.session_id == origin_id, _message.turn <= after_turn)
+    rows = [
+        {**row, "session_id": new_id}
+        for row in connection.execute(of_turns.order_by(_message.position)).mappings().all()
+    ]
+    connection.execute(insert(message_table), rows)
+    for row in rows:
+        index_message(connection, row)
+    return int(rows[-1]["position"])
+
+
+def _copy_records(connection: Connection, origin_id: str, new_id: str) -> None:
+    """Copies every record that is or was active, and those prepared; a prepared merge is kept by the ids it merges."""
+    was_adopted = and_(IS_COMPLETED, _record.adopted_at.is_not(None))
+    kept = or_(was_adopted, and_(IS_PREPARED, _record.sources == ()))
+    query = select(record_table).where(_record.session_id == origin_id, kept).order_by(_record.sequence)
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    ids: dict[str, str] = {row["id"]: f"rec-{secrets.token_urlsafe(9)}" for row in rows}
+    for row in rows:
+        del row["sequence"]
+        links: dict[str, Any] = {name: ids.get(row[name], row[name]) for name in ("id", "replaces", "superseded_by")}
+        sources = tuple(ids.get(source, source) for source in row["sources"])
+        connection.execute(
+            insert(record_table).values({**row, **links, **_PAID, "session_id": new_id, "sources": sources})
+        )

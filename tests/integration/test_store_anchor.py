@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from graph.client import ClientMessage, ClientOptions, ClientRequest
+from graph.core.client_chain import ChainKey, OpenAnchor
+from graph.error import LeaseLostError
+from graph.store.anchor import AnchorStore
+from graph.store.database import open_database
+from graph.store.server_key import KEY_BYTES, ServerKeyStore
+from tests.fake.store import OWNER, SESSION, StoreSet
+
+KEY = ChainKey(bytes(32))
+
+
+def anchor_of(*texts: str, once: str = "") -> OpenAnchor:
+    roles = ("user", "assistant")
+    messages = tuple(ClientMessage(roles[index % 2], text) for index, text in enumerate(texts))
+    return KEY.read(ClientRequest(messages, ClientOptions("editor"), idempotency_key=once), owner=OWNER).anchor
+
+
+@pytest.fixture
+def anchors(stores: StoreSet) -> AnchorStore:
+    return AnchorStore(stores.database)
+
+
+def begin(stores: StoreSet, message_id: str, anchor: OpenAnchor) -> int:
+    lease = stores.leases.acquire(SESSION)
+    message = HumanMessage("?", id=message_id)
+    turn, _ = stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
+    stores.leases.release(lease)
+    return turn.number
+
+
+def test_anchor_is_written_with_its_turn_and_completed_with_its_end(stores: StoreSet, anchors: AnchorStore) -> None:
+    stores.leases.release(stores.make_session())
+    anchor = anchor_of("Hi", once="try")
+    assert begin(stores, "q1", anchor) == 1
+    assert anchor.idempotency is not None
+    (asked,) = anchors.find(anchor.scope, "asked", [anchor.asked], limit=9)
+    assert anchors.find(anchor.scope, "idempotency", [anchor.idempotency], limit=9) == (asked,)
+    assert (asked.session_id, asked.turn, asked.attempt, asked.chain, asked.status) == (SESSION, 1, 1, None, "running")
+    assert (asked.is_live, asked.is_last, asked.is_head, asked.created_at) == (True, True, True, stores.clock())
+    ended = anchor.ended("Hello")
+    lease = stores.leases.acquire(SESSION)
+    stores.turns.finish(lease, 1, "finished", anchor=ended)
+    for kind, value in (("chain", ended.chain), ("pair", ended.pair), ("answer", ended.answer)):
+        assert value is not None
+        (whole,) = anchors.find(anchor.scope, kind, [value], limit=9)
+        assert (whole.chain, whole.status) == (ended.chain, "finished")
+
+
+@pytest.mark.parametrize("status", ["stopped", "requires_action"])
+def test_what_was_sent_of_an_unfinished_turn_is_known(stores: StoreSet, anchors: AnchorStore, status: str) -> None:
+    lease = stores.make_session()
+    anchor = anchor_of("Hi")
+    message = HumanMessage("Hi", id="q1")
+    stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
+    ended = anchor.ended("Hel")
+    stores.turns.finish(lease, 1, status, partial_text="Hel", anchor=ended)
+    assert ended.chain is not None
+    assert [row.turn for row in anchors.find(anchor.scope, "chain", [ended.chain], limit=9)] == [1]
+
+
+def test_second_end_of_a_turn_changes_no_anchor(stores: StoreSet, anchors: AnchorStore) -> None:
+    lease = stores.make_session()
+    anchor = anchor_of("Hi")
+    message = HumanMessage("Hi", id="q1")
+    stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
+    stores.turns.finish(lease, 1, "finished", anchor=anchor.ended("Hello"))
+    stores.turns.finish(lease, 1, "stopped", anchor=anchor.ended("Hel"))
+    (row,) = anchors.find(anchor.scope, "asked", [anchor.asked], limit=9)
+    assert row.chain == anchor.ended("Hello").chain
+
+
+def test_attempt_before_is_live_no_more(stores: StoreSet, anchors: AnchorStore) -> None:
+    lease = stores.make_session()
+    anchor = anchor_of("Hi")
+    message = HumanMessage("Hi", id="q1")
+    stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
+    stores.turns.finish(lease, 1, "finished", anchor=anchor.ended("Hello"))
+    stores.turns.begin_attempt(lease, 1, model="m", anchor=anchor)
+    stores.turns.finish(lease, 1, "finished", anchor=anchor.ended("Good day"))
+    newest, oldest = anchors.find(anchor.scope, "asked", [anchor.asked], limit=9)
+    assert (newest.attempt, newest.is_live, newest.chain) == (2, True, anchor.ended("Good day").chain)
+    assert (oldest.attempt, oldest.is_live, oldest.chain) == (1, False, anchor.ended("Hello").chain)
+
+
+def test_lost_lease_writes_no_anchor(stores: StoreSet, anchors: AnchorStore) -> None:
+    lease = stores.make_session()
+    stores.leases.release(lease)
+    anchor = anchor_of("Hi")
+    message = HumanMessage("Hi", id="q1")
+    with pytest.raises(LeaseLostError):
+        stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
+    assert anchors.find(anchor.scope, "asked", [anchor.asked], limit=9) == ()
+
+
+def test_more_hashes_than_one_query_takes(stores: StoreSet, anchors: AnchorStore) -> None:
+    stores.leases.release(stores.make_session())
+    anchor = anchor_of("Hi")
+    begin(stores, "q1", anchor)
+    others = [number.to_bytes(16, "big") for number in range(1_200)]
+    assert len(anchors.find(anchor.scope, "asked", [*others, anchor.asked], limit=9)) == 1
+    assert anchors.find(b"elsewhere", "asked", [anchor.asked], limit=9) == ()
+
+
+def test_deleted_session_leaves_no_anchor(stores: StoreSet, anchors: AnchorStore) -> None:
+    stores.leases.release(stores.make_session())
+    anchor = anchor_of("Hi")
+    begin(stores, "q1", anchor)
+    assert anchors.turns(SESSION, anchor.scope) == {1}
+    assert anchors.scopes(SESSION) == {anchor.scope}
+    stores.sessions.delete(SESSION, OWNER)
+    assert anchors.find(anchor.scope, "asked", [anchor.asked], limit=9) == ()
+
+
+def get_key(path: Path) -> bytes:
+    database = open_database(path, busy_timeout_seconds=30)
+    try:
+        return ServerKeyStore(database).get("anchor")
+    finally:
+        database.close()
+
+
+def test_two_processes_at_once_make_one_key(stores: StoreSet) -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        keys = pool.map(get_key, [stores.path] * 4, chunksize=1)
+    assert len(set(keys)) == 1
+    assert len(keys[0]) == KEY_BYTES
+    assert ServerKeyStore(stores.database).get("other") != keys[0]
