@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, get_args
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.context_block import ContextBlock
+from graph.core.context_block import BlockKind, ContextBlock
 from graph.core.manifest import Block
 from graph.core.model_input import CONTEXT, CUT, SHORTENED, ModelInput, SystemPart, stored_system
 from graph.core.turn import text_of
@@ -26,6 +26,7 @@ from prompt.system.framing import CONTINUED, Language, note_cut
 from prompt.tool import reasoning
 
 _ROLES: Final[dict[str, BlockRole]] = {"human": "user", "ai": "assistant", "tool": "tool"}
+_BLOCK_KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
 _CONTINUED: Final = "continued-"
 # None for what no table has.
 _Part = SystemPart | ContextBlock | HistoryEntry | AnyMessage | None
@@ -113,7 +114,7 @@ def _part(stores: Stores, session_id: str, block: Block, language: Language) -> 
     kind, name, version, _ = block
     try:
         if kind == CONTEXT:
-            return stores.blocks.get(session_id, "front" if name == "front" else "volatile", version)
+            return stores.blocks.get(session_id, _BLOCK_KINDS[name], version)
         if kind in ("record", SHORTENED):
             entry = to_entry(stores.records.get(session_id, name))
             return shorten_verbatim([entry], language)[0] if kind == SHORTENED else entry
@@ -123,7 +124,7 @@ def _part(stores: Stores, session_id: str, block: Block, language: Language) -> 
                 shorter = note_cut(text_of(message), version, why="fit the window", language=language)
                 message = message.model_copy(update={"content": shorter})
             return message
-    except NotFoundError:
+    except (NotFoundError, KeyError):  # deleted by hand, or of a later version
         pass
     return None
 

@@ -53,7 +53,6 @@ OF_THE_SERVER = {
     "folds.command_of",
     "folds.uses_rate",
     "projects.roots",
-    "completions.models",
     "summaries.make",
 }
 OF_AN_OWNER = {

@@ -20,7 +20,6 @@ from tests.fake.context_source import FRONT, ScriptedContext
 from tests.fake.logs import kept_logging
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.rebuilt import rebuilt
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +144,8 @@ def test_inputs_with_blocks_are_rebuilt_where_they_were_imported(
         import_lines(database, exported, owner="local")
     source = ScriptedContext()
     chat = open_chat("exported", context=source)
-    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
-    for call in [call for turn in range(1, 5) for call in access.stores.calls.of_turn("exported", turn)]:
-        assert rebuilt(access.stores, call, access.strategies.of("interval")).digest() == call.input_hash
+    for call in [call for turn in range(1, 5) for call in chat.service.folds.inputs("exported", turn)]:
+        assert call.is_verified
     chat.ask(5, 5)
     assert FRONT in system_prompt(server.bodies("chat")[-1])
     assert (source.requests[0].front, source.requests[0].has_memory) == (FRONT, False)
