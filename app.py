@@ -14,11 +14,10 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
-from api.access import Guard
-from api.cors import Cors
 from api.host import HostCheck
+from api.program_routes import ProgramRoutes
 from component import delivery, service_provider, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
@@ -43,6 +42,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
+        stack.callback(programs.close)
         wide_window.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
@@ -64,12 +64,10 @@ def opened_with() -> Settings:
     return settings
 
 
+programs = ProgramRoutes(lambda owner: service_provider.current().for_owner(owner), opened_with)
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,
-    routes=[
-        Route("/health", health),
-        Mount("/v1", routes=[], middleware=[Middleware(Cors, opened_with), Middleware(Guard, opened_with)]),
-    ],
+    routes=[Route("/health", health), *programs.routes()],
     middleware=[Middleware(SecurityHeaders), Middleware(HostCheck, opened_with)],
 )

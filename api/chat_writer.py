@@ -40,9 +40,7 @@ class ChatWriter:
         """Returns the first lines of a stream from a turn's beginning; they have no id."""
         return RETRY + data_line({"metadata": dict(metadata)}) + self._chunks.start()
 
-    def events(
-        self, events: Sequence[Event], after: int, progress: Callable[[int], LiveTurn]
-    ) -> Iterator[bytes]:
+    def events(self, events: Sequence[Event], after: int, progress: Callable[[int], LiveTurn]) -> Iterator[bytes]:
         """Yields the events that follow the first `after` ones; none of them ends the turn.
 
         Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -13,9 +13,25 @@ from starlette.routing import Mount, Route, Router
 from api.completion import CreateCompletion
 from api.edge import Edge
 from api.model_id import list_models, model_entry
+from api.request import CompletionBody
+from api.route_table import Operation
 from graph.client import CompletionSource
 
 PATIENCE_SECONDS: Final = 10.0
+STREAM: Final = "text/event-stream"
+OPERATIONS: Final = (
+    Operation("listModels", "GET", "/v1/models", dict[str, Any]),
+    Operation("getModel", "GET", "/v1/models/{model_id}", dict[str, Any]),
+    Operation(
+        "createChatCompletion",
+        "POST",
+        "/v1/chat/completions",
+        dict[str, Any],
+        body=CompletionBody,
+        media_types=("application/json", STREAM),
+        refusals=(404, 409, 502),
+    ),
+)
 
 
 class Door:

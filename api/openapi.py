@@ -82,6 +82,7 @@ def _described(operation: Operation, schemas: Schemas) -> dict[str, Any]:
         "parameters": [*map(_in_path, _IN_BRACES.findall(operation.path)), *_in_query(operation.query)],
         "responses": {
             str(operation.status): _answered(operation, schemas),
+            **({"204": {"description": HTTPStatus.NO_CONTENT.phrase}} if operation.may_be_empty else {}),
             **{str(status): _refused(status, schemas) for status in operation.statuses},
         },
         "security": [{"token": []}] if operation.needs_token else [],

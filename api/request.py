@@ -75,7 +75,9 @@ class _StreamOptions(Sent):
     include_usage: bool = False
 
 
-class _Body(_Sampling):
+class CompletionBody(_Sampling):
+    """The body of `/v1/chat/completions`; fields that aren't named here are ignored."""
+
     messages: list[SentMessage] = Field(min_length=1, max_length=MESSAGES)
     model: str = Field(default=DEFAULT_ID, min_length=1, max_length=256)
     stream: bool = False
@@ -111,7 +113,7 @@ def parse_request(body: bytes, headers: Headers, client: ApiClient) -> ParsedReq
     """
     fields = parse_object(body)
     try:
-        sent = _Body.model_validate(fields)
+        sent = CompletionBody.model_validate(fields)
     except ValidationError as error:
         raise invalid_field(error) from None
     messages = chat_of(sent.messages)

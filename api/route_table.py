@@ -46,9 +46,10 @@ class Operation:
         name: Its name in the document and in `docs_word`.
         path: From the root of the server; what stands in braces is text without a slash.
         query: What its query may have, None for nothing.
-        body: What its body has, None for none.
+        body: The type of its body's JSON, None for none.
         answer: The type of its answer's JSON; None for an answer without a body, `str` for lines of text.
         status: Of its answer.
+        may_be_empty: Whether it may answer 204 instead.
         media_types: In which forms it answers.
         refusals: The statuses of its errors, beside those that any operation of its kind has.
         needs_token: Whether it is for programs with a token alone.
@@ -61,8 +62,9 @@ class Operation:
     path: str
     answer: Any = None
     query: type[BaseModel] | None = None
-    body: type[BaseModel] | None = None
+    body: Any = None
     status: int = 200
+    may_be_empty: bool = False
     media_types: tuple[str, ...] = ("application/json",)
     refusals: tuple[int, ...] = ()
     needs_token: bool = True

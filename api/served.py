@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -67,7 +67,7 @@ class ServedOperations:
         return Response(content, operation.status, headers, operation.media_types[0] if content else None)
 
 
-async def _read(operation: Operation, request: Request) -> BaseModel | None:
+async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401  # of the types that the operation names
     """Returns the body or the query, checked.
 
     Raises:
@@ -75,7 +75,7 @@ async def _read(operation: Operation, request: Request) -> BaseModel | None:
     """
     try:
         if operation.body is not None:
-            return operation.body.model_validate(parse_object(await read_body(request) or b"{}"))
+            return adapter_of(operation.body).validate_python(parse_object(await read_body(request) or b"{}"))
         return operation.query and operation.query.model_validate(dict(request.query_params))
     except ValidationError as error:
         raise invalid_field(error) from None

@@ -17,9 +17,6 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from api.access import Guard
-from api.cors import Cors
-from api.door import Door
 from api.host import HostCheck
 from api.program_routes import ProgramRoutes
 from graph.service import ChatService
@@ -31,23 +28,15 @@ TOKENS: Final = f"editor:local:{TOKEN},stranger:stranger:{STRANGER}"
 _PATIENCE_SECONDS: Final = 60.0
 
 
-def programs(service: ChatService, settings: Settings) -> tuple[Starlette, Door]:
-    """Returns the routes as the product joins them, without the page, and what ends their streams."""
-    door = Door(lambda owner: service.for_owner(owner).completions)
-    more = ProgramRoutes(service.for_owner, lambda: settings)
-    guard = Middleware(Cors, lambda: settings), Middleware(Guard, lambda: settings)
-    routes = [door.routes(*guard, beside=more.below_v1()), *more.routes(*guard)]
-    return Starlette(routes=routes, middleware=[Middleware(HostCheck, lambda: settings)]), door
-
-
 class ServedPrograms:
     """A context manager; listens on a free port of 127.0.0.1 and ends by itself."""
 
     def __init__(self, service: ChatService, *, tokens: str = TOKENS) -> None:
         settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
-        app, self._door = programs(service, settings)
+        self._programs = ProgramRoutes(service.for_owner, lambda: settings)
+        self.app = Starlette(routes=self._programs.routes(), middleware=[Middleware(HostCheck, lambda: settings)])
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+        self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="critical", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     @property
@@ -66,7 +55,7 @@ class ServedPrograms:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._door.close()
+        self._programs.close()
         self._server.should_exit = True
         self._thread.join(20)
         assert not self._thread.is_alive()

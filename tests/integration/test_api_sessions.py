@@ -233,7 +233,7 @@ def test_the_models_own_failure_is_told_as_on_every_route(server: FakeOpenAI, ht
     ("asked", "status", "named"),
     [
         (lambda http: http.get("/sessions/none/none"), 404, "unknown_url"),
-        (lambda http: http.get("/chat"), 404, "unknown_url"),
+        (lambda http: http.get("/chat/none"), 404, "unknown_url"),
         (lambda http: http.put("/sessions"), 405, "method_not_allowed"),
         (lambda http: http.get("/v1/summarize"), 405, "method_not_allowed"),
         (lambda http: http.patch("/sessions/x", content=b"{"), 400, "invalid_json"),
