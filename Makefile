@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret fault backup restore export import
+.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise fault backup restore export import
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -48,6 +48,10 @@ bench-quality: $(STAMP)
 # the page.
 bench-secret: $(STAMP)
 	$(BIN)/python -m bench.secret $(if $(DATA),--data $(DATA))
+
+# How long it takes to find a session by the 500 messages that a program sends again.
+bench-recognise: $(STAMP)
+	$(BIN)/python -m bench.recognise
 
 # Kills, locks, full disks and load for about a quarter of an hour; the last line sums up. SEED=<number> repeats a run.
 fault: $(STAMP)

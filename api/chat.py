@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import quote
@@ -10,7 +11,7 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from api.access import ApiClient
@@ -18,10 +19,11 @@ from api.body import read_body
 from api.chat_request import ChatMessage, Followed, project_root_of, read_context, read_message
 from api.chat_stream import ChatStream, has_all
 from api.event_id import EventId, parse_event_id
+from api.event_stream import EventStream
 from api.header import SESSION, TURN
 from api.refusal import BY_CODE
 from api.route_table import Operation
-from graph.error import ClosingError, PathError
+from graph.error import ClosingError, NotFoundError, PathError
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
 
@@ -29,7 +31,6 @@ _Result = TypeVar("_Result")
 _UNKNOWN: Final = EventId(0, 0, 0)
 # What the metadata say of a project's rules that aren't used as they stand.
 _RULES: Final[Mapping[str, str]] = {"new": "not_agreed", "changed": "changed"}
-_HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 _STREAM: Final = ("text/event-stream",)
 OPERATIONS: Final = (
     Operation("sendMessage", "POST", "/chat", str, body=ChatMessage, media_types=_STREAM, refusals=(404, 409)),
@@ -61,11 +62,14 @@ class Chat:
         self._is_closed = False
 
     def routes(self) -> list[Route]:
-        """Returns the routes."""
+        """Returns the routes; what stands before them sets `request.state.client` and answers our errors."""
+        handlers = [
+            ("/chat", self.send, "POST"),
+            ("/chat/{session_id}/events", self.follow, "GET"),
+            ("/sessions/{session_id}/context", self.update_context, "PUT"),
+        ]
         return [
-            Route("/chat", self.send, methods=["POST"]),
-            Route("/chat/{session_id}/events", self.follow, methods=["GET"]),
-            Route("/sessions/{session_id}/context", self.update_context, methods=["PUT"]),
+            Route(path + slash, handler, methods=[method]) for path, handler, method in handlers for slash in ("", "/")
         ]
 
     def close(self) -> None:
@@ -88,7 +92,7 @@ class Chat:
         after = (parse_event_id(said) or _UNKNOWN) if said else None
         turn = await self._in_thread(partial(service.turns.stream, session_id))
         if turn is None or await self._in_thread(partial(has_all, turn, after)):
-            return Response(status_code=204, headers=_HEADERS)
+            return Response(status_code=204)
         return await self._streamed(service, session_id, turn, after, {})
 
     async def update_context(self, request: Request) -> Response:
@@ -112,19 +116,19 @@ class Chat:
         if after is None and turn.project_root:
             metadata |= await self._in_thread(partial(_rules_of, service, turn, context))
         headers = {
-            **_HEADERS,
             "Location": f"/chat/{quote(session_id, safe='')}/events",
             SESSION: quote(session_id, safe=""),
             TURN: str(turn.turn),
         }
         stream = ChatStream(service, session_id, turn, after, self._in_thread)
-        return StreamingResponse(self._lines(stream, metadata), headers=headers, media_type="text/event-stream")
+        return EventStream(self._lines(stream, metadata), headers)
 
-    async def _lines(self, stream: ChatStream, metadata: Mapping[str, str]) -> AsyncIterator[bytes]:
+    async def _lines(self, stream: ChatStream, metadata: Mapping[str, str]) -> AsyncGenerator[bytes]:
         self._streams.add(stream)
         try:
-            async for line in stream.lines(metadata):
-                yield line
+            async with aclosing(stream.lines(metadata)) as lines:
+                async for line in lines:
+                    yield line
         finally:
             self._streams.discard(stream)
 
@@ -143,8 +147,8 @@ def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[s
         service.turns.stream(session_id)  # a name that is nobody's makes no session
     options = body.turn_options(client)
     number = service.turns.send(session_id, body.message, message_id=body.options.message_id, options=options)
-    turn = service.turns.stream(session_id, number)
-    assert turn is not None
+    if (turn := service.turns.stream(session_id, number)) is None:
+        raise NotFoundError(session_id)
     return session_id, turn
 
 

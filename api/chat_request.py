@@ -66,7 +66,7 @@ class ChatMessage(_Exact):
             has_memory=chosen.has_memory,
             time_zone=chosen.time_zone,
             context=self.context,
-            client=ClientOptions(client.name, allowed_tools=client.tools),
+            client=ClientOptions(client.name, system=None, allowed_tools=client.tools, hears_restarts=True),
         )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -89,26 +90,25 @@ class ChatStream:
         self._problem = problem
         self._bell.ring()
 
-    async def lines(self, metadata: Mapping[str, str]) -> AsyncIterator[bytes]:
+    async def lines(self, metadata: Mapping[str, str]) -> AsyncGenerator[bytes]:
         """Yields the lines: from the beginning, what follows the last event that is known, or a snapshot and the rest.
 
         Args:
             metadata: Told at the beginning, not if the client comes again.
         """
         head = CompletionHead(self._turn.id, self._turn.created, self._turn.model)
-        writer = ChatWriter(head, self._turn.turn, self._turn.attempt)
+        writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_place)
         yield writer.start(metadata) if self._after is None else RETRY + b"\n"
         try:
-            async for line in self._from_log(writer) if self._turn.is_here else self._from_tables(writer):
-                if self._problem is not None:
-                    break
-                yield line
+            async with aclosing(self._from_log(writer) if self._turn.is_here else self._from_tables(writer)) as lines:
+                async for line in lines:
+                    yield line
         except TurnfoldError as error:
             self._problem = problem_of(error)
         if self._problem is not None:
             yield failure_line(self._problem)
 
-    async def _from_log(self, writer: ChatWriter) -> AsyncIterator[bytes]:
+    async def _from_log(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
         """Yields the lines of a turn whose events are in this process."""
         turn = self._turn
         detach = turn.watch(self._bell.ring)
@@ -117,21 +117,21 @@ class ChatStream:
             if not is_known:
                 yield writer.snapshot(turn.progress(seq), seq)
             while self._problem is None:
-                events = turn.events(seq)
+                was_over, events = turn.is_over, turn.events(seq)
                 is_over = bool(events) and isinstance(events[-1], LAST_EVENTS)
                 for line in writer.events(events[: len(events) - is_over], seq, turn.progress):
                     yield line
                 seq += len(events)
-                if is_over:
-                    for line in writer.end(events[-1], await self._end(), seq):
-                        yield line
+                if is_over or was_over:
+                    last, behind = writer.end(turn.events(seq - 1)[0], await self._end(), seq)
+                    yield last + behind if is_over else behind
                     return
                 if not await self._bell.heard(seconds=KEEP_ALIVE_SECONDS):
                     yield KEEP_ALIVE
         finally:
             detach()
 
-    async def _from_tables(self, writer: ChatWriter) -> AsyncIterator[bytes]:
+    async def _from_tables(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
         """Yields snapshots of a turn that runs in another process, and its end."""
         seen, silent_seconds = None, 0.0
         while self._problem is None:
@@ -161,14 +161,16 @@ def has_all(turn: TurnStream, after: EventId | None) -> bool:
     """Whether the client has the turn's last line, so that nothing follows."""
     if after is None or after[:2] != (turn.turn, turn.attempt) or not turn.is_over:
         return False
-    return after.seq == (len(turn.events()) + 1 if turn.is_here else END)
+    return after.seq == (turn.first_place + len(turn.events()) if turn.is_here else END)
 
 
 def known_events(turn: TurnStream, after: EventId | None) -> tuple[int, bool]:
     """Returns how many of the turn's events need not be sent, and whether the client has had them."""
-    events = turn.events()
     if after is None:
         return 0, True
-    if after[:2] == (turn.turn, turn.attempt) and after.seq != END and 1 <= after.seq <= len(events):
-        return after.seq, True
+    events = turn.events()
+    if after[:2] == (turn.turn, turn.attempt) and after.seq != END:
+        count = after.seq - turn.first_place + 1
+        if 1 <= count <= len(events):
+            return count, True
     return len(events) - isinstance(events[-1], LAST_EVENTS), False

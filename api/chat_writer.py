@@ -29,12 +29,14 @@ class ChatWriter:
         head: What each chunk repeats.
         turn: The turn's number.
         attempt: The attempt's number.
+        first_place: The place of the log's first event.
     """
 
-    def __init__(self, head: CompletionHead, turn: int, attempt: int) -> None:
+    def __init__(self, head: CompletionHead, turn: int, attempt: int, first_place: int) -> None:
         self._chunks = ChunkWriter(head)
         self._turn = turn
         self._attempt = attempt
+        self._before_first = first_place - 1
 
     def start(self, metadata: Mapping[str, str]) -> bytes:
         """Returns the first lines of a stream from a turn's beginning; they have no id."""
@@ -86,15 +88,15 @@ class ChatWriter:
             behind = self._chunks.end(end, with_usage=False)
         told["usage"] = None if end.usage is None else end.usage._asdict()
         told["figures"] = {key: value for key, value in end.figures.items() if key != "matched"}
-        last = END if seq is None else seq + 1
-        return self._named(_name(event), told, seq), _id_line(EventId(self._turn, self._attempt, last)) + behind
+        last = _id_line(EventId(self._turn, self._attempt, END)) if seq is None else self._id(seq + 1)
+        return self._named(_name(event), told, seq), last + behind
 
     def _named(self, name: str, told: Mapping[str, Any], seq: int | None) -> bytes:
         event_id = b"" if seq is None else self._id(seq)
         return event_id + f"event: {name}\n".encode() + data_line(told)
 
     def _id(self, seq: int) -> bytes:
-        return _id_line(EventId(self._turn, self._attempt, seq))
+        return _id_line(EventId(self._turn, self._attempt, self._before_first + seq))
 
 
 def _id_line(event_id: EventId) -> bytes:

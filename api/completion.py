@@ -30,8 +30,6 @@ from graph.client import Completion, CompletionEnd, CompletionSource
 from graph.error import ClosingError
 
 _T = TypeVar("_T")
-_THREADS: Final = 16
-_STALLED_SECONDS: Final = 60.0
 _LEFT: Final = Problem(499, "client_left", "The client closed the connection.")
 _STREAM_HEADERS: Final = {
     "Content-Type": "text/event-stream",
@@ -55,7 +53,7 @@ class _Opened:
     @property
     def headers(self) -> dict[str, str]:
         """What was decided: the session, the turn, and how it was found."""
-        told = {MATCHED: self.completion.matched}
+        told: dict[str, str] = {MATCHED: self.completion.matched}
         if self.completion.session_id:
             told |= {SESSION: self.completion.session_id, TURN: str(self.completion.turn)}
         return told
@@ -64,19 +62,28 @@ class _Opened:
 class CreateCompletion:
     """The handler of the route: an ASGI application.
 
-    What the service does blocks, so it is done in a few threads of the door's own; what waits for an answer is a
-    coroutine. A client that closes its stream stops the turn, unless it asked for the opposite; one that waits for
-    the whole answer doesn't.
+    What the service does blocks, so it is done in threads; what waits for an answer is a coroutine. A client that
+    closes its stream stops the turn, unless it asked for the opposite; one that waits for the whole answer doesn't.
 
     Args:
         completions_of: Returns what answers the programs of an owner.
+        threads: Those that the service's own work is done in.
         patience_seconds: How long the status may wait for the answer's beginning, and a stream be silent.
+        stalled_seconds: A client that takes nothing for that long has left.
     """
 
-    def __init__(self, completions_of: Callable[[str], CompletionSource], *, patience_seconds: float) -> None:
+    def __init__(
+        self,
+        completions_of: Callable[[str], CompletionSource],
+        *,
+        threads: anyio.CapacityLimiter,
+        patience_seconds: float,
+        stalled_seconds: float = 60.0,
+    ) -> None:
         self._completions_of = completions_of
+        self._threads = threads
         self._patience_seconds = patience_seconds
-        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._stalled_seconds = stalled_seconds
         # Which response each of them carries, "" until that is known.
         self._queues: dict[EventQueue, str] = {}
         self._is_closed = False
@@ -97,8 +104,8 @@ class CreateCompletion:
             self._queues[queue] = opened.completion.id
             leaving = asyncio.create_task(_watch_leaving(receive, queue))
             try:
-                await self._answer(opened, queue, scope, receive, send)
-                if queue.problem is _LEFT and self._is_alone(opened):
+                has_left = await self._answer(opened, queue, scope, receive, send)
+                if has_left and self._is_alone(opened):
                     await self._in_thread(opened.completion.stop)
             finally:
                 leaving.cancel()
@@ -116,7 +123,8 @@ class CreateCompletion:
         completion = completions.begin(asked.request)
         return _Opened(asked, completion, completion.watch(queue.put))
 
-    async def _answer(self, opened: _Opened, queue: EventQueue, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, opened: _Opened, queue: EventQueue, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Sends the answer; returns whether the client left before its end."""
         end = partial(self._in_thread, opened.completion.end)
         try:
             if opened.asked.is_streamed:
@@ -127,8 +135,9 @@ class CreateCompletion:
                 await JSONResponse(body, headers=opened.headers)(scope, receive, send)
         except ProblemError as error:
             if error.problem is _LEFT:
-                return
+                return True
             raise ProblemError(replace(error.problem, headers={**error.problem.headers, **opened.headers})) from error
+        return queue.problem is _LEFT
 
     async def _stream(
         self, opened: _Opened, queue: EventQueue, end: Callable[[], Awaitable[CompletionEnd]], send: Send
@@ -145,10 +154,10 @@ class CreateCompletion:
         await send({"type": "http.response.start", "status": 200, "headers": raw_headers})
         async with aclosing(lines):
             async for line in lines:
-                with anyio.move_on_after(_STALLED_SECONDS) as stalled:
+                with anyio.move_on_after(self._stalled_seconds) as stalled:
                     await send({"type": "http.response.body", "body": line, "more_body": True})
                 if stalled.cancelled_caught:
-                    queue.close(_LEFT)
+                    raise ProblemError(_LEFT)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     @contextmanager

@@ -36,7 +36,8 @@ class Cors:
 
     @cached_property
     def _origins(self) -> tuple[str, ...]:
-        return self._settings().chat_api_origins
+        settings = self._settings()
+        return settings.chat_api_origins if settings.api_tokens else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection; all that isn't HTTP passes unchanged."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+import anyio
+from anyio import to_thread
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -32,6 +34,8 @@ OPERATIONS: Final = (
         refusals=(404, 409, 502),
     ),
 )
+# Of the door's own: the page's routes have theirs, and neither waits for the other.
+_THREADS: Final = 16
 
 
 class Door:
@@ -50,15 +54,15 @@ class Door:
         self, completions_of: Callable[[str], CompletionSource], *, patience_seconds: float = PATIENCE_SECONDS
     ) -> None:
         self._completions_of = completions_of
-        self._create = CreateCompletion(completions_of, patience_seconds=patience_seconds)
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._create = CreateCompletion(completions_of, threads=self._threads, patience_seconds=patience_seconds)
 
     def routes(self, *middleware: Middleware, beside: Iterable[Route] = ()) -> Mount:
         """Returns all of /v1, other addresses there included.
 
         Args:
             beside: Further routes below /v1.
-            middleware: What stands before the routes. It sets `request.state.client`, and may raise any of our
-                errors: they are answered in the same shape.
+            middleware: What stands before the routes, outermost first; it sets `request.state.client`.
         """
         routes = [
             *_with_slash("/models", self._list_models, "GET"),
@@ -67,20 +71,21 @@ class Door:
             *beside,
         ]
         # A redirect would follow the Host header, and makes a GET of a POST.
-        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=[Middleware(Edge), *middleware])
+        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=[*middleware, Middleware(Edge)])
 
     def close(self) -> None:
         """Ends what is being answered, as the server ends; from any thread."""
         self._create.close()
 
     async def _list_models(self, request: Request) -> JSONResponse:
-        return JSONResponse(list_models(self._names(request)))
+        return JSONResponse(list_models(await self._names(request)))
 
     async def _get_model(self, request: Request) -> JSONResponse:
-        return JSONResponse(model_entry(request.path_params["model_id"].rstrip("/"), self._names(request)))
+        return JSONResponse(model_entry(request.path_params["model_id"].rstrip("/"), await self._names(request)))
 
-    def _names(self, request: Request) -> Sequence[str]:
-        return self._completions_of(request.state.client.owner).models()
+    async def _names(self, request: Request) -> Sequence[str]:
+        owner: str = request.state.client.owner
+        return await to_thread.run_sync(lambda: self._completions_of(owner).models(), limiter=self._threads)
 
 
 def _with_slash(path: str, endpoint: Callable[..., object], method: str) -> list[Route]:

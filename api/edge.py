@@ -1,4 +1,4 @@
-"""The outermost layer of the door: an id for each answer, and OpenAI's shape for whatever goes wrong behind it."""
+"""What stands around the routes: an id for each answer, and OpenAI's shape for whatever goes wrong behind it."""
 
 from __future__ import annotations
 

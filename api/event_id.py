@@ -7,14 +7,14 @@ from typing import Final, Literal, NamedTuple
 
 # The place of the last event of a turn whose log is gone: nobody knows how many there were.
 END: Final = "end"
-_ID: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9}|end)", re.ASCII)
+_ID: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,16}|end)", re.ASCII)
 
 
 class EventId(NamedTuple):
     """Where an event stands.
 
     Attributes:
-        seq: Its place in the log of the attempt, from 1; 0 for a snapshot of a turn whose log isn't here.
+        seq: Its place in the log of the attempt, from `TurnStream.first_place`; 0 for a snapshot of a turn whose log isn't here.
     """
 
     turn: int

@@ -59,10 +59,10 @@ def user_of(headers: Headers, body: Mapping[str, Any]) -> str:
     Raises:
         ProblemError: 400: it isn't a short text.
     """
-    if value := header(headers, "X-OpenWebUI-User-Id"):
-        return value
+    if forwarded := header(headers, "X-OpenWebUI-User-Id"):
+        return forwarded
     for name in ("user", "safety_identifier"):
-        value = body.get(name)
+        value = body.get(name, "")
         if value is not None and (not isinstance(value, str) or len(value) > _VALUE_CHARS):
             raise refused("invalid_value", f"{name}: it is a text of up to {_VALUE_CHARS} characters.", name)
         if value:

@@ -7,7 +7,7 @@ one. What it can't do is send a `Host` that it isn't reached by.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cached_property
 from ipaddress import ip_address
 from typing import Final, NamedTuple
@@ -34,7 +34,7 @@ _WRONG_ORIGIN: Final = Problem(
     403,
     "origin_not_allowed",
     "Turnfold doesn't answer to pages of other sites. Whoever runs it allows one to use the programs' routes by the "
-    "setting CHAT_API_ORIGINS; where a proxy stands before it, its name belongs into TURNFOLD_HOSTS.",
+    "setting CHAT_API_ORIGINS; a proxy in front of it has to pass on the Host that it was asked for.",
 )
 
 
@@ -49,8 +49,8 @@ class HostCheck:
     """Refuses each connection that came by another name, or from another site's page, with 403 and what to do.
 
     Allowed are `localhost` and loopback addresses at any port, and what `TURNFOLD_HOSTS` names. An `Origin`, which
-    browsers alone send, has to be that of the same host or of a named one; for the programs' routes one of
-    `CHAT_API_ORIGINS` will do. Only headers and path of the connection itself count, nothing that a proxy adds.
+    browsers alone send, has to be that of the same host; for the programs' routes one of `CHAT_API_ORIGINS` will do.
+    Only headers and path of the connection itself count, nothing that a proxy adds.
 
     Args:
         app: Page and routes.
@@ -80,20 +80,15 @@ class HostCheck:
     def _problem(self, scope: Scope) -> Problem | None:
         hosts, origins = (_sent(scope, name) for name in (b"host", b"origin"))
         host = _authority(hosts[0]) if len(hosts) == 1 else None
-        if host is None or not (_is_loopback(host.name) or _is_named(host, self._settings.turnfold_hosts)):
+        if host is None or not (_is_loopback(host.name) or self._is_named(host)):
             return _WRONG_HOST
         if is_for_programs(scope) and origins and origins[0] in self._settings.chat_api_origins:
             origins = origins[1:]
-        return None if all(self._is_own(origin, host) for origin in origins) else _WRONG_ORIGIN
+        return None if all(_is_of(origin, host) for origin in origins) else _WRONG_ORIGIN
 
-    def _is_own(self, origin: str, host: _Authority) -> bool:
-        """Whether the page is of the host that was asked, or of a named one, as behind a proxy that changes `Host`."""
-        scheme, _, rest = origin.partition("://")
-        page, default = _authority(rest), _PORTS.get(scheme)
-        if page is None or default is None:
-            return False
-        is_same = page.name == host.name and (page.port or default) == (host.port or default)
-        return is_same or _is_named(page, self._settings.turnfold_hosts)
+    def _is_named(self, host: _Authority) -> bool:
+        names = self._settings.turnfold_hosts
+        return host.name in names or f"{host.name}:{host.port}" in names
 
 
 def is_for_programs(scope: Scope) -> bool:
@@ -120,5 +115,10 @@ def _is_loopback(name: str) -> bool:
         return False
 
 
-def _is_named(host: _Authority, names: Collection[str]) -> bool:
-    return host.name in names or f"{host.name}:{host.port}" in names
+def _is_of(origin: str, host: _Authority) -> bool:
+    """Whether the page is of the host that was asked; a proxy may have ended its encryption."""
+    scheme, _, rest = origin.partition("://")
+    page, default = _authority(rest), _PORTS.get(scheme)
+    if page is None or default is None:
+        return False
+    return page.name == host.name and (page.port or default) == (host.port or default)

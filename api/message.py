@@ -102,7 +102,7 @@ def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
     """Returns the messages of user, assistant and tools, oldest first."""
     return tuple(
         ClientMessage(
-            role=message.role,
+            role=role,
             text=message.text,
             images=tuple(part.image_url for part in message.content if part.type == "image_url"),
             calls=tuple(
@@ -111,5 +111,5 @@ def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
             call_id=message.tool_call_id,
         )
         for message in messages
-        if message.role not in ("system", "developer")
+        if (role := message.role) != "system" and role != "developer"
     )

@@ -68,10 +68,11 @@ class ProgramRoutes:
             *self._served.routes(session_route.OPERATIONS),
         ]
         open_to_all = [Route("/openapi.json", self._show_document), Route("/docs", self._show_docs)]
-        checks = Middleware(Edge), Middleware(Cors, self._settings), Middleware(Guard, self._settings)
+        edge = Middleware(Edge)
+        checks = Middleware(Cors, self._settings), Middleware(Guard, self._settings), edge
         return [
             *_joined(guarded, [path for start in _PREFIXES for path in (start, f"{start}/{{rest:path}}")], checks),
-            *_joined(open_to_all, [route.path for route in open_to_all], checks[:1]),
+            *_joined(open_to_all, [route.path for route in open_to_all], [edge]),
         ]
 
     def close(self) -> None:
@@ -100,7 +101,7 @@ class ProgramRoutes:
 
 
 def _joined(routes: Sequence[BaseRoute], paths: Iterable[str], layers: Sequence[Middleware]) -> list[BaseRoute]:
-    """Returns what leads these paths to the routes, behind one instance of each layer, so that it counts them all.
+    """Returns what leads these paths to the routes, behind one instance of each layer, the outermost first.
 
     A `Mount` answers its own path only with a slash behind it.
     """

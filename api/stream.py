@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -87,7 +87,7 @@ async def stream_lines(
     *,
     with_usage: bool,
     keep_alive_seconds: float,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Yields the lines of one response, and one that says nothing whenever it was silent for that long.
 
     A stream that fails ends with an error and without `[DONE]`. What was sent can't be taken back: an answer that is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -22,10 +23,11 @@ from component import (
 )
 from component.delivery import delivered
 from component.error_box import error_box
+from component.format import escape_label
 from component.markdown import answer_markdown
 from component.page_state import PageState
 from component.slots import Shown
-from component.step import draw_steps
+from component.step import draw_step_list, draw_steps
 from component.word import Words
 from component.wording import explain, explain_error
 from graph.record import Record
@@ -165,10 +167,12 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView) -> None:
         live.draw(now, identifier, turn.number)
         return
     with st.chat_message("assistant"):
-        if turn.steps:
-            draw_steps(now.words, turn)
+        pending = [step for step in turn.steps if step.status == "running"]
+        if ended := tuple(step for step in turn.steps if step.status != "running"):
+            draw_steps(now.words, replace(turn, steps=ended))
         if turn.answer_text:
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
+        draw_step_list(now.words, pending)
         _draw_outcome(now.words, turn)
     _draw_actions(now.words, identifier, turn)
 
@@ -182,6 +186,9 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
         st.markdown(f":material/stop_circle: :small[:gray[{note}]]")
+    elif turn.status == "requires_action":
+        note = words.client_tools.format(client=escape_label(turn.client))
+        st.markdown(f":material/hourglass_empty: :small[:gray[{note}]]")
     elif turn.is_cut:
         st.markdown(f":material/content_cut: :small[:gray[{words.answer_cut}]]")
 
@@ -201,7 +208,7 @@ def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:
                 on_click=action.regenerate,
                 args=(identifier,),
             )
-        else:
+        elif turn.status != "requires_action":
             st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
 
 

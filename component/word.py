@@ -175,6 +175,7 @@ class Words:
     failed_kept: str = "Your message is saved, so you can retry."
     stopped_partial: str = "Stopped. What had arrived so far is kept."
     stopped_empty: str = "Stopped before the answer began."
+    client_tools: str = "{client} is to run these tools. A new message ends the wait."
     answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
 
     panel_title: str = "Summaries · Statistics"

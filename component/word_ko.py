@@ -138,6 +138,7 @@ KOREAN = Words(
     failed_kept="보낸 메시지는 저장되어 있으니 다시 시도할 수 있습니다.",
     stopped_partial="중지했습니다. 여기까지 받은 답을 남겨 두었습니다.",
     stopped_empty="답변이 시작되기 전에 중지했습니다.",
+    client_tools="{client}에서 이 도구들을 실행할 차례입니다. 새 메시지를 보내면 더 기다리지 않습니다.",
     answer_cut="모델의 길이 한도에서 답이 끊겼습니다. '계속'이라고 쓰면 이어서 답합니다.",
     panel_title="요약 · 통계",
     open_panel="요약 {count}",
@@ -277,6 +278,8 @@ KOREAN = Words(
         "bad_rate": "압축률은 0.1에서 0.5 사이여야 합니다.",
         "bad_strategy": "이 이름의 요약 전략이 없습니다.",
         "no_reset": "되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다.",
+        "unknown_call": "아직 열려 있는 도구 호출에 대한 답이 아닙니다.",
+        "unanswered_call": "답이 없는 도구 호출이 남아 있습니다.",
         "not_last": "마지막 턴만 다시 시도할 수 있습니다.",
     },
     path_reasons={

@@ -6,6 +6,7 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from graph.core.turn import extract_current_turn, unanswered_calls
 from graph.node.context import NodeDeps, TurnContext
 from graph.node.llm import LlmNode
 from graph.node.summary import SummaryNode
@@ -24,7 +25,7 @@ def build_graph(deps: NodeDeps) -> ChatGraph:
     graph.add_edge(START, "summary_node")
     graph.add_edge("summary_node", "llm_node")
     graph.add_conditional_edges("llm_node", _after_llm, ["tool_node", END])
-    graph.add_edge("tool_node", "llm_node")
+    graph.add_conditional_edges("tool_node", _after_tools, ["llm_node", END])
     return graph.compile(checkpointer=deps.stores.checkpointer)
 
 
@@ -32,3 +33,8 @@ def _after_llm(state: ChatState) -> str:
     """Routes to the tools if the last answer calls any, else ends the turn; a rebuilt state may have no messages."""
     last = state["messages"][-1] if state["messages"] else None
     return "tool_node" if isinstance(last, AIMessage) and last.tool_calls else END
+
+
+def _after_tools(state: ChatState) -> str:
+    """Routes to the model, or ends the run if calls are left that a program must answer."""
+    return END if unanswered_calls(extract_current_turn(state["messages"])) else "llm_node"

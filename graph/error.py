@@ -64,6 +64,8 @@ InputReason = Literal[
     "rules_changed",
     "secret",
     "too_long",
+    "unanswered_call",
+    "unknown_call",
 ]
 
 PathReason = Literal[

@@ -10,9 +10,10 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from graph.builder import ChatGraph
+from graph.core.client_chain import EndedAnchor
 from graph.core.close_turn import ClosedStatus, closing_messages, ending_of
 from graph.core.language import session_language
-from graph.core.turn import is_complete
+from graph.core.turn import is_complete, unanswered_calls
 from graph.error import NotADatabaseError, StoreError
 from graph.record import to_entry
 from graph.store.database import Lease
@@ -23,7 +24,6 @@ from graph.strategy.base import first_turn
 from graph.strategy.strategies import Strategies
 
 _LOG = logging.getLogger(__name__)
-_LAST_NODE: Final = "llm_node"
 # What LangGraph raises for a checkpoint that it can read but not interpret.
 _UNREADABLE: Final = (NotADatabaseError, LookupError, TypeError, ValueError, AttributeError)
 
@@ -41,8 +41,8 @@ class StateRecovery:
         self._strategies = strategies
         self._stores = stores
 
-    def reconcile(self, lease: Lease, session: SessionRow) -> None:
-        """Closes a turn that a crash left open, and rebuilds the state if it differs from the tables.
+    def reconcile(self, lease: Lease, session: SessionRow, *, keeps_waiting: bool = False) -> None:
+        """Closes a turn that is left open, and rebuilds the state if it differs from the tables.
 
         Records behind a hole in the coverage are invalidated: their turns are raw until they are folded again.
 
@@ -52,13 +52,14 @@ class StateRecovery:
         Args:
             lease: The session's lease.
             session: The session with the settings of the turn to come.
+            keeps_waiting: Whether a turn that waits for a program stays open, unless it has waited for too long.
         """
         session_id = lease.session_id
         last = self._stores.turns.last(session_id)
         context = self._context(session)
         if context.left_out:
             self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
-        if last is not None and last.status == "running":
+        if last is not None and last.is_open and not (keeps_waiting and self._stores.turns.is_waiting(last)):
             self._end_interrupted(lease, last, owner=session.owner)
             context = self._context(session)
         if not self._is_same(session_id, context):
@@ -74,6 +75,7 @@ class StateRecovery:
         code: str = "",
         detail: str = "",
         partial_text: str = "",
+        anchor: EndedAnchor | None = None,
     ) -> None:
         """Closes a turn that can't go on: in the archive, then in its row, then in graph state.
 
@@ -82,7 +84,7 @@ class StateRecovery:
         said = self._messages_of(turn)
         if is_complete(said):
             ending, code = ending_of(said, stop_requested=False)
-            self._stores.turns.finish(lease, turn.number, ending, error_code=code)
+            self._stores.turns.finish(lease, turn.number, ending, error_code=code, anchor=anchor)
         else:
             closing = closing_messages(
                 said,
@@ -94,7 +96,13 @@ class StateRecovery:
             )
             self._stores.archive.append(lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing)
             self._stores.turns.finish(
-                lease, turn.number, status, error_code=code, error_detail=detail, partial_text=partial_text
+                lease,
+                turn.number,
+                status,
+                error_code=code,
+                error_detail=detail,
+                partial_text=partial_text,
+                anchor=anchor,
             )
         try:
             self.rebuild(self._stores.sessions.get(lease.session_id, owner))
@@ -122,7 +130,9 @@ class StateRecovery:
             "is_casual": False,
             "tool_rounds": 0,
         }
-        self._graph.update_state(config_of(session_id), values, as_node=_LAST_NODE)
+        # A run ends behind either node, and the state must look as if one had ended.
+        node = "tool_node" if unanswered_calls(values["messages"]) else "llm_node"
+        self._graph.update_state(config_of(session_id), values, as_node=node)
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
 
     def _context(self, session: SessionRow) -> Context:
@@ -131,7 +141,10 @@ class StateRecovery:
         return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
 
     def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
-        """Closes a turn whose worker is gone; without a complete answer it ends as failed or stopped."""
+        """Closes a turn whose worker or program is gone; without a complete answer it ends as failed or stopped."""
+        if turn.status == "requires_action":
+            self.close(lease, turn, owner=owner, status="stopped")
+            return
         ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
         status = "failed" if ending == "finished" else ending
         self.close(lease, turn, owner=owner, status=status, code=code, partial_text=turn.partial_text)

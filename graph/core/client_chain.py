@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -13,6 +13,7 @@ from graph.client import ClientMessage, ClientRequest, ClientRole, Hint
 from graph.core.text import plain_text
 
 HASH_BYTES: Final = 16
+_ROLES: Final[Mapping[ClientRole, bytes]] = {"user": b"u", "assistant": b"a", "tool": b"t"}
 # What front ends show of thoughts and tools within an answer, and may or may not send again.
 _ASIDE_TEXT: Final = re.compile(
     r"<think>.*?</think>|<details\b[^>]*\btype=[^>]*>.*?</details>", re.DOTALL | re.IGNORECASE
@@ -41,12 +42,12 @@ class Link(NamedTuple):
     """A message that counts for recognition.
 
     Attributes:
-        index: Its place among the request's messages.
+        at: Its place among the request's messages.
         text: Its canonical text.
         chain: The hash of the history up to it.
     """
 
-    index: int
+    at: int
     role: ClientRole
     text: str
     chain: bytes
@@ -90,7 +91,8 @@ class ChainKey:
 
     def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
         """Returns the hash of a history with one more message, by its canonical text."""
-        return self.hash("chain", before, role.encode(), _bytes(text))
+        # Of parts of fixed lengths but for the last, and beginning unlike those of `hash`: one for each message counts.
+        return hmac.digest(self.secret, _ROLES[role] + before + text.encode(), "sha256")[:HASH_BYTES]
 
     def hash(self, purpose: str, *fields: bytes) -> bytes:
         """Returns the keyed hash of these fields. Their lengths are in it, so that no two lists of fields are one."""
@@ -159,12 +161,15 @@ class RequestChain:
 
 def canonical(role: ClientRole, text: str) -> str:
     """Returns the text in the form in which it is compared: clients differ in what they make of the same words."""
-    text = plain_text(text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text if _is_encodable(text) else plain_text(text))
+    if "\x00" in text:
+        text = plain_text(text)
     if role == "assistant" and "<" in text:
         text = _ASIDE_TEXT.sub("", text)
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-    return text.replace("\r\n", "\n").strip()
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    return text.strip()
 
 
 def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
@@ -175,6 +180,15 @@ def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
             break
         calls.append(message.call_id)
     return tuple(sorted(calls))
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether the text has no lone surrogate; far quicker than to search for one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _bytes(text: str) -> bytes:

@@ -9,7 +9,7 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.turn import text_of
+from graph.core.turn import IMAGE_MARK, text_of
 from prompt.system.framing import Language
 
 _NOT_OWN_WORDS: Final = re.compile(
@@ -100,7 +100,9 @@ def _first_counts(lines: Iterable[str]) -> Counter[str]:
 
 
 def _own_text(message: AnyMessage) -> str:
-    return _NOT_OWN_WORDS.sub(" ", text_of(message)) if isinstance(message, HumanMessage) else ""
+    if not isinstance(message, HumanMessage):
+        return ""
+    return _NOT_OWN_WORDS.sub(" ", text_of(message).replace(IMAGE_MARK, " "))
 
 
 def _own_words(message: AnyMessage) -> Counter[str]:

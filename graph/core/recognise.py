@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Final, Literal
 
 from graph.client import ClientMessage, Matched
+from graph.core.anchor import AnchorRow
 from graph.core.client_chain import OpenAnchor
+from graph.core.place import Case, Place, find_place
+from graph.error import BusyError, InputError
+
+# How long a request that is sent again is answered by the response that its first try began.
+RETRIED_FOR: Final = timedelta(minutes=10)
 
 DecisionKind = Literal["aside", "retry", "append", "resume", "regenerate", "fork", "new"]
 
@@ -29,7 +37,7 @@ class Decision:
         lead: What stands in front of the history that is known: the program's own context.
         stop_first: Whether the session's running turn is to be stopped first, as the program no longer listens to it.
         family: Of "fork" and "new": the new session's family, "" for none.
-        anchor: What the turn is begun with; None for "aside" and "retry".
+        anchor: What the turn is begun with; of "retry", what its first try began it with. None for "aside".
     """
 
     kind: DecisionKind
@@ -43,3 +51,140 @@ class Decision:
     stop_first: bool = False
     family: str = ""
     anchor: OpenAnchor | None = None
+
+
+def decide(case: Case, *, now: datetime) -> Decision:
+    """Returns what a request is that isn't an aside.
+
+    A position in a session is only taken from what an assistant said there, or from the client's own id of the chat
+    beside the words: two chats that begin with the same words stay two.
+
+    Args:
+        case: The request beside what is known; a session that it names exists.
+        now: The time in UTC.
+
+    Raises:
+        BusyError: The session's turn is in progress, and this is another question for the same model.
+        InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
+    """
+    decision = _tried_before(case, now) or (_resume(case) if case.chain.answered else None)
+    if decision is not None:
+        return decision
+    if case.request.session and not case.history:
+        return Decision("append", "header", case.request.session, lead=case.messages[:-1], anchor=case.chain.anchor)
+    if (decision := _asked_before(case)) is not None:
+        return decision
+    place = find_place(case)
+    return _unknown(case) if place is None else _at(case, place)
+
+
+def _tried_before(case: Case, now: datetime) -> Decision | None:
+    """Finds the first try of a request: by its Idempotency-Key, or if its library says that it tries again."""
+    anchor = case.chain.anchor
+    rows = case.find("idempotency", [anchor.idempotency]) if anchor.idempotency else []
+    if not rows and case.request.is_retry:
+        rows = [row for row in case.find("asked", [anchor.asked]) if row.is_last]
+    row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
+    if row is None:
+        return None
+    if row.status in {"failed", "stopped"} and row.is_last:
+        return Decision("regenerate", "retry", row.session_id, anchor=anchor)
+    return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, anchor=anchor)
+
+
+def _resume(case: Case) -> Decision:
+    """Finds the turn that waits for the answered calls, by its question."""
+    anchor = case.chain.anchor
+    asked = next((link.chain for link in reversed(case.chain.links) if link.role == "user"), None)
+    rows = case.find("asked", [asked]) if asked is not None else []
+    sessions = [case.request.session, *(row.session_id for row in rows if row.is_last)]
+    for session_id in dict.fromkeys(filter(None, sessions)):
+        if case.known.open_calls(session_id) & set(case.chain.answered):
+            return Decision("resume", _matched(case, rows), session_id, anchor=anchor)
+    again = next((row for row in case.find("asked", [anchor.asked]) if row.is_last), None)
+    if again is None:
+        raise InputError("unknown_call", ", ".join(case.chain.answered))
+    if again.status == "running":
+        raise BusyError
+    return Decision("regenerate", _matched(case, [again]), again.session_id, anchor=anchor)
+
+
+def _asked_before(case: Case) -> Decision | None:
+    """Finds the same question behind the same history."""
+    rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
+    row = max(rows, key=lambda row: (case.is_in_family(row), row.is_last), default=None)
+    if row is None:
+        return None
+    # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
+    is_anew = row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
+    if not is_anew:
+        return _fork(case, row, row.turn - 1)
+    return Decision("regenerate", _matched(case, [row]), row.session_id, anchor=case.chain.anchor)
+
+
+def _at(case: Case, place: Place) -> Decision:
+    """Decides by where the history ends: at the newest turn that the program knows, or before it."""
+    row, lead = place.row, case.messages[: place.lead_end]
+    if place.is_replaced:
+        first = max((link.at for link in case.history if link.role == "user" and link.at < place.index), default=0)
+        return _fork(case, row, place.turn - 1, imported=case.messages[first:-1], lead=lead)
+    rest = case.messages[place.index + 1 : -1]
+    if all(link.at <= place.index for link in case.chain.links[:-1]):
+        rest = ()  # only tool messages of what is known
+    head = case.known.head(row.session_id)
+    if place.turn >= head:
+        matched = "tail" if place.is_tail and not case.request.session else _matched(case, [row])
+        return Decision(
+            "append",
+            matched,
+            row.session_id,
+            imported=rest,
+            lead=lead,
+            stop_first=place.is_running,
+            anchor=case.chain.anchor,
+        )
+    later = case.known.turns(row.session_id, place.turn + 1, place.turn + 2)
+    is_next_running = len(later) == 1 and later[0].status == "running"
+    if is_next_running and not rest and case.is_same_model(later[0].model):
+        raise BusyError
+    return _fork(case, row, place.turn, imported=rest, lead=lead)
+
+
+def _unknown(case: Case) -> Decision:
+    """Decides about a history of which no answer is known."""
+    said, anchor = case.messages[:-1], case.chain.anchor
+    session_id, family = case.request.session, case.chain.family
+    if session_id and case.known.turns(session_id, 1, 1):
+        return Decision("append", "header", session_id, lead=said, anchor=anchor)
+    if session_id:
+        return Decision("append", "header", session_id, imported=said, anchor=anchor)
+    begun = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_family(row)] if family else []
+    if begun and case.chain.links[0].role == "user":
+        return _fork(case, begun[0], begun[0].turn - 1, imported=said)
+    return Decision("new", "new", imported=said, family=family, anchor=anchor)
+
+
+def _fork(
+    case: Case,
+    row: AnchorRow,
+    after_turn: int,
+    *,
+    imported: tuple[ClientMessage, ...] = (),
+    lead: tuple[ClientMessage, ...] = (),
+) -> Decision:
+    return Decision(
+        "fork",
+        "fork",
+        row.session_id,
+        after_turn=after_turn,
+        imported=imported,
+        lead=lead,
+        family=case.chain.family or row.family,
+        anchor=case.chain.anchor,
+    )
+
+
+def _matched(case: Case, rows: Iterable[AnchorRow]) -> Matched:
+    if case.request.session:
+        return "header"
+    return "hint" if any(case.is_in_family(row) for row in rows) else "history"

@@ -10,17 +10,26 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 RECALL_TOOL: Final = "recall"
 # They note in a project what the user said, and answer with what stands there then.
 NOTE_TOOLS: Final = frozenset({"record_decision", "open_task", "complete_task", "switch_plan", "note_open_files"})
+# Stands for an image wherever a message is text: in summaries, on the page, in the search.
+IMAGE_MARK: Final = "[image]"
 # What the endpoint names the model that is built in, also in archived answers.
 EMBEDDED_MODEL: Final = "offline-mini"
 
 
 def text_of(message: AnyMessage) -> str:
-    """Returns the text content of a message; the text blocks of a list are joined."""
+    """Returns the text content of a message: the text blocks of a list joined, then a line for each image."""
     content = message.content
     if isinstance(content, str):
         return content
     parts = (block if isinstance(block, str) else block.get("text", "") for block in content if _is_text(block))
-    return "".join(str(part) for part in parts)
+    text = "".join(str(part) for part in parts)
+    return "\n".join([*([text] if text else []), *[IMAGE_MARK] * image_count(message)])
+
+
+def image_count(message: BaseMessage) -> int:
+    """Returns how many images a message has."""
+    blocks = [] if isinstance(message.content, str) else message.content
+    return sum(isinstance(block, dict) and block.get("type") == "image_url" for block in blocks)
 
 
 def is_recalled(message: BaseMessage) -> bool:

@@ -69,6 +69,7 @@ class TurnContext:
         volatile: What it adds before the user's words.
         project: What the tools of the session's project use; None if it has none.
         client: What the program that asks adds to the turn; None for the page.
+        is_resumed: Whether it goes on behind what a program answered to the calls of its tools.
         tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """
 
@@ -85,6 +86,7 @@ class TurnContext:
     volatile: ContextBlock | None = None
     project: ProjectAccess | None = None
     client: ClientOptions | None = None
+    is_resumed: bool = False
     tools_off: frozenset[str] = frozenset()
 
     @property

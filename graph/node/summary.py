@@ -25,6 +25,8 @@ class SummaryNode:
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         """Returns the update of the state before the model is called."""
         turn, deps = runtime.context, self._deps
+        if turn.is_resumed:
+            return {}  # the beginning of a turn's input stays the same, or the cached prefix would be lost
         snapshot = snapshot_of(deps, turn, state).within(deps.models.input_tokens(turn.row.model))
         specs = turn.strategy.due_folds(snapshot)
         waited_for = _waited_for(specs, is_casual=state["is_casual"])

@@ -1,4 +1,4 @@
-"""The node that runs the tool calls of the last answer."""
+"""The node that runs the tool calls of the last answer, but for those that a program runs itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Final, cast
 
@@ -33,17 +33,24 @@ _MAX_THREADS: Final = 16
 
 
 class ToolNode:
-    """Runs all calls of the last answer side by side and archives their results in order."""
+    """Runs the calls of the last answer side by side and archives their results in order."""
 
     def __init__(self, deps: NodeDeps) -> None:
         self._deps = deps
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the update of the state: the results as messages."""
+        """Returns the update of the state: the results as messages; nothing if the program has all calls to run."""
         turn, deps = runtime.context, self._deps
         answer = cast("AIMessage", state["messages"][-1])  # only an answer with calls leads here
+        # What can't be read is answered here, as the program couldn't read it either.
+        unreadable = set(answer.additional_kwargs.get(MARK, {}).get("unreadable_calls", ()))
+        calls = [
+            call for call in answer.tool_calls if call["name"] not in turn.client_tools or call["id"] in unreadable
+        ]
+        if not calls:
+            return {}
         tools = {tool.name: tool for tool in tools_of(deps, turn)}
-        results = _run_all(answer, tools, runtime, deps)
+        results = _run_all(calls, unreadable, tools, runtime, deps)
         deps.stores.archive.append(
             turn.lease, owner=turn.owner, turn=turn.row.number, attempt=turn.row.attempt, messages=results
         )
@@ -51,20 +58,23 @@ class ToolNode:
 
 
 def _run_all(
-    answer: AIMessage, tools: Mapping[str, BaseTool], runtime: Runtime[TurnContext], deps: NodeDeps
+    calls: Sequence[ToolCall],
+    unreadable: Collection[object],
+    tools: Mapping[str, BaseTool],
+    runtime: Runtime[TurnContext],
+    deps: NodeDeps,
 ) -> list[ToolMessage]:
     """Runs the calls, at most sixteen at once, under one deadline; returns the results in the order of the calls.
 
     Raises:
         TurnStoppedSignal: Stop was pressed.
     """
-    unreadable = set(answer.additional_kwargs.get(MARK, {}).get("unreadable_calls", ()))
     language = runtime.context.language
     began = time.monotonic()
     pool = ThreadPoolExecutor(max_workers=_MAX_THREADS, thread_name_prefix="tool")
     try:
         futures: dict[Future[tuple[str, bool]], ToolCall] = {}
-        for call in answer.tool_calls:
+        for call in calls:
             arguments = json.dumps(call["args"], ensure_ascii=False)
             runtime.stream_writer(ToolStarted(str(call["id"]), call["name"], arguments))
             run = contextvars.copy_context().run

@@ -85,8 +85,12 @@ class SessionAccess:
         return LiveTurn(last.number, last.attempt, phase, (), last.partial_text, (), last.stop_requested)
 
     @contextmanager
-    def between_turns(self, session_id: str) -> Iterator[Lease]:
+    def between_turns(self, session_id: str, *, keeps_waiting: bool = True) -> Iterator[Lease]:
         """Holds the lease of an idle session. The next turn rebuilds graph state if the tables changed meanwhile.
+
+        Args:
+            session_id: The session.
+            keeps_waiting: Whether a turn that waits for a program goes on waiting; otherwise it is closed.
 
         Raises:
             BusyError: A turn or a manual compaction is in progress.
@@ -95,7 +99,7 @@ class SessionAccess:
             raise BusyError
         lease = self.stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            self.recovery.reconcile(lease, self.own(session_id))
+            self.recovery.reconcile(lease, self.own(session_id), keeps_waiting=keeps_waiting)
             yield lease
         finally:
             self.stores.leases.release(lease)

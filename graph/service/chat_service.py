@@ -60,7 +60,7 @@ class ChatService:
         self.sessions = Sessions(access, self.turns.stop)
         self.folds = Folds(access)
         self.projects = Projects(access)
-        self.completions = Completions(access)
+        self.completions = Completions(access, self.turns, self.sessions, self.folds)
         self.summaries = Summaries(access)
 
     def for_owner(self, owner: str) -> ChatService:
@@ -135,7 +135,9 @@ def open_service(
             recovery=recovery,
             fold_worker=fold_worker,
             limiter=limiter,
-            blocks=TurnBlocks(context or without_project, chat_stores.blocks, chat_models, partial(tools_of, deps)),
+            blocks=TurnBlocks(
+                context or without_project, chat_stores.blocks, chat_stores.calls, chat_models, partial(tools_of, deps)
+            ),
             projects=projects,
             max_workers=settings.concurrent_turns,
         )

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.client import ClientUsage, CompletionEnd, FinishReason, Matched
-from graph.core.turn import is_cut
+from graph.core.turn import is_cut, unanswered_calls
 from graph.model_error import RefusedError
-from graph.record import ArchivedMessage
 from graph.service.access import SessionAccess
 from graph.service.folds import Folds
 from graph.store.call import CallCost
@@ -25,6 +24,7 @@ class ResponsePlace:
 
     Attributes:
         ordinal: Its number within the attempt, from 1.
+        asked: What its request asked for, as a hash.
         begun_at: When its request came, in UTC.
         next_begun_at: When the request behind it came, None if none did.
     """
@@ -33,6 +33,7 @@ class ResponsePlace:
     turn: int
     attempt: int
     ordinal: int
+    asked: bytes
     begun_at: datetime
     next_begun_at: datetime | None = None
 
@@ -42,14 +43,12 @@ class ResponsePlace:
         return is_begun and (self.next_begun_at is None or made_at < self.next_begun_at)
 
 
-def answers_of(access: SessionAccess, place: ResponsePlace) -> list[AIMessage]:
-    """Returns the assistant's messages of a response, in order."""
+def said_in(access: SessionAccess, place: ResponsePlace) -> list[AnyMessage]:
+    """Returns the messages of a response in order: answers, and the results of tools that were run for it."""
     said = access.stores.archive.live_turns(place.session_id, place.turn, place.turn)
-    return [entry.message for entry in said if _is_answer_of(place, entry)]
-
-
-def _is_answer_of(place: ResponsePlace, entry: ArchivedMessage) -> bool:
-    return isinstance(entry.message, AIMessage) and entry.attempt == place.attempt and place.has(entry.created_at)
+    made = [entry.message for entry in said if entry.attempt == place.attempt and place.has(entry.created_at)]
+    first = next((index for index, message in enumerate(made) if isinstance(message, AIMessage)), len(made))
+    return made[first:]
 
 
 def read_end(access: SessionAccess, folds: Folds, place: ResponsePlace, matched: Matched) -> CompletionEnd:
@@ -64,17 +63,16 @@ def read_end(access: SessionAccess, folds: Folds, place: ResponsePlace, matched:
         if place.has(cost.created_at)
     ]
     row = access.stores.turns.get(place.session_id, place.turn)
-    reason = _finish_reason(row, answers_of(access, place))
+    reason = _finish_reason(row, said_in(access, place))
     return CompletionEnd(reason, usage_of(costs), _figures(folds, place, matched, costs))
 
 
-def _finish_reason(row: TurnRow, answers: Sequence[AIMessage]) -> FinishReason:
-    last = answers[-1] if answers else None
-    if last is not None and last.tool_calls:
+def _finish_reason(row: TurnRow, said: Sequence[AnyMessage]) -> FinishReason:
+    if unanswered_calls(said):
         return "tool_calls"
     if row.error_code == RefusedError.code:
         return "content_filter"
-    return "length" if last is not None and is_cut(last) else "stop"
+    return "length" if said and is_cut(said[-1]) else "stop"
 
 
 def usage_of(costs: Sequence[CallCost]) -> ClientUsage | None:

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 
-from graph.client import ClientRequest
-from graph.service.access import SessionAccess
-from graph.service.response import Response, response_id
+from graph.client import ClientMessage, ClientRequest, Matched
+from graph.core.recognise import Decision
+from graph.error import BusyError, NotFoundError
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.completion_end import ResponsePlace, read_end, said_in
+from graph.service.folds import Folds
+from graph.service.recognition import Recognition
+from graph.service.response import Response, response_id, stored_log
+from graph.service.sessions import Sessions
+from graph.service.turns import Turns
+from graph.view import TurnOptions
+from graph.worker.turn_log import TurnLog
 
 
 class Completions:
@@ -18,22 +31,152 @@ class Completions:
         >>> detach = completion.watch(print)  # the events, in the turn's thread
     """
 
-    def __init__(self, access: SessionAccess) -> None:
+    def __init__(self, access: SessionAccess, turns: Turns, sessions: Sessions, folds: Folds) -> None:
         self._access = access
+        self._turns = turns
+        self._sessions = sessions
+        self._folds = folds
+        self._recognition = Recognition(access)
 
     def models(self) -> tuple[str, ...]:
         """Returns the names of the models to choose from, as far as they are known now; the default one first."""
         return tuple(option.name for option in self._access.models.options())
 
     def begin(self, request: ClientRequest) -> Response:
-        """Begins to answer a request, or finds its answer if it was made or begun before.
+        """Begins to answer a request, or finds the response that was given to it before.
+
+        A refused request stores nothing.
 
         Raises:
-            BusyError: A limit of the server is reached (`ServerBusyError`, `TurnRateError`).
+            InputError: A message or an option is invalid, or answers of open calls are missing or unknown.
+            NotFoundError: This owner has no session of the name that the request gives.
+            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
+            StoreError: The message couldn't be committed.
         """
-        return self._begin_aside(request)
+        decision = self._recognition.decide(request)
+        match decision.kind:
+            case "aside":
+                return self._begin_aside(request)
+            case "retry":
+                return self._begun_before(decision)
+            case "fork":
+                with self._branch(decision, request.options.name) as session_id:
+                    turn = self._send(session_id, request, decision)
+            case "new":
+                session_id = self._sessions.new_id()
+                turn = self._send(session_id, request, decision)
+            case "append" | "regenerate" | "resume":
+                session_id = decision.session_id
+                turn = self._go_on(request, decision)
+        return self._response(session_id, turn, decision.matched)
 
     def _begin_aside(self, request: ClientRequest) -> Response:
         aside = self._access.asides.begin(request, self._access.owner)
         created = int(self._access.clock().timestamp())
         return Response(response_id(uuid.uuid4()), created, "", 0, "aside", aside.log, lambda: aside.end)
+
+    def _go_on(self, request: ClientRequest, decision: Decision) -> int:
+        """Goes on with a session and returns the number of the turn that answers."""
+        session_id = decision.session_id
+        self._let_end(session_id, stop_first=decision.stop_first)
+        options = _options_of(request, decision)
+        if decision.kind == "resume":
+            return self._turns.resume(session_id, _results_of(request), options=options, decision=decision)
+        if decision.kind == "regenerate":
+            return self._turns.answer_anew(session_id, options=options, decision=decision)
+        return self._send(session_id, request, decision)
+
+    def _send(self, session_id: str, request: ClientRequest, decision: Decision) -> int:
+        asked = request.messages[-1]
+        return self._turns.send(
+            session_id,
+            asked.text,
+            options=_options_of(request, decision),
+            wait_seconds=AFTERMATH_SECONDS if decision.stop_first else 0.0,
+            decision=decision,
+        )
+
+    def _let_end(self, session_id: str, *, stop_first: bool) -> None:
+        """Waits for a turn that was told to stop: its program has left it, and mustn't find the session busy."""
+        if stop_first:
+            self._turns.stop(session_id)
+        log = self._access.runner.running(session_id)
+        if log is not None and log.stop.is_set():
+            for _ in log.follow(timeout_seconds=AFTERMATH_SECONDS):
+                pass
+
+    @contextmanager
+    def _branch(self, decision: Decision, client: str) -> Iterator[str]:
+        """Forks the session; the fork is deleted if its turn can't begin."""
+        session_id = self._sessions.fork(
+            decision.session_id, after_turn=decision.after_turn, family=decision.family, client=client
+        )
+        with ExitStack() as undo:
+            undo.callback(self._discard, session_id)
+            yield session_id
+            undo.pop_all()
+
+    def _discard(self, session_id: str) -> None:
+        with suppress(NotFoundError):
+            self._sessions.delete(session_id)
+
+    def _response(self, session_id: str, turn: int, matched: Matched) -> Response:
+        """Returns the response that has just been begun in this process."""
+        attempt = self._access.stores.turns.get(session_id, turn).attempt
+        place = self._places(session_id, turn, attempt)[-1]
+        log = self._log_of(session_id, turn, attempt) or self._stored(place)
+        return self._at(place, matched, log)
+
+    def _begun_before(self, decision: Decision) -> Response:
+        """Returns the response that an earlier try of the request was given, or is being given.
+
+        Raises:
+            BusyError: Another server is giving it.
+        """
+        session_id, turn, attempt = decision.session_id, decision.turn, decision.attempt
+        places = self._places(session_id, turn, attempt)
+        place = next(
+            place for place in reversed(places) if decision.anchor is None or place.asked == decision.anchor.asked
+        )
+        log = self._log_of(session_id, turn, attempt) if place is places[-1] else None
+        if log is None and place is places[-1] and self._access.stores.turns.get(session_id, turn).status == "running":
+            raise BusyError
+        return self._at(place, decision.matched, log or self._stored(place))
+
+    def _log_of(self, session_id: str, turn: int, attempt: int) -> TurnLog | None:
+        """Returns the log of the newest response of an attempt, None if this process doesn't have it any more."""
+        log = self._access.runner.log(session_id)
+        if log is None:
+            return None
+        view = log.view()
+        return log if (view.number, view.attempt) == (turn, attempt) else None
+
+    def _stored(self, place: ResponsePlace) -> TurnLog:
+        return stored_log(place.turn, place.attempt, said_in(self._access, place))
+
+    def _places(self, session_id: str, turn: int, attempt: int) -> list[ResponsePlace]:
+        """Returns the responses of an attempt, oldest first."""
+        begun = self._access.stores.anchors.of_attempt(session_id, turn, attempt)
+        ends = [*(anchor.created_at for anchor in begun[1:]), None]
+        return [
+            ResponsePlace(session_id, turn, attempt, ordinal, anchor.asked, anchor.created_at, end)
+            for ordinal, (anchor, end) in enumerate(zip(begun, ends, strict=True), start=1)
+        ]
+
+    def _at(self, place: ResponsePlace, matched: Matched, log: TurnLog) -> Response:
+        response = response_id(place.session_id, place.turn, place.attempt, place.ordinal)
+        tell_end = partial(read_end, self._access, self._folds, place, matched)
+        created = int(place.begun_at.timestamp())
+        return Response(response, created, place.session_id, place.turn, matched, log, tell_end)
+
+
+def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
+    """Returns the options of the turn; the session keeps its model if the request names none."""
+    lead = "\n\n".join(message.text for message in decision.lead if message.text)
+    return TurnOptions(model=request.model or None, client=replace(request.options, lead=lead))
+
+
+def _results_of(request: ClientRequest) -> list[ClientMessage]:
+    """Returns the tool messages that the request ends with, in order."""
+    count = next((n for n, message in enumerate(reversed(request.messages)) if message.role != "tool"), 0)
+    return list(request.messages[len(request.messages) - count :])

@@ -52,6 +52,7 @@ class Folds:
         """Returns the totals that the panel shows."""
         self._access.own(session_id)
         sums = self._stores.records.sums(session_id)
+        client_changes, lost_tokens = self._stores.blocks.losses(session_id, "client")
         saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
         return Statistics(
             record_count=sums.record_count,
@@ -61,6 +62,8 @@ class Folds:
             saved_percent=saved,
             unsent_tokens=self._stores.calls.unsent_tokens(session_id),
             fold_tokens=sums.input_tokens + sums.output_tokens,
+            client_changes=client_changes,
+            lost_tokens=lost_tokens,
         )
 
     def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
@@ -148,7 +151,7 @@ class Folds:
             raise InputError("no_effect")
         with self._access.between_turns(session_id) as lease:
             session = self._access.own(session_id)  # a turn may have ended since
-            turn_count, rate = session.turn_count, session.compression_rate
+            turn_count, rate = session.turn_count - session.is_open, session.compression_rate
             snapshot = self._fold_worker.snapshot(session_id, complete_turns=turn_count, rate=rate)
             spec = compaction_fold(snapshot, self._access.settings.preserve_recent_messages)
             if spec is None:
@@ -191,11 +194,13 @@ class Folds:
     def reset(self, session_id: str) -> None:
         """Empties the context: nothing said so far is sent again; the transcript stays. See `undo_reset`.
 
+        A turn that waits for a program is closed.
+
         Raises:
             BusyError: A turn is in progress.
         """
         self._access.own(session_id)
-        with self._access.between_turns(session_id) as lease:
+        with self._access.between_turns(session_id, keeps_waiting=False) as lease:
             active, raw, _ = self._stores.context(session_id)
             if raw:
                 self._stores.resets.begin_context(lease, raw[-1].position)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from langchain_core.messages import AIMessage, AnyMessage
+
 from graph.client import CompletionEnd, Matched
-from graph.event import Event
+from graph.core.turn import text_of, unanswered_calls
+from graph.event import ActionRequired, ClientCall, Event, TokenDelta, TurnFinished
 from graph.worker.turn_log import TurnLog
 
 _ID_CHARS = 24
@@ -47,3 +51,26 @@ def response_id(*parts: object) -> str:
     """Returns the id of the response that these parts make one: the same parts, the same id."""
     text = "\0".join(str(part) for part in parts)
     return f"chatcmpl-{hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARS]}"
+
+
+def stored_log(turn: int, attempt: int, said: Sequence[AnyMessage]) -> TurnLog:
+    """Returns the log of a response that was given before: all of its text at once, then its last event.
+
+    Args:
+        turn: Its turn.
+        attempt: The turn's attempt.
+        said: Its messages, at least one answer; a call without a result is the program's to answer.
+    """
+    log = TurnLog(turn, attempt)
+    answers = [message for message in said if isinstance(message, AIMessage)]
+    if sent := "".join(map(text_of, answers)):
+        log.append(TokenDelta(sent))
+    last, open_calls = answers[-1], set(unanswered_calls(said))
+    calls = tuple(
+        ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
+        for call in last.tool_calls
+        if call["id"] in open_calls
+    )
+    text = text_of(last)
+    log.append(ActionRequired(turn, str(last.id), text, calls) if calls else TurnFinished(turn, str(last.id), text))
+    return log

@@ -8,11 +8,13 @@ from dataclasses import replace
 from langchain_core.messages import AnyMessage
 
 from graph.client import ClientOptions
+from graph.core.client_chain import OpenAnchor
 from graph.core.context_block import ContextRequest
 from graph.core.language import session_language
 from graph.core.text import plain_value
 from graph.node.context import TurnContext
 from graph.service.access import SessionAccess
+from graph.service.turn_views import answers_in, steps_in
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
@@ -28,8 +30,9 @@ def job_of(
     session: SessionRow,
     options: TurnOptions,
     *,
-    said: AnyMessage,
-    messages: Sequence[AnyMessage],
+    messages: Sequence[AnyMessage] = (),
+    resumed: Sequence[AnyMessage] = (),
+    anchor: OpenAnchor | None = None,
 ) -> Job:
     """Returns the job of a turn.
 
@@ -39,10 +42,11 @@ def job_of(
         turn: The turn as its row is now.
         session: The session with the settings of this turn.
         options: Those that the turn was asked for with.
-        said: The user's message.
         messages: What the archive has and graph state doesn't have yet.
+        resumed: What the attempt has said so far, if it goes on behind what a program answered.
+        anchor: What the program's request is recognised by; None for the page.
     """
-    log = TurnLog(turn.number, turn.attempt)
+    log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
     projects = access.project_turns
     context = TurnContext(
         lease=lease,
@@ -54,6 +58,7 @@ def job_of(
         language=session_language(access.stores.archive.opening(lease.session_id)),
         project=None if projects is None else projects.access(access.owner, session.project_root),
         client=None if options.client is None else _cleaned(options.client),
+        is_resumed=bool(resumed),
         tools_off=frozenset(session.tools_off),
     )
     request = ContextRequest(
@@ -63,10 +68,10 @@ def job_of(
         has_memory=session.has_memory,
         language=context.language,
         turn=turn.number,
-        message=said,
+        message=access.stores.archive.get(lease.session_id, turn.user_message_id).message,
         context=access.context_of(session, options.context, context.language),
     )
-    return Job(log, context, tuple(messages), session.compression_rate, request)
+    return Job(log, context, tuple(messages), session.compression_rate, request, anchor)
 
 
 def _cleaned(client: ClientOptions) -> ClientOptions:

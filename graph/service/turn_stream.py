@@ -87,6 +87,11 @@ class TurnStream:
         live = self._access.live_turn(self._row.session_id)
         return live is None or (live.number, live.attempt) != (self.turn, self.attempt)
 
+    @property
+    def first_place(self) -> int:
+        """The place of its first event; see `TurnLog`."""
+        return self._log.first_place if self._log else 1
+
     def events(self, after: int = 0) -> Sequence[Event]:
         """Returns the events so far without the first `after` of them; it is short, and waits for nothing."""
         return self._log.events(after) if self._log else ()
@@ -97,10 +102,7 @@ class TurnStream:
 
     def progress(self, count: int) -> LiveTurn:
         """Returns what the turn looked like behind the first `count` of its events."""
-        replayed = TurnLog(self.turn, self.attempt)
-        for event in self.events()[:count]:
-            replayed.append(event)
-        return replayed.view()
+        return (self._log or TurnLog(self.turn, self.attempt)).view_behind(count)
 
     def end(self) -> CompletionEnd:
         """Returns why the answer ended, its usage and its figures; it must be over.
@@ -134,7 +136,7 @@ class TurnStream:
         return ActionRequired(self.turn, str(last.id), text_of(last), calls)
 
     def _end_of(self, attempt: int) -> CompletionEnd:
-        place = ResponsePlace(self._row.session_id, self.turn, attempt, 1, datetime.min.replace(tzinfo=UTC))
+        place = ResponsePlace(self._row.session_id, self.turn, attempt, 1, b"", datetime.min.replace(tzinfo=UTC))
         return read_end(self._access, Folds(self._access), place, "header")
 
 

@@ -58,7 +58,9 @@ def read_turn(access: SessionAccess, session_id: str, number: int) -> TurnView:
 
 
 def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
-    """Returns the newest turn's row, and whether its worker died without ending it."""
+    """Returns the newest turn's row, and whether its worker died without ending it, or its program stays away."""
+    if row.status == "requires_action":
+        return row, not access.stores.turns.is_waiting(row)
     if row.status != "running" or access.live_turn(row.session_id) is not None:
         return row, False
     # The turn may have ended between reading its row and looking for its worker.
@@ -74,8 +76,8 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
         attempt=row.attempt,
         status=row.status,
         user_text=user_text,
-        answer_text="\n\n".join(_answers(said)),
-        steps=tuple(_steps(said)),
+        answer_text="\n\n".join(answers_in(said)),
+        steps=tuple(steps_in(said)),
         error_code=row.error_code,
         error_detail=row.error_detail,
         model=row.model,
@@ -85,7 +87,7 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
     )
 
 
-def _answers(said: Iterable[AnyMessage]) -> list[str]:
+def answers_in(said: Iterable[AnyMessage]) -> list[str]:
     """Returns the assistant's texts, without the fixed sentences that replace a missing answer."""
     return [
         text_of(message).strip()
@@ -96,7 +98,8 @@ def _answers(said: Iterable[AnyMessage]) -> list[str]:
     ]
 
 
-def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
+def steps_in(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
+    """Returns the tool calls, in order; one without a result is running."""
     results = {message.tool_call_id: message for message in said if isinstance(message, ToolMessage)}
     for message in said:
         for call in message.tool_calls if isinstance(message, AIMessage) else []:
@@ -113,7 +116,8 @@ def _steps(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
 
 def _as_closed(row: TurnRow, said: list[AnyMessage], language: Language) -> tuple[TurnRow, list[AnyMessage]]:
     """Returns an abandoned turn as the next message will close it; nothing is written."""
-    status, code = ending_of(said, stop_requested=row.stop_requested)
+    is_stopped = row.stop_requested or row.status == "requires_action"
+    status, code = ending_of(said, stop_requested=is_stopped)
     if not is_complete(said) and status != "finished":
         closing = closing_messages(
             said, status=status, code=code, partial_text=row.partial_text, language=language, message_id="abandoned"

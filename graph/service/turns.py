@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
+from graph.client import ClientMessage
 from graph.core.casual import is_casual
-from graph.core.text import check_text, plain_text, title_of
-from graph.core.token import estimate_tokens
+from graph.core.client_call import results_of
+from graph.core.client_chain import OpenAnchor
+from graph.core.recognise import Decision
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
-from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.accepted import accepted
+from graph.service.access import SessionAccess
+from graph.service.imported import import_history
+from graph.service.reservation import opening_of, reserved
 from graph.service.turn_job import job_of
 from graph.service.turn_stream import TurnStream, open_stream
 from graph.service.turn_views import read_transcript
@@ -25,8 +29,6 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import LiveTurn, Transcript, TurnOptions
-
-_SMALLEST_WINDOW_TOKENS = 1_000
 
 
 class Turns:
@@ -50,6 +52,7 @@ class Turns:
         message_id: str | None = None,
         options: TurnOptions | None = None,
         wait_seconds: float = 0.0,
+        decision: Decision | None = None,
     ) -> int:
         """Commits the user's message and starts its turn in a worker.
 
@@ -62,6 +65,7 @@ class Turns:
             message_id: The caller's id for the message; generated if None.
             options: Changes to the session's settings, from this turn on.
             wait_seconds: How long to wait for a turn in progress before refusing.
+            decision: How a program's request was recognised; None for the page.
 
         Returns:
             The turn's number.
@@ -73,15 +77,18 @@ class Turns:
             StoreError: The message couldn't be committed.
         """
         options = options or TurnOptions()
-        message = self._accept(session_id, text, message_id, options)
+        anchor = decision.anchor if decision else None
+        message = accepted(self._access, session_id, text, message_id, options)
         if (number := self._number_of(session_id, message)) is not None:
             return number
         try:
-            with self._place(session_id, wait_seconds, opening=text_of(message)) as lease:
-                turn, session = self._begin(lease, message, options)
-                self._runner.submit(
-                    job_of(self._access, lease, turn, session, options, said=message, messages=[message])
-                )
+            opening = opening_of(text_of(message), options, decision)
+            with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
+                if decision and (imported := decision.imported):
+                    import_history(self._access, lease, imported, client=options.client_name, model="")
+                turn, session = self._begin(lease, message, options, anchor)
+                job = job_of(self._access, lease, turn, session, options, messages=[message], anchor=anchor)
+                self._runner.submit(job)
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
@@ -89,15 +96,9 @@ class Turns:
                 return number
             raise
 
-    def _accept(self, session_id: str, text: str, message_id: str | None, options: TurnOptions) -> HumanMessage:
-        """Validates text and options, and returns the message to store."""
-        check_text(text, max_chars=self._settings.message_chars)
-        text = plain_text(text)
-        self._access.chosen(options)
-        self._check_window(session_id, text, options)
-        return HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
-
-    def _begin(self, lease: Lease, message: HumanMessage, options: TurnOptions) -> tuple[TurnRow, SessionRow]:
+    def _begin(
+        self, lease: Lease, message: HumanMessage, options: TurnOptions, anchor: OpenAnchor | None
+    ) -> tuple[TurnRow, SessionRow]:
         """Commits the message with its turn and the settings that change with it."""
         session = self._access.own(lease.session_id)
         changes = self._access.changes_of(session, options)
@@ -111,16 +112,17 @@ class Turns:
             is_casual=is_casual(text_of(message), self._last_answer(lease.session_id)),
             settings=changes,
             client=options.client_name,
+            anchor=anchor,
         )
         if not is_new:
             raise BusyError  # the same message was sent twice at once, and the other call committed it
         return turn, session
 
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
-        """Runs a failed or stopped last turn again and returns its number.
+        """Runs a failed or stopped last turn again, or one that waits for a program, and returns its number.
 
         Raises:
-            InputError: `not_last`: the last turn neither failed nor was stopped; or an option is invalid.
+            InputError: `not_last`: the last turn is none of these; or an option is invalid.
             BusyError: A turn is in progress.
         """
         return self._again(session_id, {"failed", "stopped"}, options or TurnOptions())
@@ -129,10 +131,72 @@ class Turns:
         """Answers the last turn again and returns its number; the old answer stays in the archive only.
 
         Raises:
-            InputError: `not_last`: the last turn isn't finished; or an option is invalid.
+            InputError: `not_last`: the last turn is neither finished nor waits for a program; or an option is
+                invalid.
             BusyError: A turn is in progress.
         """
         return self._again(session_id, {"finished"}, options or TurnOptions())
+
+    def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
+        """Answers the last turn again for a program that sent its question again, however the turn ended.
+
+        Raises:
+            InputError: An option is invalid.
+            BusyError: A turn is in progress.
+        """
+        return self._again(session_id, {"finished", "failed", "stopped"}, options, decision.anchor)
+
+    def resume(
+        self,
+        session_id: str,
+        answers: Sequence[ClientMessage],
+        *,
+        options: TurnOptions | None = None,
+        decision: Decision | None = None,
+    ) -> int:
+        """Goes on with the turn that waits for a program, in the same attempt, and returns its number.
+
+        The same answers once more go on with a turn whose server died meanwhile.
+
+        Args:
+            session_id: The session.
+            answers: The program's answers to all calls of `ActionRequired`, in any order. Its copy of the assistant's
+                message may be among them, and is compared.
+            options: See `send`.
+            decision: See `send`.
+
+        Raises:
+            InputError: `unanswered_call` or `unknown_call`, with their ids, the latter also for a turn that was closed
+                meanwhile; `too_long`; or an option is invalid.
+            BusyError: See `send`.
+        """
+        options = options or TurnOptions()
+        anchor = decision.anchor if decision else None
+        self._access.chosen(options)
+        self._access.own(session_id)
+        for answer in answers:
+            if len(answer.text) > self._settings.message_chars:
+                raise InputError("too_long", f"{len(answer.text)} > {self._settings.message_chars}")
+        with reserved(self._access, session_id) as lease:
+            session = self._access.own(session_id)
+            changes = self._access.changes_of(session, options)
+            session = replace(session, **changes)
+            number, said = self._open_turn(lease, session)
+            results = results_of(said, answers, message_id=f"tool-{uuid.uuid4().hex}")
+            turn = self._stores.turns.resume(
+                lease,
+                number,
+                owner=self._owner,
+                messages=results,
+                model=session.model,
+                settings=changes,
+                client=options.client_name,
+                anchor=anchor,
+            )
+            self._access.recovery.rebuild(session)
+            resumed = [*said, *results]
+            self._runner.submit(job_of(self._access, lease, turn, session, options, resumed=resumed, anchor=anchor))
+        return number
 
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields all events of the newest turn that this process ran for the session; see `graph.event`.
@@ -149,7 +213,10 @@ class Turns:
         return log.follow(timeout_seconds=timeout_seconds)
 
     def stop(self, session_id: str) -> None:
-        """Asks the running turn or compaction to end; the partial answer is kept. Does nothing if none runs."""
+        """Asks the running turn or compaction to end; the partial answer is kept. Does nothing if none runs.
+
+        A turn that waits for a program is closed.
+        """
         self._access.own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
@@ -158,6 +225,9 @@ class Turns:
         last = self._stores.turns.last(session_id)
         if last is not None and last.status == "running":
             self._stores.turns.request_stop(session_id, last.number)
+        elif last is not None and last.is_open:
+            with contextlib.suppress(BusyError), self._access.between_turns(session_id, keeps_waiting=False):
+                pass  # to hold the lease closes it
 
     def live(self, session_id: str, *, seen: LiveTurn | None = None, wait_seconds: float = 0.0) -> LiveTurn | None:
         """Returns the progress of the running turn, in whichever process it runs; None if none runs.
@@ -182,33 +252,25 @@ class Turns:
         """Returns the newest `last` turns, or the newest before this number, each in its last attempt."""
         return read_transcript(self._access, session_id, last=last, before=before)
 
-    def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
-        """Refuses a message that alone fills the context window, as no fold could make it fit."""
-        tokens = estimate_tokens(text)
-        if tokens < _SMALLEST_WINDOW_TOKENS:
-            return
-        name = options.model or ""
-        with contextlib.suppress(NotFoundError):
-            name = name or self._access.own(session_id).model
-        window = self._access.models.window_tokens(name or self._access.models.default_name)
-        if tokens >= window:
-            raise InputError("over_window", f"≈{tokens} > {window}")
-
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
         """Returns the turn of a message that is already archived, else None."""
         with contextlib.suppress(NotFoundError):
             return self._stores.archive.get(session_id, str(message.id)).turn
         return None
 
-    def _again(self, session_id: str, statuses: set[str], options: TurnOptions) -> int:
+    def _again(
+        self, session_id: str, statuses: set[str], options: TurnOptions, anchor: OpenAnchor | None = None
+    ) -> int:
         """Starts a new attempt of the last turn if its status is one of these."""
         self._access.chosen(options)
         self._access.own(session_id)
-        with self._place(session_id, 0.0) as lease:
+        with reserved(self._access, session_id) as lease:
             session = self._access.own(session_id)
+            last = self._stores.turns.last(session_id)
+            is_waiting = last is not None and last.status == "requires_action"
             self._access.recovery.reconcile(lease, session)
             last = self._stores.turns.last(session_id)
-            if last is None or last.status not in statuses:
+            if last is None or not (is_waiting or last.status in statuses):
                 raise InputError("not_last", f"{last.number if last else 0}")
             changes = self._access.changes_of(session, options)
             session = replace(session, **changes)
@@ -218,40 +280,22 @@ class Turns:
                 model=session.model,
                 settings=changes,
                 client=options.client_name,
+                anchor=anchor,
             )
             self._access.recovery.rebuild(session)
-            said = self._stores.archive.live_turns(session_id, turn.number, turn.number)[0].message
-            self._runner.submit(job_of(self._access, lease, turn, session, options, said=said, messages=()))
+            self._runner.submit(job_of(self._access, lease, turn, session, options, anchor=anchor))
         return turn.number
 
-    @contextmanager
-    def _place(self, session_id: str, wait_seconds: float, *, opening: str | None = None) -> Iterator[Lease]:
-        """Reserves a slot of the server and acquires the lease. On error both are released; else the worker does it.
-
-        Args:
-            session_id: The session.
-            wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
-            opening: A message that may be the session's first: the session is created if need be, titled after it,
-                and deleted on error if it is still empty.
-
-        Raises:
-            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
-        """
-        if wait_seconds == 0 and self._access.is_busy(session_id):
-            raise BusyError
-        with ExitStack() as undo:
-            self._runner.limiter.begin()
-            undo.callback(self._runner.limiter.end)
-            if opening is not None:
-                rate = self._settings.compression_rate
-                title = title_of(opening)
-                self._stores.sessions.create(session_id, self._owner, title=title, compression_rate=rate, strategy="")
-            lease = self._stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
-            undo.callback(self._stores.leases.release, lease)
-            if opening is not None:
-                undo.callback(self._stores.sessions.discard_empty, lease)
-            yield lease
-            undo.pop_all()
+    def _open_turn(self, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:
+        """Returns the number and the messages of the session's open turn, (0, []) for none."""
+        last = self._stores.turns.last(lease.session_id)
+        if last is not None and last.status == "requires_action" and not self._stores.turns.is_waiting(last):
+            self._access.recovery.reconcile(lease, session)  # it has waited for too long
+            return 0, []
+        if last is None or not last.is_open:
+            return 0, []
+        said = self._stores.archive.live_turns(lease.session_id, last.number, last.number)
+        return last.number, [entry.message for entry in said]
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
 
+from graph.core.anchor import AnchorHash, AnchorRow
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.store.database import Database
 from graph.store.schema import anchor_table, session_table, turn_table
-
-AnchorHash = Literal["asked", "idempotency", "chain", "pair", "answer"]
 
 _anchor, _session, _turn = anchor_table.c, session_table.c, turn_table.c
 _ADD = insert(anchor_table)
@@ -47,39 +45,28 @@ _ROWS = (
 )
 _OF_SESSION = and_(_anchor.session_id == bindparam("of_session"), _anchor.scope == bindparam("of_scope"))
 _TURNS = select(_anchor.turn).where(_OF_SESSION).distinct()
+_HEAD = select(func.max(_anchor.turn)).where(_OF_SESSION)
 _SCOPES = select(_anchor.scope).where(_anchor.session_id == bindparam("of_session")).distinct()
+_OF_ATTEMPT = (
+    select(_anchor.asked, _anchor.created_at)
+    .where(
+        _anchor.session_id == bindparam("of_session"),
+        _anchor.turn == bindparam("of_turn"),
+        _anchor.attempt == bindparam("of_attempt"),
+    )
+    .order_by(_anchor.sequence)
+)
 _FOUND = {
     name: _ROWS.where(_anchor[name].in_(bindparam("hashes", expanding=True)))
     for name in ("asked", "idempotency", "chain", "pair", "answer")
 }
 
 
-@dataclass(frozen=True)
-class AnchorRow:
-    """An anchor with what its turn and its session are now; times are UTC.
+class AnchorPlace(NamedTuple):
+    """One response of a turn: what was asked, and when, in UTC."""
 
-    Attributes:
-        family: The session's.
-        chain: None until the response is whole, and if nothing was sent.
-        status: The turn's, in its last attempt.
-        model: The turn's, in its last attempt; "" for the default one.
-        is_live: Whether the turn's last attempt gave the response.
-        is_last: Whether the turn is the session's last one.
-        is_head: Whether no later turn of the session has an anchor of this scope.
-    """
-
-    session_id: str
-    family: str
-    turn: int
-    attempt: int
-    created_at: datetime
     asked: bytes
-    chain: bytes | None
-    status: Literal["running", "requires_action", "finished", "failed", "stopped"]
-    model: str
-    is_live: bool
-    is_last: bool
-    is_head: bool
+    created_at: datetime
 
 
 class AnchorStore:
@@ -105,10 +92,21 @@ class AnchorStore:
                 found += [AnchorRow(*row) for row in connection.execute(query, part)]
         return tuple(found)
 
+    def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[AnchorPlace, ...]:
+        """Returns the responses of an attempt of a turn, oldest first: the first one, and one for each resuming."""
+        with self._database.read() as connection:
+            place = {"of_session": session_id, "of_turn": turn, "of_attempt": attempt}
+            return tuple(AnchorPlace(*row) for row in connection.execute(_OF_ATTEMPT, place))
+
     def turns(self, session_id: str, scope: bytes) -> frozenset[int]:
         """Returns the turns of a session that have an anchor of this scope."""
         with self._database.read() as connection:
             return frozenset(connection.execute(_TURNS, {"of_session": session_id, "of_scope": scope}).scalars())
+
+    def head(self, session_id: str, scope: bytes) -> int:
+        """Returns the newest turn of a session that has an anchor of this scope, 0 if none has."""
+        with self._database.read() as connection:
+            return connection.execute(_HEAD, {"of_session": session_id, "of_scope": scope}).scalar() or 0
 
     def scopes(self, session_id: str) -> frozenset[bytes]:
         """Returns the scopes that a session has anchors of."""

@@ -95,9 +95,26 @@ class SessionStore:
         self._clock = clock
 
     def create(
-        self, session_id: str, owner: str, *, compression_rate: float, strategy: str, title: str = ""
+        self,
+        session_id: str,
+        owner: str,
+        *,
+        compression_rate: float,
+        strategy: str,
+        title: str = "",
+        client: str = "",
+        family: str = "",
     ) -> SessionRow:
         """Creates the session and returns it; an existing one is returned unchanged.
+
+        Args:
+            session_id: An id that is unused or the owner's.
+            owner: Whose it is.
+            compression_rate: Its setting.
+            strategy: Its setting, "" for the server's default.
+            title: What the list shows.
+            client: The program that begins it, "" for the page.
+            family: The program's chat that it is a branch of, "" for none.
 
         Raises:
             NotFoundError: The id belongs to another owner's session.
@@ -115,6 +132,8 @@ class SessionStore:
                     "strategy": strategy,
                     "model": "",
                     "turn_count": 0,
+                    "client": client,
+                    "family": family,
                 }
                 connection.execute(insert(session_table).values(**values, **_title_values(title)))
         return self.get(session_id, owner)

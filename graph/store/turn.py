@@ -2,68 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Literal
 
-from langchain_core.messages import HumanMessage
-from sqlalchemy import Connection, Update, bindparam, insert, select, update
+from langchain_core.messages import AnyMessage, HumanMessage
+from sqlalchemy import Update, bindparam, func, insert, or_, select, update
 
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.error import NotFoundError
 from graph.store.active import invalidate_from
 from graph.store.anchor import complete_anchor, insert_anchor
-from graph.store.archive import find_position, find_turn, insert_message, sum_live_tokens
+from graph.store.archive import find_position, find_turn, insert_message
 from graph.store.database import Clock, Database, Lease
 from graph.store.reset import extend_context
-from graph.store.schema import session_table, turn_table
+from graph.store.schema import turn_table
 from graph.store.session import change_session
+from graph.store.turn_row import (
+    NEWEST,
+    OF_SESSION,
+    OPEN,
+    RUNNING,
+    TurnRow,
+    count_turns,
+    last_turn,
+    new_attempt,
+    owner_of,
+    read_turn,
+    sum_history_tokens,
+)
+
+__all__ = ["TurnRow", "TurnStore"]
 
 TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 
-_RUNNING = "running"
+# How long a turn waits for the program that must answer its calls.
+_WAITING_TIME = timedelta(minutes=30)
 _turn = turn_table.c
-
-
-@dataclass(frozen=True)
-class TurnRow:
-    """A turn in its last attempt; times are UTC.
-
-    Attributes:
-        partial_text: What was streamed so far, or what was kept of a stopped answer.
-        history_tokens: Our estimate for everything said before this turn.
-        client: The name of the program that asked, "" for the page.
-        is_imported: Whether a program brought it along, so that no model of ours answered it.
-    """
-
-    session_id: str
-    number: int
-    attempt: int
-    status: Literal["running", "requires_action", "finished", "failed", "stopped"]
-    user_message_id: str
-    model: str
-    is_casual: bool
-    partial_text: str
-    stop_requested: bool
-    error_code: str
-    error_detail: str
-    started_at: datetime
-    finished_at: datetime | None
-    history_tokens: int
-    client: str
-    is_imported: bool
-
-
-_ROWS = select(*(_turn[field.name] for field in fields(TurnRow)))
 _ADD = insert(turn_table)
-_OF_SESSION = _ROWS.where(_turn.session_id == bindparam("session_id"))
-_ONE = _OF_SESSION.where(_turn.number == bindparam("number"))
-_NEWEST = _OF_SESSION.order_by(_turn.number.desc())
-_LAST = _NEWEST.limit(1)
-_COUNT = select(session_table.c.turn_count).where(
-    session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
+_BETWEEN = OF_SESSION.where(_turn.number.between(bindparam("first"), bindparam("last"))).order_by(_turn.number)
+_OF_PROGRAMS = select(func.count()).where(
+    _turn.session_id == bindparam("session_id"),
+    _turn.number <= bindparam("last"),
+    or_(_turn.client != "", _turn.is_imported),
 )
 _STOP = select(_turn.stop_requested).where(
     _turn.session_id == bindparam("session_id"), _turn.number == bindparam("number")
@@ -111,10 +93,10 @@ class TurnStore:
         """
         now = self._clock()
         with self._database.write(lease) as connection:
-            turn_count = _count_turns(connection, lease.session_id, owner)
+            turn_count = count_turns(connection, lease.session_id, owner)
             known = find_turn(connection, lease.session_id, message.id)
             if known is not None:
-                return _read(connection, lease.session_id, known), False
+                return read_turn(connection, lease.session_id, known), False
             number = turn_count + 1
             values = {
                 "session_id": lease.session_id,
@@ -122,8 +104,8 @@ class TurnStore:
                 "owner": owner,
                 "user_message_id": message.id,
                 "is_casual": is_casual,
-                "history_tokens": _sum_history_tokens(connection, lease.session_id, turn_count),
-                **_new_attempt(1, model, client, now),
+                "history_tokens": sum_history_tokens(connection, lease.session_id, turn_count),
+                **new_attempt(1, model, client, now),
             }
             connection.execute(_ADD, values)
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
@@ -131,7 +113,7 @@ class TurnStore:
             if anchor is not None:
                 insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
-            return _read(connection, lease.session_id, number), True
+            return read_turn(connection, lease.session_id, number), True
 
     def begin_attempt(
         self,
@@ -162,19 +144,69 @@ class TurnStore:
         """
         now = self._clock()
         with self._database.write(lease) as connection:
-            turn = _read(connection, lease.session_id, number)
-            if _last(connection, lease.session_id) != turn:
+            turn = read_turn(connection, lease.session_id, number)
+            if last_turn(connection, lease.session_id) != turn:
                 raise NotFoundError(str(number))
-            values = _new_attempt(turn.attempt + 1, model, client, now)
+            values = new_attempt(turn.attempt + 1, model, client, now)
             connection.execute(_change(lease.session_id, number).values(values))
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
             if anchor is not None:
                 place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
-                insert_anchor(connection, anchor, {**place, "owner": _owner(connection, lease), "created_at": now})
+                insert_anchor(
+                    connection, anchor, {**place, "owner": owner_of(connection, lease.session_id), "created_at": now}
+                )
             change_session(connection, lease.session_id, **settings, updated_at=now)
-            return _read(connection, lease.session_id, number)
+            return read_turn(connection, lease.session_id, number)
+
+    def resume(
+        self,
+        lease: Lease,
+        number: int,
+        *,
+        owner: str,
+        messages: Sequence[AnyMessage],
+        model: str,
+        settings: Mapping[str, object] = MappingProxyType({}),
+        client: str = "",
+        anchor: OpenAnchor | None = None,
+    ) -> TurnRow:
+        """Goes on with an open turn in the same attempt; what its program answered is archived in the transaction.
+
+        Args:
+            lease: The session's lease.
+            number: The turn.
+            owner: The session's owner.
+            messages: The results of the calls that it waited for; none if they are archived already.
+            model: The model that will answer.
+            settings: Columns of the session that change in the same transaction.
+            client: The name of the program that asks.
+            anchor: What the program's request is recognised by.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+            NotFoundError: There is no such turn, or it isn't open.
+        """
+        now = self._clock()
+        with self._database.write(lease) as connection:
+            turn = read_turn(connection, lease.session_id, number)
+            if not turn.is_open:
+                raise NotFoundError(str(number))
+            values = {**new_attempt(turn.attempt, model, client, now), "started_at": turn.started_at}
+            connection.execute(_change(lease.session_id, number).values(values))
+            place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": turn.attempt}
+            for message in messages:
+                insert_message(connection, message, {**place, "created_at": now})
+            if anchor is not None:
+                insert_anchor(connection, anchor, {**place, "created_at": now})
+            change_session(connection, lease.session_id, **settings, updated_at=now)
+            return read_turn(connection, lease.session_id, number)
+
+    def is_waiting(self, turn: TurnRow) -> bool:
+        """Whether the turn waits for a program, and hasn't for too long."""
+        since = turn.finished_at
+        return turn.status == "requires_action" and since is not None and self._clock() - since < _WAITING_TIME
 
     def finish(
         self,
@@ -187,14 +219,14 @@ class TurnStore:
         partial_text: str = "",
         anchor: EndedAnchor | None = None,
     ) -> None:
-        """Ends a running turn; one that has ended already stays as it is.
+        """Ends an open turn, or has it wait for its program; one that has ended already stays as it is.
 
         Args:
             lease: The session's lease.
             number: The turn.
             status: How it ended, or that it waits for its program.
-            error_code: The error's code, "" without one.
-            error_detail: What there is to add to it.
+            error_code: The error's code, "" without one; `error_detail` adds to it.
+            error_detail: See `error_code`.
             partial_text: What is kept of a stopped answer.
             anchor: What completes the anchor that the program's request began; None for the page.
 
@@ -202,7 +234,7 @@ class TurnStore:
             LeaseLostError: The lease was lost; nothing is written.
         """
         now = self._clock()
-        end = _change(lease.session_id, number).where(_turn.status == _RUNNING)
+        end = _change(lease.session_id, number).where(_turn.status.in_(OPEN))
         values = {
             "status": status,
             "error_code": error_code,
@@ -223,13 +255,13 @@ class TurnStore:
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        change = _change(lease.session_id, number).where(_turn.status == _RUNNING)
+        change = _change(lease.session_id, number).where(_turn.status == RUNNING)
         with self._database.write(lease) as connection:
             connection.execute(change.values(partial_text=text))
 
     def request_stop(self, session_id: str, number: int) -> None:
         """Asks a running turn, of any server, to stop; does nothing if it has ended."""
-        change = _change(session_id, number).where(_turn.status == _RUNNING)
+        change = _change(session_id, number).where(_turn.status == RUNNING)
         with self._database.write() as connection:
             connection.execute(change.values(stop_requested=True))
 
@@ -245,66 +277,30 @@ class TurnStore:
             NotFoundError: The session has no such turn.
         """
         with self._database.read() as connection:
-            return _read(connection, session_id, number)
+            return read_turn(connection, session_id, number)
 
     def last(self, session_id: str) -> TurnRow | None:
         """Returns the newest turn, None if there is none."""
         with self._database.read() as connection:
-            return _last(connection, session_id)
+            return last_turn(connection, session_id)
 
     def list(self, session_id: str, *, last: int, before: int | None = None) -> tuple[TurnRow, ...]:
         """Returns the newest `last` turns, or the newest before this number, oldest first."""
-        query = _NEWEST if before is None else _NEWEST.where(_turn.number < before)
+        query = NEWEST if before is None else NEWEST.where(_turn.number < before)
         with self._database.read() as connection:
             rows = connection.execute(query.limit(last), {"session_id": session_id}).all()
         return tuple(TurnRow(*row) for row in reversed(rows))
 
+    def between(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
+        """Returns the turns from one number to another, both included, as far as there are any, oldest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(_BETWEEN, {"session_id": session_id, "first": first, "last": last})
+            return tuple(TurnRow(*row) for row in rows)
 
-def _read(connection: Connection, session_id: str, number: int) -> TurnRow:
-    row = connection.execute(_ONE, {"session_id": session_id, "number": number}).one_or_none()
-    if row is None:
-        raise NotFoundError(str(number))
-    return TurnRow(*row)
-
-
-def _last(connection: Connection, session_id: str) -> TurnRow | None:
-    row = connection.execute(_LAST, {"session_id": session_id}).one_or_none()
-    return None if row is None else TurnRow(*row)
-
-
-def _count_turns(connection: Connection, session_id: str, owner: str) -> int:
-    count = connection.execute(_COUNT, {"session_id": session_id, "owner": owner}).scalar()
-    if count is None:
-        raise NotFoundError(session_id)
-    return int(count)
-
-
-def _owner(connection: Connection, lease: Lease) -> str:
-    query = select(session_table.c.owner).where(session_table.c.session_id == lease.session_id)
-    return str(connection.execute(query).scalar_one())
-
-
-def _sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
-    """Adds the tokens of the last turn to its own sum, so that the cost doesn't grow with the number of turns."""
-    if last_number == 0:
-        return 0
-    before = _read(connection, session_id, last_number).history_tokens
-    return before + sum_live_tokens(connection, session_id, last_number)
-
-
-def _new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[str, object]:
-    return {
-        "attempt": attempt,
-        "status": _RUNNING,
-        "model": model,
-        "client": client,
-        "partial_text": "",
-        "stop_requested": False,
-        "error_code": "",
-        "error_detail": "",
-        "started_at": now,
-        "finished_at": None,
-    }
+    def count_of_programs(self, session_id: str, last: int) -> int:
+        """Returns how many turns, up to this one, programs asked or brought along."""
+        with self._database.read() as connection:
+            return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
 
 
 def _change(session_id: str, number: int) -> Update:

@@ -176,13 +176,15 @@ class AsideRunner:
 
 
 def _messages(request: ClientRequest) -> list[AnyMessage]:
-    system = plain_text(request.options.system)
+    system = plain_text(request.options.system or "")
     return [*([SystemMessage(system)] if system else []), *to_messages(request.messages)]
 
 
 def _parameters(options: ClientOptions) -> dict[str, object]:
-    """Returns what goes to the model beside the messages."""
-    parameters: dict[str, object] = dict(plain_value(dict(options.sampling)))
+    """Returns what goes to the model beside the messages, whatever the client library knows of it."""
+    parameters: dict[str, object] = {}
+    if options.sampling:
+        parameters["extra_body"] = plain_value(dict(options.sampling))
     if options.tools:
         parameters["tools"] = plain_value([dict(tool) for tool in options.tools])
         if options.tool_choice is not None:

@@ -183,7 +183,7 @@ class FoldWorker:
         session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
         if last is None:
             return
-        complete_turns = last.number - 1 if last.status == "running" else last.number
+        complete_turns = last.number - last.is_open
         snapshot = self.snapshot(
             session_id,
             complete_turns=complete_turns,

@@ -11,9 +11,11 @@ from langchain_core.tools import BaseTool
 
 from graph.core.context_block import BlockKind, ContextBlock, ContextRequest, ContextSource, cut_block
 from graph.core.divider import headed, undivided
+from graph.core.model_input import CONTEXT
 from graph.error import TurnfoldError
 from graph.model.factory import ChatModels
 from graph.node.context import TurnContext
+from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
 from prompt.system.framing import CLIENT_HEADING, LEAD_HEADING
 
@@ -26,37 +28,48 @@ class TurnBlocks:
     """Composes the blocks of each turn once; all calls of the turn are sent the same ones.
 
     Args:
-        source: Composes the texts; None if no session has blocks.
+        source: Composes the texts.
         blocks: Where they are kept.
+        calls: Tell what was sent before.
         models: Tell how much a model can be sent.
         tools: Returns the tools of a turn.
     """
 
     def __init__(
         self,
-        source: ContextSource | None,
+        source: ContextSource,
         blocks: ContextBlockStore,
+        calls: CallStore,
         models: ChatModels,
         tools: Callable[[TurnContext], Sequence[BaseTool]],
     ) -> None:
         self._source = source
         self._blocks = blocks
+        self._calls = calls
         self._models = models
         self._tools = tools
 
     def added_to(self, turn: TurnContext, request: ContextRequest) -> TurnContext:
         """Returns the turn with its blocks; as it was without a project, a context of the request and a program.
 
-        What can't be composed doesn't keep the turn from being answered: it then has the front of the turn before.
+        A turn that goes on behind what its program answered has the blocks that it began with, but for the program's
+        instructions. What can't be composed doesn't keep the turn from being answered: it then has the front of the
+        turn before.
 
         Raises:
             StoreError: A block couldn't be kept.
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
+        has_context = bool(request.root or request.context)
         turn = replace(turn, client_block=self._client_block(turn))
+        if turn.is_resumed:
+            session_id = turn.lease.session_id
+            front = self._blocks.newest(session_id, "front") if has_context else None
+            return replace(turn, front=front, volatile=self._blocks.newest(session_id, "volatile"))
         lead = headed(LEAD_HEADING[turn.language], turn.client.lead) if turn.client and turn.client.lead.strip() else ""
-        if self._source is None or not (request.root or request.context):
-            return replace(turn, volatile=self._kept(turn, "volatile", lead)) if lead else turn
+        if not has_context:
+            # An empty one is kept as well, so that the newest is this turn's when it goes on.
+            return replace(turn, volatile=self._kept(turn, "volatile", lead)) if turn.client else turn
         session_id = turn.lease.session_id
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
@@ -71,13 +84,26 @@ class TurnBlocks:
         return replace(turn, front=self._kept(turn, "front", front), volatile=self._kept(turn, "volatile", volatile))
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
-        """Returns the block of the program's instructions; a turn of the page has the newest that any program sent."""
-        if turn.client is None:
+        """Returns the block of the program's instructions; a turn that says none has the newest of any program."""
+        if turn.client is None or turn.client.system is None:
             return self._blocks.newest(turn.lease.session_id, "client")
-        system = turn.client.system.strip()
-        return self._kept(turn, "client", headed(CLIENT_HEADING[turn.language], system) if system else "")
+        session_id, system = turn.lease.session_id, turn.client.system.strip()
+        text = self._fitted(turn, "client", headed(CLIENT_HEADING[turn.language], system) if system else "")
+        newest = self._blocks.newest(session_id, "client")
+        if text == (newest.text if newest else ""):
+            return newest
+        sent = self._calls.last_manifest(session_id)
+        lost_tokens = sum(tokens for kind, name, _, tokens in sent if not _stands_before(kind, name))
+        return self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens)
 
     def _kept(self, turn: TurnContext, kind: BlockKind, text: str) -> ContextBlock | None:
+        return self._blocks.keep(turn.lease, kind, self._fitted(turn, kind, text), owner=turn.owner)
+
+    def _fitted(self, turn: TurnContext, kind: BlockKind, text: str) -> str:
         most_tokens = self._models.input_tokens(turn.row.model) // _LARGEST_SHARES[kind]
-        text = cut_block(text, most_tokens, turn.language)
-        return self._blocks.keep(turn.lease, kind, text, owner=turn.owner)
+        return cut_block(text, most_tokens, turn.language)
+
+
+def _stands_before(kind: str, name: str) -> bool:
+    """Whether a block of an input stands before the program's instructions; tools do wherever they are rendered."""
+    return kind in ("system", "tools") or (kind == CONTEXT and name == "front")

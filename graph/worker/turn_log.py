@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ from graph.view import LiveTurn, StepStatus, ToolStep
 
 _LOG = logging.getLogger(__name__)
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
+_PLACES: Final = 2**30
+_FAR: Final = 10**6
 
 
 @dataclass(eq=False)
@@ -43,16 +46,26 @@ class TurnLog:
 
     Attributes:
         stop: Set to end the turn.
+        first_place: The place of its first event. A log that goes on in an attempt begins anywhere far behind, so that
+            no place in the logs before it, which may have been another process's, is one of its own.
+
+    Args:
+        turn: The turn's number.
+        attempt: Its attempt.
+        said: What the attempt has said before, if it goes on behind what a program answered.
+        steps: Its tool calls before.
     """
 
-    def __init__(self, turn: int, attempt: int) -> None:
+    def __init__(self, turn: int, attempt: int, *, said: str = "", steps: tuple[ToolStep, ...] = ()) -> None:
         self.stop = threading.Event()
+        self.first_place = 1 + (secrets.randbelow(_PLACES) * _FAR if said or steps else 0)
+        self._before = said, steps
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._watchers: list[_Watcher] = []
-        self._said = ""
+        self._said = f"{said}\n\n" if said else ""
         self._saying: list[str] = []
-        self._view = LiveTurn(turn, attempt, "waiting", (), "", (), stop_requested=False)
+        self._view = LiveTurn(turn, attempt, "waiting", (), "", steps, stop_requested=False)
 
     @property
     def is_over(self) -> bool:
@@ -63,6 +76,12 @@ class TurnLog:
     def partial_text(self) -> str:
         """The text that the current model call has streamed so far."""
         return "".join(self._saying)
+
+    @property
+    def sent_text(self) -> str:
+        """All the text that was streamed so far, before and behind tool calls."""
+        with self._changed:
+            return "".join(event.text for event in self._events if isinstance(event, TokenDelta))
 
     def append(self, event: Event) -> None:
         """Appends an event and wakes the watchers."""
@@ -87,6 +106,14 @@ class TurnLog:
         self._tell(watcher)
 
         return partial(self._forget, watcher)
+
+    def view_behind(self, count: int) -> LiveTurn:
+        """Returns what the turn looked like behind the first `count` of its events."""
+        said, steps = self._before
+        replayed = TurnLog(*self.place, said=said, steps=steps)
+        for event in self.events()[:count]:
+            replayed.append(event)
+        return replayed.view()
 
     @property
     def place(self) -> tuple[int, int]:

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast, get_args
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.builder import ChatGraph
+from graph.core.client_call import waiting_calls
+from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.core.close_turn import ClosedStatus
 from graph.core.context_block import ContextRequest
 from graph.core.turn import text_of
 from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
-from graph.event import Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
+from graph.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 from graph.log import in_turn
 from graph.node.context import TurnContext
 from graph.recovery import StateRecovery, config_of
@@ -45,6 +47,7 @@ class Job:
         messages: What graph state doesn't have yet: the user's message, or what a program answered to its calls;
             nothing for a new attempt, because the state has the message already.
         request: What the turn's context blocks are composed of.
+        anchor: What the program's request is recognised by; None for the page.
     """
 
     log: TurnLog
@@ -52,6 +55,7 @@ class Job:
     messages: Sequence[AnyMessage]
     compression_rate: float
     request: ContextRequest
+    anchor: OpenAnchor | None = None
 
     @property
     def session_id(self) -> str:
@@ -62,6 +66,11 @@ class Job:
     def number(self) -> int:
         """The turn's number."""
         return self.context.row.number
+
+    @property
+    def ended_anchor(self) -> EndedAnchor | None:
+        """What the response is recognised by, given what was sent of it; None for the page."""
+        return self.anchor.ended(self.log.sent_text) if self.anchor else None
 
 
 @dataclass(frozen=True)
@@ -161,7 +170,7 @@ class TurnRunner:
             job.log.append(last)
 
     def _note_end(self, job: Job, last: Event) -> None:
-        if self._projects is not None:
+        if self._projects is not None and not isinstance(last, ActionRequired):
             self._projects.end(job.request, last, model=job.context.row.model)
 
     def _after(self, what: str, session_id: str, action: Callable[[], None]) -> None:
@@ -175,8 +184,7 @@ class TurnRunner:
         """Streams the graph and returns the turn's final event; any failure closes the turn."""
         try:
             self._stream(job)
-            self._stores.turns.finish(job.context.lease, job.number, "finished")
-            return self._finished(job)
+            return self._ended(job)
         except TurnStoppedSignal:
             ending = _Ending("stopped")
         except LeaseLostError as error:
@@ -214,6 +222,17 @@ class TurnRunner:
             if isinstance(part["data"], _EVENTS):
                 job.log.append(part["data"])
 
+    def _ended(self, job: Job) -> Event:
+        """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
+        said = [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
+        calls = waiting_calls(said)
+        if not calls:
+            self._stores.turns.finish(job.context.lease, job.number, "finished", anchor=job.ended_anchor)
+            return self._finished(job)
+        self._stores.turns.finish(job.context.lease, job.number, "requires_action", anchor=job.ended_anchor)
+        answer = next(message for message in reversed(said) if isinstance(message, AIMessage))
+        return ActionRequired(job.number, str(answer.id), text_of(answer), calls)
+
     def _finished(self, job: Job) -> Event:
         answer = self._stores.archive.live_turns(job.session_id, job.number, job.number)[-1].message
         return TurnFinished(job.number, str(answer.id), text_of(answer))
@@ -230,6 +249,7 @@ class TurnRunner:
                 code=ending.code,
                 detail=ending.detail,
                 partial_text=text,
+                anchor=job.ended_anchor,
             )
             if self._stores.turns.get(job.session_id, number).status == "finished":
                 return self._finished(job)

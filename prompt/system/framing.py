@@ -66,6 +66,11 @@ UNFINISHED_CALL: Final[Mapping[Language, str]] = {
     "ko": "(실행이 끝나지 않았습니다.)",
     "en": "(The call did not finish.)",
 }
+# Stands for the user's message where a history that a program brought begins with the assistant's.
+ASSISTANT_BEGAN: Final[Mapping[Language, str]] = {
+    "ko": "(대화는 AI의 말로 시작되었습니다.)",
+    "en": "(The conversation began with the assistant's words.)",
+}
 _PARTLY: Final[Mapping[Language, str]] = {"ko": " / 일부만 표시됨", "en": ""}
 
 

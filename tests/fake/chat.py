@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any, Final, Self
 
-from graph.event import Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
 from graph.view import LiveTurn, SessionView, TurnOptions, TurnView
 
-_LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped)
+_LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 _PATIENCE_SECONDS: Final = 60.0
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graph.client import CompletionEnd
+from graph.client import ClientUsage, CompletionEnd
 from graph.error import ServerBusyError
 from graph.event import ActionRequired, ClientCall, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
@@ -37,7 +37,7 @@ def test_an_aside_is_sent_as_it_is_and_leaves_its_cost_alone(chat: Chat, server:
     assert (body["temperature"], body["top_p"]) == (0.5, 0.25)
     assert "tools" not in body
     assert (reading.session_id, reading.turn, reading.matched) == ("", 0, "aside")
-    assert reading.end == CompletionEnd("stop", (100, 20, 64), {})
+    assert reading.end == CompletionEnd("stop", ClientUsage(100, 20, 64), {})
     assert chat.rows(f"{ROWS} FROM aside_call") == [("local", "editor", "scripted-model", 100, 20, 64, "")]
     for table in ("session", "turn", "message", "model_call", "anchor", "record"):
         assert chat.rows(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608  # names of our own

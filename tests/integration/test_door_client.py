@@ -28,7 +28,7 @@ from graph.event import (
     TurnStopped,
 )
 from graph.model_error import UnreachableError
-from tests.fake.scripted_completions import ScriptedCompletions, ended, said
+from tests.fake.scripted_completions import ScriptedCompletions, Step, ended, said
 from tests.fake.served_door import OWNER, TOKEN, ServedDoor
 
 ASKED: Final[list[Any]] = [{"role": "user", "content": "안녕"}]
@@ -144,7 +144,7 @@ def test_a_long_wait_before_the_first_token_breaks_no_client(
     model = ChatOpenAI(base_url=served.url, api_key=SecretStr(TOKEN), model="small", max_retries=0)
     gates = [threading.Event() for _ in range(3)]
     for gate in gates:
-        steps = [START, FoldWaiting((1, 2, 3)), gate, Folded("r", (1, 2, 3), 9, 3), TokenDelta("Hi")]
+        steps: list[Step] = [START, FoldWaiting((1, 2, 3)), gate, Folded("r", (1, 2, 3), 9, 3), TokenDelta("Hi")]
         completions.script([*steps, TurnFinished(1, "m", "Hi")])
     stream = iter(ask(client, stream=True))
     assert [next(stream).choices[0].delta.content for _ in range(4)] == [""] * 4
@@ -182,7 +182,7 @@ def test_calls_are_put_together_by_clients(
     for piece in pieces[1:]:
         joined += piece
     for message in (joined, model.invoke([HumanMessage("안녕")])):
-        told = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]  # type: ignore[attr-defined]  # both are AI messages
+        told = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
         assert told == [("c1", "look", {"a": 1}), ("c2", "find", {})]
 
 
@@ -225,7 +225,14 @@ def test_an_answer_begun_anew_replaces_what_only_the_server_has_seen(
     client: openai.OpenAI, completions: ScriptedCompletions
 ) -> None:
     tool = (ToolStarted("t", "recall", "{}"), ToolFinished("t", "recall", "x", is_error=False, seconds=0.1))
-    steps = [START, TokenDelta("I look. "), *tool, TokenDelta("Wro"), AnswerRestarted(), TokenDelta("Right")]
+    steps: list[Step] = [
+        START,
+        TokenDelta("I look. "),
+        *tool,
+        TokenDelta("Wro"),
+        AnswerRestarted(),
+        TokenDelta("Right"),
+    ]
     completions.script([*steps, TurnFinished(1, "m", "Right")])
     assert ask(client).choices[0].message.content == "I look. Right"
     completions.script([START, AnswerRestarted(), TokenDelta("Right"), TurnFinished(1, "m", "Right")])

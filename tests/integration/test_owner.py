@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from graph.core.recognise import Decision
 from graph.error import NotFoundError, TurnRateError
 from graph.service import ChatService
 from graph.service.completions import Completions
@@ -17,6 +18,7 @@ from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
 from graph.service.turns import Turns
 from graph.settings import Settings
+from graph.view import TurnOptions
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
@@ -31,6 +33,9 @@ ARGUMENTS = {
     "turn": 1,
     "context": {},
     "after_turn": 1,
+    "answers": (),
+    "options": TurnOptions(),
+    "decision": Decision("regenerate", "history"),
 }
 PARTS = {
     "turns": Turns,

@@ -1,17 +1,9 @@
 from __future__ import annotations
 
-import json
-import os
 import signal
-import socket
 import sqlite3
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,50 +13,7 @@ from websockets.typing import Origin, Subprotocol
 from tests.fake.chat import question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
-
-ROOT = Path(__file__).resolve().parents[2]
-KEY = "sk-scripted-key-of-the-tests"
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def served(script: str, folder: Path, url: str, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    port = free_port()
-    environment = {
-        **{name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")},
-        "OPENAI_BASE_URL": url,
-        "OPENAI_API_KEY": KEY,
-        "CHAT_MODEL": "scripted-model",
-        "TURNFOLD_DATA_DIR": str(folder),
-        "TURNFOLD_TEST_MESSAGE": question(1),
-    }
-    words = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true", f"--server.port={port}"]
-    with log.open("wb") as output:
-        process = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            yield process, port
-        finally:
-            process.kill()
-            process.wait()
-
-
-def ask_health(port: int, process: subprocess.Popen[bytes], *, patience_seconds: float = 60) -> tuple[int, str]:
-    deadline = time.monotonic() + patience_seconds
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
-                return answer.status, json.load(answer)["status"]
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)["status"]
-        except OSError:
-            assert process.poll() is None, "the server ended"
-            assert time.monotonic() < deadline, "the server does not answer"
-            time.sleep(0.1)
+from tests.fake.served_app import KEY, ask_health, served
 
 
 def rows(folder: Path, query: str) -> list[tuple[object, ...]]:

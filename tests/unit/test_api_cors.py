@@ -18,8 +18,8 @@ async def answered(scope: Scope, receive: Receive, send: Send) -> None:
     await JSONResponse({}, headers=headers)(scope, receive, send)
 
 
-def client_of(origins: str) -> TestClient:
-    settings = Settings(_env_file=None, chat_api_token=CANARY, chat_api_origins=origins)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+def client_of(origins: str, token: str | None = CANARY) -> TestClient:
+    settings = Settings(_env_file=None, chat_api_token=token, chat_api_origins=origins)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
     return TestClient(Cors(Guard(answered, lambda: settings), lambda: settings))
 
 
@@ -72,6 +72,12 @@ def test_without_named_origins_nothing_is_said() -> None:
     answer = client_of("").options("/v1/models", headers=asked("https://notes.example", "authorization"))
     assert answer.status_code == 401
     assert not [name for name in answer.headers if name.startswith("access-control-") or name == "vary"]
+
+
+def test_without_a_token_in_the_settings_no_browser_is_answered_either() -> None:
+    answer = client_of(NAMED, None).options("/v1/models", headers=asked("https://notes.example", "authorization"))
+    assert answer.status_code == 404
+    assert "access-control-allow-origin" not in answer.headers
 
 
 def test_a_program_that_is_no_browser_is_told_nothing_of_origins() -> None:

@@ -21,12 +21,12 @@ QUESTION = {"role": "user", "content": "안녕"}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}, "x": None}
 
 
-def parsed(headers: Mapping[str, str] | None = None, **fields: object) -> ParsedRequest:
+def parsed(headers: Mapping[str, str] | None = None, /, **fields: Any) -> ParsedRequest:  # noqa: ANN401 - any JSON
     body = {"model": "turnfold", "messages": [QUESTION], **fields}
     return parse_request(json.dumps(body).encode(), Headers(headers or {}), CLIENT)
 
 
-def problem(headers: Mapping[str, str] | None = None, **fields: object) -> tuple[int, str, str | None]:
+def problem(headers: Mapping[str, str] | None = None, /, **fields: Any) -> tuple[int, str, str | None]:  # noqa: ANN401 - any JSON
     with pytest.raises(ProblemError) as refused:
         parsed(headers, **fields)
     told = refused.value.problem
@@ -104,7 +104,7 @@ def test_calls_and_their_answers_are_read() -> None:
 
 
 def test_what_goes_to_the_model_goes_as_it_was_sent_and_nothing_else_does() -> None:
-    sampling = {
+    sampling: dict[str, Any] = {
         "temperature": 0.2,
         "top_p": 0.9,
         "stop": ["a", "b"],
@@ -116,7 +116,14 @@ def test_what_goes_to_the_model_goes_as_it_was_sent_and_nothing_else_does() -> N
         "reasoning_effort": "low",
         "parallel_tool_calls": False,
     }
-    ignored = {"store": True, "service_tier": "x", "seed": 1, "logit_bias": {"1": 2}, "user": "u", "what": [{}]}
+    ignored: dict[str, Any] = {
+        "store": True,
+        "service_tier": "x",
+        "seed": 1,
+        "logit_bias": {"1": 2},
+        "user": "u",
+        "what": [{}],
+    }
     options = parsed(**sampling, **ignored, n=1, logprobs=False, top_logprobs=None, modalities=["text"]).request.options
     assert options.sampling == sampling
     assert (options.tools, options.tool_choice) == ((), None)
@@ -179,9 +186,7 @@ def test_stream_options_are_taken_without_stream(options: Mapping[str, object] |
     ],
     ids=str,
 )
-def test_what_cant_be_taken_is_refused_by_the_name_of_its_field(
-    fields: dict[str, object], code: str, param: str
-) -> None:
+def test_what_cant_be_taken_is_refused_by_the_name_of_its_field(fields: dict[str, Any], code: str, param: str) -> None:
     assert problem(**fields) == (400, code, param)
 
 
@@ -226,7 +231,7 @@ def test_text_is_taken_as_it_can_be_stored() -> None:
     ],
 )
 def test_the_surest_of_a_clients_own_ids_is_the_hint(
-    headers: Mapping[str, str], fields: dict[str, object], hint: Hint | None
+    headers: Mapping[str, str], fields: dict[str, Any], hint: Hint | None
 ) -> None:
     assert parsed(headers, **fields).request.hint == hint
 
@@ -240,7 +245,7 @@ def test_the_surest_of_a_clients_own_ids_is_the_hint(
         ({}, {}, ""),
     ],
 )
-def test_the_end_user_is_told_apart(headers: Mapping[str, str], fields: dict[str, object], user: str) -> None:
+def test_the_end_user_is_told_apart(headers: Mapping[str, str], fields: dict[str, Any], user: str) -> None:
     assert parsed(headers, **fields).request.user == user
 
 
@@ -252,7 +257,7 @@ def test_the_end_user_is_told_apart(headers: Mapping[str, str], fields: dict[str
     ],
 )
 def test_a_session_is_named_by_header_or_metadata(
-    headers: Mapping[str, str], fields: dict[str, object], session: str
+    headers: Mapping[str, str], fields: dict[str, Any], session: str
 ) -> None:
     assert parsed(headers, **fields).request.session == session
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 
 from api.event_queue import EventQueue
@@ -21,7 +22,7 @@ def run(read: Callable[[EventQueue], Awaitable[None]], *, most_chars: int = 1000
 
 
 def put_in_thread(queue: EventQueue, *events: Event) -> None:
-    thread = threading.Thread(target=lambda: [queue.put(event) for event in events])
+    thread = threading.Thread(target=lambda: deque(map(queue.put, events)))
     thread.start()
     thread.join()
 

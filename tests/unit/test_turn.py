@@ -80,14 +80,15 @@ def test_two_questions_running_are_two_turns() -> None:
     assert [len(turn) for turn in split_turns([HumanMessage("a"), HumanMessage("b"), AIMessage("c")])] == [1, 2]
 
 
-def test_text_of_content_blocks_counts_text_alone() -> None:
+def test_text_of_content_blocks_is_their_text_and_a_mark_for_each_image() -> None:
     blocks: list[str | dict[str, Any]] = [
         {"type": "text", "text": "가나"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
         "다",
         {"type": "reasoning", "text": "hidden"},
     ]
-    assert text_of(HumanMessage(blocks)) == "가나다"
+    assert text_of(HumanMessage(blocks)) == "가나다\n[image]"
+    assert text_of(HumanMessage(blocks[1:2])) == "[image]"
 
 
 def test_unanswered_calls_are_those_without_a_result() -> None:

@@ -1,0 +1,74 @@
+"""Reserves what a turn needs before it is committed: a slot of the server and the session's lease."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from graph.core.recognise import Decision
+from graph.core.text import has_visible, plain_text, title_of
+from graph.error import BusyError
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.store.database import Lease
+from graph.view import TurnOptions
+
+
+class Opening(NamedTuple):
+    """What a session is created with by a message that may be its first.
+
+    Attributes:
+        text: What its title is made of.
+        client: The program that begins it, "" for the page.
+        family: The program's chat that it is a branch of, "" for none.
+    """
+
+    text: str
+    client: str = ""
+    family: str = ""
+
+
+def opening_of(text: str, options: TurnOptions, decision: Decision | None) -> Opening:
+    """Returns what the session is created with if need be; one that began elsewhere is titled after its beginning."""
+    if decision is None:
+        return Opening(text)
+    said = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
+    return Opening(plain_text(next(said, text)), options.client_name, decision.family)
+
+
+@contextmanager
+def reserved(
+    access: SessionAccess, session_id: str, wait_seconds: float = 0.0, *, opening: Opening | None = None
+) -> Iterator[Lease]:
+    """Reserves a slot of the server and acquires the lease. On error both are released; else the worker does it.
+
+    Args:
+        access: The service's own.
+        session_id: The session.
+        wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
+        opening: How the session is created if need be; it's deleted on error if it is still empty.
+
+    Raises:
+        BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
+    """
+    if wait_seconds == 0 and access.is_busy(session_id):
+        raise BusyError
+    with ExitStack() as undo:
+        access.runner.limiter.begin()
+        undo.callback(access.runner.limiter.end)
+        if opening is not None:
+            access.stores.sessions.create(
+                session_id,
+                access.owner,
+                title=title_of(opening.text),
+                compression_rate=access.settings.compression_rate,
+                strategy="",
+                client=opening.client,
+                family=opening.family,
+            )
+        lease = access.stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
+        undo.callback(access.stores.leases.release, lease)
+        if opening is not None:
+            undo.callback(access.stores.sessions.discard_empty, lease)
+        yield lease
+        undo.pop_all()

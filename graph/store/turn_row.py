@@ -1,0 +1,123 @@
+"""A turn as it is stored, and the reads of its row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Final, Literal
+
+from sqlalchemy import Connection, bindparam, select
+
+from graph.error import NotFoundError
+from graph.store.archive import sum_live_tokens
+from graph.store.schema import session_table, turn_table
+
+RUNNING: Final = "running"
+OPEN: Final = (RUNNING, "requires_action")
+_turn = turn_table.c
+
+
+@dataclass(frozen=True)
+class TurnRow:
+    """A turn in its last attempt; times are UTC.
+
+    Attributes:
+        partial_text: What was streamed so far, or what was kept of a stopped answer.
+        finished_at: When it ended, or began to wait for its program.
+        history_tokens: Our estimate for everything said before this turn.
+        client: The name of the program that asked, "" for the page.
+        is_imported: Whether a program brought it along, so that no model of ours answered it.
+    """
+
+    session_id: str
+    number: int
+    attempt: int
+    status: Literal["running", "requires_action", "finished", "failed", "stopped"]
+    user_message_id: str
+    model: str
+    is_casual: bool
+    partial_text: str
+    stop_requested: bool
+    error_code: str
+    error_detail: str
+    started_at: datetime
+    finished_at: datetime | None
+    history_tokens: int
+    client: str
+    is_imported: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no answer yet: it is in progress, or waits for a program."""
+        return self.status in OPEN
+
+
+_ROWS = select(*(_turn[field.name] for field in fields(TurnRow)))
+OF_SESSION = _ROWS.where(_turn.session_id == bindparam("session_id"))
+_ONE = OF_SESSION.where(_turn.number == bindparam("number"))
+NEWEST = OF_SESSION.order_by(_turn.number.desc())
+_LAST = NEWEST.limit(1)
+_COUNT = select(session_table.c.turn_count).where(
+    session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
+)
+
+
+def read_turn(connection: Connection, session_id: str, number: int) -> TurnRow:
+    """Returns the turn.
+
+    Raises:
+        NotFoundError: The session has no such turn.
+    """
+    row = connection.execute(_ONE, {"session_id": session_id, "number": number}).one_or_none()
+    if row is None:
+        raise NotFoundError(str(number))
+    return TurnRow(*row)
+
+
+def last_turn(connection: Connection, session_id: str) -> TurnRow | None:
+    """Returns the newest turn, None if there is none."""
+    row = connection.execute(_LAST, {"session_id": session_id}).one_or_none()
+    return None if row is None else TurnRow(*row)
+
+
+def count_turns(connection: Connection, session_id: str, owner: str) -> int:
+    """Returns how many turns a session has.
+
+    Raises:
+        NotFoundError: There is no such session, or another owner has it.
+    """
+    count = connection.execute(_COUNT, {"session_id": session_id, "owner": owner}).scalar()
+    if count is None:
+        raise NotFoundError(session_id)
+    return int(count)
+
+
+def sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
+    """Returns our estimate for all turns up to this one, from the sum that it has: turns before it aren't read."""
+    if last_number == 0:
+        return 0
+    before = read_turn(connection, session_id, last_number).history_tokens
+    return before + sum_live_tokens(connection, session_id, last_number)
+
+
+def new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[str, object]:
+    """Returns the columns of a turn that a new attempt changes."""
+    return {
+        "attempt": attempt,
+        "status": RUNNING,
+        "model": model,
+        "client": client,
+        "partial_text": "",
+        "stop_requested": False,
+        "error_code": "",
+        "error_detail": "",
+        "started_at": now,
+        "finished_at": None,
+    }
+
+
+def owner_of(connection: Connection, session_id: str) -> str:
+    """Returns whose session it is."""
+    return str(
+        connection.execute(select(session_table.c.owner).where(session_table.c.session_id == session_id)).scalar_one()
+    )

@@ -1,0 +1,42 @@
+"""A server with the routes for programs as a process: prints its port, and `ended` at the end of its lifespan."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from api.access import Guard
+from api.door import Door
+from api.server_end import told_of_end
+from graph.event import TokenDelta
+from graph.settings import Settings
+from tests.fake.scripted_completions import ScriptedCompletions
+from tests.fake.served_door import TOKEN
+
+
+def main() -> None:
+    completions = ScriptedCompletions()
+    completions.script([TokenDelta("Hel"), threading.Event()])
+    settings = Settings(_env_file=None, chat_api_token=TOKEN)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
+    door = Door(lambda _: completions)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        with told_of_end(door.close):
+            yield
+        print("ended", flush=True)  # noqa: T201 - what the test waits for
+
+    app = Starlette(routes=[door.routes(Middleware(Guard, lambda: settings))], lifespan=lifespan)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print(listening.getsockname()[1], flush=True)  # noqa: T201 - what the test waits for
+        uvicorn.Server(uvicorn.Config(app, log_level="critical")).run([listening])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+
+from graph.client import ClientMessage
+from graph.error import DatabaseError, InputError
+from graph.event import TurnFinished
+from graph.service.imported import import_history
+from tests.fake.body import content_of, faults, shape, tokens_of
+from tests.fake.chat import Chat, question
+from tests.fake.client_history import HISTORIES
+from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
+from tests.fake.openai_server import FakeOpenAI
+
+
+def history(count: int) -> list[ClientMessage]:
+    said = []
+    for number in range(1, count + 1):
+        said += [ClientMessage("user", question(number)), ClientMessage("assistant", f"{number}번 답입니다. " * 12)]
+    return said
+
+
+def bring(chat: Chat, messages: list[ClientMessage]) -> int:
+    """Imports the messages into the chat, whose session is made if there is none, as the door does."""
+    access = chat.service._access  # noqa: SLF001  # the door's part of the service
+    access.stores.sessions.create(chat.session_id, access.owner, compression_rate=0.3, strategy="", title="이전")
+    lease = access.stores.leases.acquire(chat.session_id, wait_seconds=5)
+    try:
+        return import_history(access, lease, messages, client="editor", model="another-model")
+    finally:
+        access.stores.leases.release(lease)
+
+
+def test_an_imported_history_is_sent_shown_and_found_like_any_other(chat: Chat, server: FakeOpenAI) -> None:
+    assert bring(chat, history(2)) == 2
+    chat.ask(3, 3)
+    assert shape(server.bodies("chat")[-1]) == [1, 2, 3]
+    assert [turn.user_text for turn in chat.turns] == [question(number) for number in (1, 2, 3)]
+    (found,) = chat.service.sessions.list(search="2번 답입니다")
+    assert (found.session_id, found.found_turn) == (chat.session_id, 2)
+    columns = "number, status, client, is_imported, model, history_tokens > 0"
+    rows = chat.rows(f"SELECT {columns} FROM turn ORDER BY number")  # noqa: S608  # names of our own
+    assert rows[:2] == [
+        (1, "finished", "editor", 1, "another-model", 0),
+        (2, "finished", "editor", 1, "another-model", 1),
+    ]
+    assert rows[2][2:4] == ("", 0)
+
+
+def test_an_imported_history_is_folded_by_the_ordinary_schedule(chat: Chat, server: FakeOpenAI) -> None:
+    bring(chat, history(10))
+    chat.ask(11, 14)
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), (4, 6), (7, 9), (10, 12), 13, 14]
+
+
+def test_a_history_may_follow_turns_that_are_there(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 3)
+    assert bring(chat, history(5)[6:]) == 5
+    chat.ask(6, 6)
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6]
+    sums = chat.rows("SELECT history_tokens FROM turn ORDER BY number")
+    assert sums == sorted(set(sums))
+
+
+@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
+def test_a_history_far_beyond_the_window_is_reduced_in_the_first_turn(
+    open_chat: OpenChat, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = open_chat(context_strategy=strategy, model_window_tokens=6_000)
+    bring(chat, history(150))
+    assert isinstance(chat.say(question(151))[-1], TurnFinished)
+    body = server.bodies("chat")[-1]
+    assert tokens_of(body) <= 6_000 * 0.75
+    assert question(151) in content_of(body["messages"][-1])
+    assert faults(body["messages"]) == []
+
+
+def test_too_long_a_history_is_refused_and_stores_nothing(chat: Chat) -> None:
+    for messages in (history(1) * 1_001, [ClientMessage("user", "가" * 3_000_000)]):
+        with pytest.raises(InputError) as caught:
+            bring(chat, messages)
+        assert caught.value.reason == "too_long"
+    assert chat.rows("SELECT count(*) FROM turn") == [(0,)]
+
+
+def test_an_import_that_breaks_off_leaves_nothing(chat: Chat) -> None:
+    chat.ask(1, 1)
+    chat.change("CREATE TRIGGER full BEFORE INSERT ON message WHEN new.turn = 4 BEGIN SELECT RAISE(ABORT, 'full'); END")
+    with pytest.raises(DatabaseError):
+        bring(chat, history(4))
+    assert chat.rows("SELECT max(number), count(*) FROM turn") == [(1, 1)]
+    assert chat.rows("SELECT count(*) FROM message") == [(2,)]
+    assert chat.service.sessions.list(search="3번 답입니다") == ()
+
+
+@pytest.fixture(scope="module")
+def shared(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("imported"), endpoint.url)) as open_chat:
+        yield open_chat(turns_per_minute=10_000)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@given(said=HISTORIES)
+def test_whatever_is_imported_the_next_turn_is_answered(
+    shared: Chat, endpoint: FakeOpenAI, said: list[ClientMessage]
+) -> None:
+    chat = Chat(shared.service)
+    count = bring(chat, said)
+    with endpoint.lent():
+        assert isinstance(chat.say("이어서 말씀드립니다. 예산은 그대로 두어도 될까요?")[-1], TurnFinished)
+        body = endpoint.bodies("chat")[-1]
+    assert faults(body["messages"]) == []
+    assert "예산은 그대로" in content_of(body["messages"][-1])
+    assert [turn.number for turn in chat.turns] == list(range(1, count + 2))
