@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from api.host import HostCheck
 from api.program_routes import ProgramRoutes
+from api.server_end import told_of_end
 from component import delivery, service_provider, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
@@ -42,10 +43,10 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
-        stack.callback(programs.close)
         wide_window.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
+        stack.enter_context(told_of_end(programs.close))
         yield {"settings": settings}
 
 
