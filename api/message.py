@@ -17,7 +17,7 @@ _ID_CHARS: Final = 256
 _IMAGE_URLS: Final = ("data:image/", "http://", "https://")
 
 
-def without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     """Returns an object without the fields that are null: to OpenAI's clients that is the same as absent."""
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
 
@@ -26,7 +26,7 @@ class Sent(BaseModel):
     """An object of the body; unknown fields are ignored, null means absent."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
-    _drop_nulls = model_validator(mode="before")(without_nulls)
+    _drop_nulls = model_validator(mode="before")(_without_nulls)
 
 
 def _as_url(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape

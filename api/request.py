@@ -20,6 +20,8 @@ from api.problem import ProblemError, refused
 from graph.client import ClientMessage, ClientOptions, ClientRequest
 
 _TOOLS: Final = 128
+# The kinds of errors that are ours stand as the code; those of the parser are all one.
+_OUR_KINDS: Final = frozenset({"unsupported_content", "invalid_image_url", "missing_tool_call_id", "duplicate_tool"})
 _PREFILL: Final = (
     "The last message is the assistant's. Turnfold answers questions, and doesn't continue an answer: "
     "leave that message out to have the answer made again, or add a user message such as “Go on”."
@@ -163,6 +165,3 @@ def invalid_field(error: ValidationError) -> ProblemError:
     where = ".".join(str(step) for step in first["loc"])[:200]
     code = first["type"] if first["type"] in _OUR_KINDS else "invalid_value"
     return refused(code, f"{where}: {first['msg']}.", where or None)
-
-
-_OUR_KINDS: Final = frozenset({"unsupported_content", "invalid_image_url", "missing_tool_call_id", "duplicate_tool"})
