@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from api.docs_word import ENGLISH
 from api.route_table import Operation
@@ -89,8 +89,17 @@ def _described(operation: Operation, schemas: Schemas) -> dict[str, Any]:
     }
     if operation.body is not None:
         schema = schemas[operation.name, "body"]
-        told["requestBody"] = {"content": {"application/json": {"schema": schema}}, "required": True}
+        told["requestBody"] = {"content": {"application/json": {"schema": schema}}, "required": _needs_body(operation)}
     return told
+
+
+def _needs_body(operation: Operation) -> bool:
+    """Whether a request without a body is refused; elsewhere it is read as one without fields."""
+    try:
+        adapter_of(operation.body).validate_python({})
+    except ValidationError:
+        return True
+    return operation.call is None
 
 
 def _in_path(name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any, Final
 
@@ -49,15 +49,18 @@ class ServedOperations:
             operations: Those with a `call`.
             below: The path that they are mounted at, which the routes leave out.
         """
+        by_path: dict[str, dict[str, Operation]] = {}
+        for operation in operations:
+            by_path.setdefault(operation.path.removeprefix(below), {})[operation.method] = operation
+        # One route for all methods of a path, so that a wrong method is told of all right ones.
         return [
-            Route(
-                operation.path.removeprefix(below) + slash, partial(self._serve, operation), methods=[operation.method]
-            )
-            for operation in operations
+            Route(path + slash, partial(self._serve, methods), methods=list(methods))
+            for path, methods in by_path.items()
             for slash in ("", "/")
         ]
 
-    async def _serve(self, operation: Operation, request: Request) -> Response:
+    async def _serve(self, methods: Mapping[str, Operation], request: Request) -> Response:
+        operation = methods["GET" if request.method == "HEAD" else request.method]
         client: ApiClient = request.state.client
         sent = await _read(operation, request)
         call = Call(self._service_of(client.owner), client, request.path_params, sent)

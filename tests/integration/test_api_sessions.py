@@ -254,6 +254,13 @@ def test_whatever_is_wrong_is_told_in_one_shape(
     assert answer.headers["x-request-id"].startswith("req_")
 
 
+def test_a_wrong_method_is_told_the_right_ones(http: httpx2.Client) -> None:
+    answer = http.put("/sessions/x")
+    assert {method.strip() for method in answer.headers["allow"].split(",")} == {"GET", "HEAD", "PATCH", "DELETE"}
+    head = http.head("/sessions")
+    assert (head.status_code, head.content) == (200, b"")
+
+
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_slash_at_the_end_changes_nothing(http: httpx2.Client, slash: str) -> None:
     assert told(http.get(f"/sessions{slash}")) == {"sessions": [], "next": None}

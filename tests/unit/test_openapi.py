@@ -72,6 +72,16 @@ def test_every_reference_leads_somewhere() -> None:
     assert not any(name.startswith("_") for name in DOCUMENT["components"]["schemas"])
 
 
+def test_a_body_that_may_be_left_out_is_told() -> None:
+    needed = {
+        name: told["requestBody"]["required"]
+        for described in DOCUMENT["paths"].values()
+        for told in described.values()
+        if "requestBody" in told and (name := told["operationId"])
+    }
+    assert {name for name, is_needed in needed.items() if not is_needed} == {"changeSession", "restoreContext"}
+
+
 def test_the_document_is_plain_json_of_its_version() -> None:
     assert json.loads(json.dumps(DOCUMENT)) == DOCUMENT
     assert DOCUMENT["openapi"] == "3.1.0"
