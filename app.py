@@ -14,11 +14,11 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
-from api.access import Guard
-from api.cors import Cors
 from api.host import HostCheck
+from api.program_routes import ProgramRoutes
+from api.server_end import told_of_end
 from component import delivery, service_provider, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
@@ -46,6 +46,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         wide_window.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
+        stack.enter_context(told_of_end(programs.close))
         yield {"settings": settings}
 
 
@@ -64,12 +65,10 @@ def opened_with() -> Settings:
     return settings
 
 
+programs = ProgramRoutes(lambda owner: service_provider.current().for_owner(owner), opened_with)
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,
-    routes=[
-        Route("/health", health),
-        Mount("/v1", routes=[], middleware=[Middleware(Cors, opened_with), Middleware(Guard, opened_with)]),
-    ],
+    routes=[Route("/health", health), *programs.routes()],
     middleware=[Middleware(SecurityHeaders), Middleware(HostCheck, opened_with)],
 )

@@ -70,6 +70,12 @@ class ChatMessage(_Exact):
         )
 
 
+class Followed(BaseModel):
+    """From where a turn's events are told: behind the id in `after`, or in the header `Last-Event-ID`."""
+
+    after: str = ""
+
+
 class _Context(_Exact):
     context: dict[str, str]
 

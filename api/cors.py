@@ -65,7 +65,7 @@ def _permission(origin: str, asked: Headers) -> Response:
         status_code=204,
         headers={
             "Access-Control-Allow-Origin": origin,
-            "Access-Control-Allow-Methods": "GET, POST",
+            "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
             "Access-Control-Allow-Headers": ", ".join(filter(_ALLOWED.fullmatch, names)),
             "Access-Control-Max-Age": "600",
             "Vary": "Origin, Access-Control-Request-Headers",

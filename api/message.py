@@ -17,7 +17,7 @@ _ID_CHARS: Final = 256
 _IMAGE_URLS: Final = ("data:image/", "http://", "https://")
 
 
-def without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     """Returns an object without the fields that are null: to OpenAI's clients that is the same as absent."""
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
 
@@ -26,7 +26,7 @@ class Sent(BaseModel):
     """An object of the body; unknown fields are ignored, null means absent."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
-    _drop_nulls = model_validator(mode="before")(without_nulls)
+    _drop_nulls = model_validator(mode="before")(_without_nulls)
 
 
 def _as_url(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
@@ -41,7 +41,7 @@ class _Part(Sent):
     type: str
     text: str = ""
     refusal: str = ""
-    image_url: Annotated[str, BeforeValidator(_as_url)] = ""
+    image_url: Annotated[str, BeforeValidator(_as_url, json_schema_input_type=str | dict[str, Any])] = ""
 
     @model_validator(mode="after")
     def _check(self) -> _Part:
@@ -70,7 +70,9 @@ class SentMessage(Sent):
     """One message; what stands in its fields otherwise, such as `name`, is ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: Annotated[list[_Part], BeforeValidator(_as_parts), Field(max_length=PARTS)] = []
+    content: Annotated[
+        list[_Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[_Part]), Field(max_length=PARTS)
+    ] = []
     refusal: str = ""
     tool_calls: list[_Call] = Field(default=[], max_length=PARTS)
     tool_call_id: str = Field(default="", max_length=_ID_CHARS)

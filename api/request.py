@@ -20,6 +20,8 @@ from api.problem import ProblemError, refused
 from graph.client import ClientMessage, ClientOptions, ClientRequest
 
 _TOOLS: Final = 128
+# The kinds of errors that are ours stand as the code; those of the parser are all one.
+_OUR_KINDS: Final = frozenset({"unsupported_content", "invalid_image_url", "missing_tool_call_id", "duplicate_tool"})
 _PREFILL: Final = (
     "The last message is the assistant's. Turnfold answers questions, and doesn't continue an answer: "
     "leave that message out to have the answer made again, or add a user message such as “Go on”."
@@ -75,7 +77,9 @@ class _StreamOptions(Sent):
     include_usage: bool = False
 
 
-class _Body(_Sampling):
+class CompletionBody(_Sampling):
+    """The body of `/v1/chat/completions`; fields that aren't named here are ignored."""
+
     messages: list[SentMessage] = Field(min_length=1, max_length=MESSAGES)
     model: str = Field(default=DEFAULT_ID, min_length=1, max_length=256)
     stream: bool = False
@@ -111,7 +115,7 @@ def parse_request(body: bytes, headers: Headers, client: ApiClient) -> ParsedReq
     """
     fields = parse_object(body)
     try:
-        sent = _Body.model_validate(fields)
+        sent = CompletionBody.model_validate(fields)
     except ValidationError as error:
         raise invalid_field(error) from None
     messages = chat_of(sent.messages)
@@ -161,6 +165,3 @@ def invalid_field(error: ValidationError) -> ProblemError:
     where = ".".join(str(step) for step in first["loc"])[:200]
     code = first["type"] if first["type"] in _OUR_KINDS else "invalid_value"
     return refused(code, f"{where}: {first['msg']}.", where or None)
-
-
-_OUR_KINDS: Final = frozenset({"unsupported_content", "invalid_image_url", "missing_tool_call_id", "duplicate_tool"})

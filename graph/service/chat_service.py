@@ -24,6 +24,7 @@ from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
+from graph.service.summaries import Summaries
 from graph.service.turns import Turns
 from graph.settings import Settings
 from graph.store.stores import Stores, open_stores
@@ -49,6 +50,7 @@ class ChatService:
         folds: Records and figures; compact, restore, reset.
         projects: A project's memory and rules: show, change, agree, restore.
         completions: Answers programs that speak OpenAI's protocol.
+        summaries: Summarises what belongs to no session.
     """
 
     def __init__(self, access: SessionAccess) -> None:
@@ -59,6 +61,7 @@ class ChatService:
         self.folds = Folds(access)
         self.projects = Projects(access)
         self.completions = Completions(access, self.turns, self.sessions, self.folds)
+        self.summaries = Summaries(access)
 
     def for_owner(self, owner: str) -> ChatService:
         """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing."""

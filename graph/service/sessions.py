@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from textwrap import dedent
 from typing import Final
 
@@ -18,6 +19,7 @@ from graph.service.example import ExampleLanguage, open_example
 from graph.service.forks import fork
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
+from graph.store.transfer import export_lines
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
 from graph.view import ContextNotice, ModelOption, SessionItem, SessionView, TurnOptions
@@ -63,16 +65,20 @@ class Sessions:
         """
         return open_example(self._access, language)
 
-    def list(self, *, search: str = "", last: int | None = None, also: str = "") -> tuple[SessionItem, ...]:
+    def list(
+        self, *, search: str = "", last: int | None = None, also: str = "", before: tuple[datetime, str] | None = None
+    ) -> tuple[SessionItem, ...]:
         """Returns the sessions, newest first.
 
         Args:
             search: Text that the title must contain, or words that one message must have.
             last: At most this many of the newest; all if None.
             also: A session that is listed too, as the last one, if it's older than these.
+            before: When a session was updated, and its id, as it was last listed: only those behind it. No session
+                is listed twice that way, and none is left out but those that were updated meanwhile.
         """
         hits = self._hits(search)
-        rows = self._stores.sessions.list(self._owner, search=search, found=hits, limit=last, also=also)
+        rows = self._stores.sessions.list(self._owner, search=search, found=hits, limit=last, also=also, before=before)
         return tuple(self._item(row, search, hits.get(row.session_id)) for row in rows)
 
     def count(self, *, search: str = "") -> int:
@@ -147,13 +153,14 @@ class Sessions:
         self,
         session_id: str,
         *,
+        title: str | None = None,
         compression_rate: float | None = None,
         strategy: str | None = None,
         model: str | None = None,
         project_root: str | None = None,
         has_memory: bool | None = None,
     ) -> SessionView:
-        """Changes a session's settings, from the next fold and the next turn on.
+        """Changes a session's title and settings, these from the next fold and the next turn on; all of them or none.
 
         Folds that are due are started again with them; the settings are kept even if no model can be reached. Another
         project, or none, makes another front with the next turn. A new session takes its settings from the options of
@@ -172,6 +179,8 @@ class Sessions:
         )
         session = self._access.own(session_id)
         changes = self._access.changes_of(session, options)
+        if title is not None:
+            self.rename(session_id, title)
         if changes:
             self._stores.sessions.update(session_id, self._owner, **changes)
         session = replace(session, **changes)
@@ -257,6 +266,14 @@ class Sessions:
                 self._access.project_turns.forget(session_id)
         finally:
             self._stores.leases.release(lease)
+
+    def export(self, session_id: str) -> tuple[str, ...]:
+        """Returns the lines of an export of this session alone; see `graph.store.transfer`.
+
+        They are read at once, so that whoever takes them slowly keeps no database from writing.
+        """
+        self._access.own(session_id)
+        return tuple(export_lines(self._stores.database, only=session_id))
 
     def model_options(self) -> tuple[ModelOption, ...]:
         """Returns the models to choose from: the default one first, then those that the endpoint lists."""

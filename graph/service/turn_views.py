@@ -18,14 +18,14 @@ from graph.view import StepStatus, ToolStep, Transcript, TurnView
 from prompt.system.framing import Language
 
 
-def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Transcript:
-    """Returns the newest `last` turns, each in its last attempt.
+def read_transcript(access: SessionAccess, session_id: str, *, last: int, before: int | None = None) -> Transcript:
+    """Returns the newest `last` turns, or the newest before this number, each in its last attempt.
 
     Raises:
         NotFoundError: There is no such session.
     """
     session = access.own(session_id)
-    rows = access.stores.turns.list(session_id, last=last)
+    rows = access.stores.turns.list(session_id, last=last, before=before)
     if not rows:
         return Transcript((), 0)
     last_row, is_abandoned = _refreshed(access, rows[-1])

@@ -248,9 +248,9 @@ class Turns:
         """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""
         return open_stream(self._access, session_id, turn)
 
-    def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
-        """Returns the newest `last` turns, each in its last attempt."""
-        return read_transcript(self._access, session_id, last=last)
+    def transcript(self, session_id: str, *, last: int = 30, before: int | None = None) -> Transcript:
+        """Returns the newest `last` turns, or the newest before this number, each in its last attempt."""
+        return read_transcript(self._access, session_id, last=last, before=before)
 
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
         """Returns the turn of a message that is already archived, else None."""

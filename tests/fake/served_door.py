@@ -17,8 +17,8 @@ from starlette.middleware import Middleware
 
 from api.access import Guard
 from api.door import Door
+from graph.client import CompletionSource
 from graph.settings import Settings
-from tests.fake.scripted_completions import ScriptedCompletions
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105 - opens nothing but this server
 OWNER: Final = "kim"
@@ -32,11 +32,11 @@ class ServedDoor:
         owners: Whose completions were asked for, in order.
     """
 
-    def __init__(self, completions: ScriptedCompletions, *, patience_seconds: float = 10.0) -> None:
+    def __init__(self, completions: CompletionSource, *, patience_seconds: float = 10.0) -> None:
         settings = Settings(_env_file=None, chat_api_tokens=f"editor:{OWNER}:{TOKEN}:recall")  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
         self.owners: list[str] = []
 
-        def completions_of(owner: str) -> ScriptedCompletions:
+        def completions_of(owner: str) -> CompletionSource:
             self.owners.append(owner)
             return completions
 

@@ -38,10 +38,11 @@ def test_no_log_has_a_token_or_a_text_and_no_file_or_refusal_a_token(server: Fak
                 )
                 for body in (json.dumps(BODY), SAID.encode(), json.dumps({"messages": SAID, SAID: TOKEN}))
             ]
-        assert {answer.status_code for answer in told} >= {401, 403}
+        assert {answer.status_code for answer in told} >= {200, 400, 401, 403, 404, 405}
     refusals = [answer.text for answer in told if answer.status_code >= 400]
     assert not [text for text in refusals if "canary" in text]
     written = log.read_text()
+    assert "TurnFinished" in written
     assert "canary" not in written
     assert "카나리아" not in written
     kept = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from graph.error import NotFoundError
@@ -80,11 +78,6 @@ def test_a_title_request_leaves_no_trace(chat: Chat, server: FakeOpenAI, fields:
     before = counts(chat), chat.service.folds.statistics(first.session_id)
     title = "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: Hi\n</chat_history>"
     asking = begin(chat, hint=CHAT_ID)
-    fields: dict[str, Any] = {
-        "task header": {"task": "title_generation"},
-        "plain model": {"is_plain": True},
-        "template": {},
-    }[how]
     reading = asking.ask(title, **fields)
     assert (reading.matched, reading.session_id) == ("aside", "")
     assert (counts(chat), chat.service.folds.statistics(first.session_id)) == before
@@ -127,6 +120,9 @@ def test_a_system_prompt_with_the_time_in_it_makes_no_fork(chat: Chat, server: F
         reading = program.ask(question(minute + 1))
         assert reading.turn == minute + 1
         assert f"It is 12:0{minute}." in system_prompt(server.bodies("chat")[-1])
+    figures = reading.end.figures
+    assert figures["system_changes"] == 3
+    assert figures["lost_tokens_estimate"] > 0
     assert counts(chat)[0] == 1
 
 

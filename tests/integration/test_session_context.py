@@ -11,7 +11,6 @@ from tests.fake.body import content_of
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.rebuilt import rebuilt
 from tests.fake.rooted import Rooted
 
 IN_FILE = {"currentFile": "src/app.py", "selection": "def main():\n    return 1"}
@@ -124,7 +123,6 @@ def test_hostile_values_stay_values_and_the_stored_input_is_rebuilt(open_chat: O
     assert told.count("\n[CURRENT MESSAGE]\n") == 1
     assert "\n## " not in told
     assert "\n[1-3턴]" not in told
-    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
-    call = access.stores.calls.of_turn(chat.session_id, 4)[-1]
-    assert ("context", "volatile") in [(kind, name) for kind, name, *_ in call.manifest]
-    assert rebuilt(access.stores, call, access.strategies.default).digest() == call.input_hash
+    call = chat.service.folds.inputs(chat.session_id, 4)[-1]
+    assert ("context", "volatile") in [(block.kind, block.id) for block in call.blocks]
+    assert call.is_verified

@@ -38,7 +38,7 @@ def test_a_browser_is_answered_before_it_has_a_token(origin: str) -> None:
     answer = client_of(NAMED).options("/v1/models", headers=asked(origin, f"{wanted},{unwanted}"))
     assert answer.status_code == 204
     assert answer.headers["access-control-allow-origin"] == origin
-    assert answer.headers["access-control-allow-methods"] == "GET, POST"
+    assert answer.headers["access-control-allow-methods"] == "GET, POST, PUT, PATCH, DELETE"
     allowed = "authorization, content-type, x-stainless-lang, x-stainless-something-new, x-turnfold-session"
     assert answer.headers["access-control-allow-headers"] == allowed
     assert "access-control-allow-credentials" not in answer.headers
