@@ -41,6 +41,7 @@ OPERATIONS: Final = (
         str,
         query=Followed,
         media_types=_STREAM,
+        refusals=(429,),
         may_be_empty=True,
     ),
     Operation("updateContext", "PUT", "/sessions/{session_id}/context", dict[str, str], body=dict[str, str]),

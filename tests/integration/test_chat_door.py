@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,8 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by, tool
 from tests.fake.resending import Program, result
 from tests.fake.rooted import Rooted
-from tests.fake.served_chat import OTHERS_TOKEN, Answer, ServedChat, text_of
+from tests.fake.served_chat import Answer, ServedChat, text_of
+from tests.fake.served_programs import STRANGER
 
 ROOT = Path(__file__).parents[2]
 IN_FILE = {"currentFile": "src/app.py", "selection": "def main():\n    return 1"}
@@ -75,7 +75,7 @@ def test_the_same_message_once_more_makes_no_second_turn(served: ServedChat, ser
     assert session_of(first) == session_of(second)
     assert first.told == second.told
     assert len(server.bodies("chat")) == 1
-    other = served.send(body, token=OTHERS_TOKEN)
+    other = served.send(body, token=STRANGER)
     assert session_of(other) != session_of(first)
 
 
@@ -122,7 +122,7 @@ def test_a_project_outside_the_allowed_folders_is_refused_and_nothing_is_stored(
 
 
 def test_a_program_has_only_the_tools_of_its_token(chat: Chat, server: FakeOpenAI) -> None:
-    with ServedChat(chat.service, tools=":recall") as served:
+    with ServedChat(chat.service, tools="recall") as served:
         served.send({"message": question(1)})
     assert [each["function"]["name"] for each in server.bodies("chat")[-1]["tools"]] == ["recall"]
 
@@ -238,36 +238,6 @@ def test_hostile_texts_are_said_as_they_can_be(served: ServedChat, chat: Chat) -
     assert answer.told[-1].data == "[DONE]"
     [turn] = Chat(chat.service, session_of(answer)).turns
     assert turn.user_text == said.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
-
-
-ROUTES = [
-    ("POST", "/chat", {"message": "x", "session_id": "{id}"}),
-    ("GET", "/chat/{id}/events", None),
-    ("PUT", "/sessions/{id}/context", IN_FILE),
-]
-
-
-@pytest.mark.parametrize(("method", "path", "body"), ROUTES)
-def test_another_owners_session_is_answered_for_like_one_that_never_was(
-    served: ServedChat, chat: Chat, method: str, path: str, body: dict[str, Any] | None
-) -> None:
-    chat.say(question(1))
-
-    def answer(session_id: str, token: str) -> Answer:
-        sent = json.dumps(body).replace("{id}", session_id).encode() if body else None
-        return served.ask(method, path.replace("{id}", session_id), content=sent, token=token)
-
-    foreign, unknown = answer(chat.session_id, OTHERS_TOKEN), answer("no-such-session", OTHERS_TOKEN)
-    assert code_of(foreign) == code_of(unknown) == (404, "session_not_found")
-    assert [item.session_id for item in chat.service.sessions.list()] == [chat.session_id]
-    assert chat.service.for_owner("other").sessions.list() == ()
-
-
-@pytest.mark.parametrize(("method", "path", "body"), ROUTES)
-def test_nobody_is_let_in_without_a_token(
-    served: ServedChat, method: str, path: str, body: dict[str, Any] | None
-) -> None:
-    assert served.ask(method, path, json=body, token="wrong-token-0123456789").status == 401  # noqa: S106  # nobody's
 
 
 def test_a_model_that_is_not_named_keeps_that_of_the_session(served: ServedChat, chat: Chat) -> None:

@@ -77,7 +77,7 @@ def test_a_stream_that_is_cut_while_it_runs_gives_every_event_once(
     """Each connection ends after a random number of bytes; a second client and the page watch the same turn."""
     server.script(
         tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="먼저 시각을 봅니다. " * 10),
-        text(ANSWER, pause_seconds=0.005),
+        text(ANSWER * 2, pause_seconds=0.01),
         to="몇 시",
     )
     draw = random.Random(13)  # noqa: S311  # the same places in each run
@@ -252,6 +252,6 @@ def test_a_closing_server_ends_its_streams_with_an_error(chat: Chat, server: Fak
             for piece in answer.iter_raw():
                 lines += piece
                 if "기다리는".encode() in lines:
-                    served.chat.close()
+                    served.end_streams()
         assert read(lines)[-1].value["error"]["code"] == "server_closing"
         assert served.follow(session_of(Answer(200, {}, lines))).status == 503
