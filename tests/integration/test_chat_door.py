@@ -5,9 +5,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from api import chat as chat_operations
+from api.chat_request import ChatOptions
 from graph.view import TurnOptions
 from prompt.system.context_layer import VOLATILE_HEADING
 from tests.fake.body import content_of, system_prompt
@@ -244,3 +249,39 @@ def test_a_model_that_is_not_named_keeps_that_of_the_session(served: ServedChat,
     chat.say(question(1), options=TurnOptions(model="scripted-model"))
     served.send({"message": question(2), "session_id": chat.session_id, "options": {"model": None}})
     assert chat.view.model == "scripted-model"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+TEXTS = st.text(max_size=30) | JSON
+BODIES = st.dictionaries(st.text(max_size=12), JSON, max_size=3) | st.fixed_dictionaries(
+    {"message": TEXTS},
+    optional={
+        "session_id": TEXTS,
+        "context": st.dictionaries(st.sampled_from(["currentFile", "selection", "projectRoot", "x"]), TEXTS) | JSON,
+        "options": st.dictionaries(st.sampled_from([*ChatOptions.model_fields, "x"]), TEXTS) | JSON,
+    },
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=BODIES, after=st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=20))
+def test_whatever_is_sent_has_an_answer_that_the_document_names(
+    served: ServedChat, chat: Chat, body: dict[str, Any], after: str
+) -> None:
+    sending, following, updating = chat_operations.OPERATIONS
+    path = f"/sessions/{chat.session_id}/context"
+    session_ids = [item.session_id for item in chat.service.sessions.list()]
+    sent = served.send(body)
+    assert sent.status in {200, *sending.statuses}
+    if sent.status != 200:
+        assert [item.session_id for item in chat.service.sessions.list()] == session_ids
+    assert served.ask("PUT", path, json=body).status in {200, *updating.statuses}
+    assert served.follow(session_of(sent) if sent.status == 200 else chat.session_id, after).status in {
+        200,
+        204,
+        *following.statuses,
+    }
