@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 import httpx2
@@ -79,6 +80,14 @@ class ServedChat(ServedPrograms):
 
     def __init__(self, service: ChatService, *, tools: str | None = None) -> None:
         super().__init__(service, tokens=TOKENS if tools is None else f"editor:local:{TOKEN}:{tools}")
+        self._clients: dict[str, httpx2.Client] = {}
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for client in self._clients.values():
+            client.close()
+        super().__exit__(kind, error, trace)
 
     def end_streams(self) -> None:
         """Ends what is being streamed, as a server does that was told to end."""
@@ -121,5 +130,7 @@ class ServedChat(ServedPrograms):
         **request: Any,  # noqa: ANN401  # what httpx takes
     ) -> Iterator[httpx2.Response]:
         """Sends a request, and leaves it to the caller to read the answer."""
-        with self.client(token) as client, client.stream(method, path, headers=headers, **request) as answer:
+        if token not in self._clients:  # making one takes longer than most requests
+            self._clients[token] = self.client(token)
+        with self._clients[token].stream(method, path, headers=headers, **request) as answer:
             yield answer
