@@ -40,7 +40,7 @@ def served() -> set[tuple[str, str]]:
                 found.update((method, path) for method in route.methods - {"HEAD"})
 
     for joined in ProgramRoutes(nobody, no_settings).routes():
-        app: Any = joined.app  # type: ignore[attr-defined]  # each is a route over a stack of layers
+        app: Any = joined.app  # type: ignore[attr-defined]  # each leads to a stack of layers
         while not isinstance(app, Router):
             app = app._app  # noqa: SLF001  # the layers have no other name for it
         walk(app.routes, "")
