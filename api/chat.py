@@ -40,6 +40,7 @@ OPERATIONS: Final = (
         str,
         query=Followed,
         media_types=(EVENTS,),
+        refusals=(429,),
         may_be_empty=True,
     ),
     Operation("updateContext", "PUT", "/sessions/{session_id}/context", dict[str, str], body=dict[str, str]),
@@ -141,7 +142,7 @@ class Chat:
 
 def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[str, TurnStream]:
     """Begins the turn, and returns it with its session."""
-    session_id = body.session_id or service.sessions.new_id()
+    session_id = body.session_id or service.sessions.new_id(body.options.message_id)
     if body.session_id:
         service.turns.stream(session_id)  # a name that is nobody's makes no session
     options = body.turn_options(client)

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from graph.settings import Settings
 
 _OURS: Final = "x-turnfold-"
-_ALLOWED: Final = re.compile(rf"authorization|content-type|({_OURS}|x-stainless-)[a-z0-9-]+", re.ASCII)
-_EXPOSED: Final = ("x-request-id", "retry-after")
+_ALLOWED: Final = re.compile(rf"authorization|content-type|last-event-id|({_OURS}|x-stainless-)[a-z0-9-]+", re.ASCII)
+_EXPOSED: Final = ("location", "retry-after", "x-request-id")
 
 
 class Cors:

@@ -14,8 +14,8 @@ class EventId(NamedTuple):
     """Where an event stands.
 
     Attributes:
-        seq: Its place in the log of the attempt, from `TurnStream.first_place`; 0 for a snapshot of a turn
-            whose log isn't here.
+        seq: Its place in the log of the attempt, from `TurnStream.first_place`; 0 for a snapshot of a turn whose log
+            isn't here.
     """
 
     turn: int

@@ -56,6 +56,7 @@ class SessionAnswer(BaseModel):
     project_root: str
     has_memory: bool
     project_problem: Annotated[str, BeforeValidator(lambda error: getattr(error, "code", ""))]
+    client: str
 
 
 class ChangeSession(Exact):

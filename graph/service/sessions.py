@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -44,9 +45,15 @@ class Sessions:
         self._fold_worker = access.fold_worker
         self._stop = stop
 
-    def new_id(self) -> str:
-        """Returns an unused id; the session is created by its first message."""
-        return new_session_id()
+    def new_id(self, message_id: str | None = None) -> str:
+        """Returns an unused id; the session is created by its first message.
+
+        Args:
+            message_id: The caller's id of that message, if it may be sent again: the id is then always the same one.
+        """
+        if message_id is None:
+            return new_session_id()
+        return hashlib.sha256(f"{len(self._owner)}:{self._owner}{message_id}".encode()).hexdigest()[:32]
 
     def open_example(self, language: ExampleLanguage) -> str:
         """Returns the id of this owner's example chat, which is made if there is none (any more); no model is called.

@@ -8,27 +8,15 @@ with ServedChat(chat.service) as served:
 from __future__ import annotations
 
 import json
-import socket
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
-import anyio
 import httpx2
-import uvicorn
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
 
-from api.access import Guard
-from api.chat import Chat
-from api.edge import Edge
 from graph.service import ChatService
-from graph.settings import Settings
+from tests.fake.served_programs import TOKEN, TOKENS, ServedPrograms
 
-TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # a test's own
-OTHERS_TOKEN: Final = "token-of-another-owner-012345"  # noqa: S105  # a test's own
 DONE: Final = "[DONE]"
 
 
@@ -81,42 +69,20 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
-class ServedChat:
+class ServedChat(ServedPrograms):
     """A context manager; listens on a free port of 127.0.0.1 and ends by itself.
 
     Args:
-        service: What it serves, to two owners: that of the settings, and one named "other".
-        tools: The server's tools that its programs may use, None for all.
+        service: What it serves.
+        tools: The server's tools that its program may use, None for all.
     """
 
-    def __init__(self, service: ChatService, *, tools: str = "") -> None:
-        owner = service.settings.turnfold_owner
-        tokens = f"editor:{owner}:{TOKEN}{tools},others:other:{OTHERS_TOKEN}"
-        settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
-        self.chat = Chat(service.for_owner, anyio.CapacityLimiter(8))
-        checks = Middleware(Edge), Middleware(Guard, lambda: settings)
-        app = Starlette(routes=[*self.chat.routes()], middleware=checks)
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
-        self._client = httpx2.Client(base_url=f"http://127.0.0.1:{self._socket.getsockname()[1]}", timeout=60)
+    def __init__(self, service: ChatService, *, tools: str | None = None) -> None:
+        super().__init__(service, tokens=TOKENS if tools is None else f"editor:local:{TOKEN}:{tools}")
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.end()
-
-    def end(self) -> None:
-        """Ends the server: what is being streamed ends first."""
-        self.chat.close()
-        self._client.close()
-        self._server.should_exit = True
-        self._thread.join(20)
-        assert not self._thread.is_alive()
+    def end_streams(self) -> None:
+        """Ends what is being streamed, as a server does that was told to end."""
+        self._programs.close()
 
     def send(self, body: Mapping[str, Any], **how: Any) -> Answer:  # noqa: ANN401  # see `ask`
         return self.ask("POST", "/chat", json=body, **how)
@@ -155,6 +121,5 @@ class ServedChat:
         **request: Any,  # noqa: ANN401  # what httpx takes
     ) -> Iterator[httpx2.Response]:
         """Sends a request, and leaves it to the caller to read the answer."""
-        sent = {"Authorization": f"Bearer {token}", **(headers or {})}
-        with self._client.stream(method, path, headers=sent, **request) as answer:
+        with self.client(token) as client, client.stream(method, path, headers=headers, **request) as answer:
             yield answer
