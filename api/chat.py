@@ -22,7 +22,7 @@ from api.event_id import EventId, parse_event_id
 from api.event_stream import EventStream
 from api.header import SESSION, TURN
 from api.refusal import BY_CODE
-from api.route_table import Operation
+from api.route_table import EVENTS, Operation
 from graph.error import ClosingError, NotFoundError, PathError
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
@@ -31,16 +31,15 @@ _Result = TypeVar("_Result")
 _UNKNOWN: Final = EventId(0, 0, 0)
 # What the metadata say of a project's rules that aren't used as they stand.
 _RULES: Final[Mapping[str, str]] = {"new": "not_agreed", "changed": "changed"}
-_STREAM: Final = ("text/event-stream",)
 OPERATIONS: Final = (
-    Operation("sendMessage", "POST", "/chat", str, body=ChatMessage, media_types=_STREAM, refusals=(404, 409)),
+    Operation("sendMessage", "POST", "/chat", str, body=ChatMessage, media_types=(EVENTS,), refusals=(404, 409)),
     Operation(
         "followEvents",
         "GET",
         "/chat/{session_id}/events",
         str,
         query=Followed,
-        media_types=_STREAM,
+        media_types=(EVENTS,),
         refusals=(429,),
         may_be_empty=True,
     ),

@@ -114,7 +114,9 @@ def _contents(told: Mapping[str, Any], words: DocsWords) -> str:
     contents = told.get("content")
     if not contents:
         return escape(words.no_body)
-    return ", ".join(f"{_code(kind)}: {_type(content['schema'])}" for kind, content in contents.items())
+    return ", ".join(
+        _code(kind) + (f": {_type(content['schema'])}" if content else "") for kind, content in contents.items()
+    )
 
 
 def _type(schema: Mapping[str, Any]) -> str:

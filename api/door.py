@@ -16,11 +16,10 @@ from api.completion import CreateCompletion
 from api.edge import Edge
 from api.model_id import list_models, model_entry
 from api.request import CompletionBody
-from api.route_table import Operation
+from api.route_table import EVENTS, Operation
 from graph.client import CompletionSource
 
 PATIENCE_SECONDS: Final = 10.0
-STREAM: Final = "text/event-stream"
 OPERATIONS: Final = (
     Operation("listModels", "GET", "/v1/models", dict[str, Any]),
     Operation("getModel", "GET", "/v1/models/{model_id}", dict[str, Any]),
@@ -30,7 +29,7 @@ OPERATIONS: Final = (
         "/v1/chat/completions",
         dict[str, Any],
         body=CompletionBody,
-        media_types=("application/json", STREAM),
+        media_types=("application/json", EVENTS),
         refusals=(404, 409, 502),
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from api.docs_word import ENGLISH
-from api.route_table import Operation
+from api.route_table import EVENTS, Operation
 from api.served import adapter_of
 
 _REF: Final = "#/components/schemas/{model}"
@@ -127,7 +127,8 @@ def _answered(operation: Operation, schemas: Schemas) -> dict[str, Any]:
     told: dict[str, Any] = {"description": HTTPStatus(operation.status).phrase}
     if operation.answer is not None:
         schema = schemas[operation.name, "answer"]
-        told["content"] = {kind: {"schema": schema} for kind in operation.media_types}
+        # No schema has a word for a stream of events.
+        told["content"] = {kind: {} if kind == EVENTS else {"schema": schema} for kind in operation.media_types}
     return told
 
 

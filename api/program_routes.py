@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -11,8 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
-from starlette.routing import BaseRoute, Route, Router
-from starlette.types import ASGIApp
+from starlette.routing import BaseRoute, Match, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import chat, door, session_route, summary_route
 from api.access import Guard
@@ -21,6 +21,7 @@ from api.cors import Cors
 from api.docs_page import chosen_language, render
 from api.door import Door
 from api.edge import Edge
+from api.host import is_for_programs
 from api.openapi import document
 from api.route_table import Operation
 from api.served import ServedOperations
@@ -28,7 +29,6 @@ from graph.service import ChatService
 from graph.settings import Settings
 
 _CHAT_THREADS: Final = 16
-_PREFIXES: Final = ("/v1", "/chat", "/sessions")
 # Each module with routes has its operations here.
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *door.OPERATIONS,
@@ -67,12 +67,13 @@ class ProgramRoutes:
             *self._chat.routes(),
             *self._served.routes(session_route.OPERATIONS),
         ]
-        open_to_all = [Route("/openapi.json", self._show_document), Route("/docs", self._show_docs)]
-        edge = Middleware(Edge)
-        checks = Middleware(Cors, self._settings), Middleware(Guard, self._settings), edge
+        checks = Middleware(Cors, self._settings), Middleware(Guard, self._settings), Middleware(Edge)
         return [
-            *_joined(guarded, [path for start in _PREFIXES for path in (start, f"{start}/{{rest:path}}")], checks),
-            *_joined(open_to_all, [route.path for route in open_to_all], [edge]),
+            _OfPrograms(_behind(checks, guarded)),
+            *(
+                Route(path, _behind([Middleware(Edge)], [Route(path, show, methods=["GET"])]))
+                for path, show in (("/openapi.json", self._show_document), ("/docs", self._show_docs))
+            ),
         ]
 
     def close(self) -> None:
@@ -100,13 +101,28 @@ class ProgramRoutes:
             raise HTTPException(404)
 
 
-def _joined(routes: Sequence[BaseRoute], paths: Iterable[str], layers: Sequence[Middleware]) -> list[BaseRoute]:
-    """Returns what leads these paths to the routes, behind one instance of each layer, the outermost first.
+class _OfPrograms(BaseRoute):
+    """Leads every path of the routes for programs to them, so that no other part of the server answers there.
 
-    A `Mount` answers its own path only with a slash behind it.
+    A `Mount` answers its own path only with a slash behind it, and none that has a line break.
     """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether it is a request for one of them."""
+        return (Match.FULL if scope["type"] == "http" and is_for_programs(scope) else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on."""
+        await self.app(scope, receive, send)
+
+
+def _behind(layers: Sequence[Middleware], routes: Sequence[BaseRoute]) -> ASGIApp:
+    """Returns the routes behind these layers, the outermost first."""
     # A redirect would follow the Host header, and makes a GET of a POST.
     app: ASGIApp = Router(routes, redirect_slashes=False)
     for layer in reversed(layers):
         app = layer.cls(app, *layer.args, **layer.kwargs)
-    return [Route(path, app) for path in paths]
+    return app

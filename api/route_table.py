@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
@@ -12,6 +12,7 @@ from api.access import ApiClient
 from graph.service import ChatService
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+EVENTS: Final = "text/event-stream"
 _ANY = (401, 403, 503)
 _OF_A_BODY = (400, 408, 413, 415)
 

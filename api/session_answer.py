@@ -16,7 +16,13 @@ TURNS_AT_ONCE = 1_000
 _TEXT_CHARS = 2_000
 
 
-class ListSessions(BaseModel):
+class Exact(Sent):
+    """An object of our own routes, where a field that isn't known is a mistake; null means absent."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ListSessions(BaseModel, extra="forbid"):
     """Which sessions are listed, the newest first."""
 
     search: str = Field(default="", max_length=_TEXT_CHARS, description="Words that the title or one message has.")
@@ -50,9 +56,10 @@ class SessionAnswer(BaseModel):
     project_root: str
     has_memory: bool
     project_problem: Annotated[str, BeforeValidator(lambda error: getattr(error, "code", ""))]
+    client: str
 
 
-class ChangeSession(Sent):
+class ChangeSession(Exact):
     """What is to change; what isn't named stays. Each holds from the next fold and the next turn on."""
 
     title: str | None = Field(default=None, max_length=_TEXT_CHARS)
@@ -63,7 +70,7 @@ class ChangeSession(Sent):
     has_memory: bool | None = None
 
 
-class ListTurns(BaseModel):
+class ListTurns(BaseModel, extra="forbid"):
     """Which turns are listed, the oldest of them first."""
 
     last: int = Field(default=30, ge=1, le=TURNS_AT_ONCE, description="How many of the newest.")
@@ -99,7 +106,7 @@ class TurnBegun(BaseModel):
     turn: int
 
 
-class Restore(Sent):
+class Restore(Exact):
     """What is undone: a compaction with every later one, or without `record_id` the last reset."""
 
     record_id: str | None = Field(default=None, max_length=256)

@@ -7,8 +7,9 @@ from typing import Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from api.message import MESSAGES, Sent, SentMessage, chat_of
+from api.message import MESSAGES, SentMessage, chat_of
 from api.route_table import Call, Operation
+from api.session_answer import Exact
 from graph.client import ClientMessage
 from graph.record import RecordOutcome
 
@@ -16,7 +17,7 @@ from graph.record import RecordOutcome
 _MOST_TARGET_CHARS: Final = 6_000
 
 
-class Summarize(Sent):
+class Summarize(Exact):
     """What is summarised, `messages` or a `text`, and how short: a `rate` of its characters, or a `target_length`."""
 
     messages: list[SentMessage] = Field(default=[], max_length=MESSAGES)

@@ -269,6 +269,7 @@ KOREAN = Words(
         "compact_failed": "더 짧은 요약을 만들지 못했습니다. 잠시 뒤에 다시 해 보세요.",
         "not_a_compaction": "되돌릴 수 있는 압축이 아닙니다.",
         "empty": "내용이 없습니다.",
+        "bad_image": "이미지는 메시지에 넣거나 웹 주소로 보내세요.",
         "too_long": "너무 깁니다. 나누어 보내세요.",
         "context_not_kept": "CONTEXT_VOLATILE 설정에 따라 메시지마다 컨텍스트를 함께 보냅니다. 따로 보관하지 않습니다.",
         "bad_context": "요청의 컨텍스트는 이름과 글로만 이루어져야 합니다.",

@@ -131,11 +131,20 @@ def _part(stores: Stores, session_id: str, block: Block, language: Language) -> 
 
 def _sorted(system: SystemPart, parts: Sequence[_Part]) -> tuple[SystemPart, list[HistoryEntry], list[AnyMessage]]:
     """Returns what a strategy assembles an input of."""
+    history: list[HistoryEntry] = []
+    said: list[AnyMessage] = []
     for part in parts:
-        if isinstance(part, ContextBlock):
-            system = replace(system, **{part.kind: part})
-    history = [part for part in parts if isinstance(part, dict)]
-    said = [part for part in parts if isinstance(part, HumanMessage | AIMessage | ToolMessage)]
+        match part:
+            case ContextBlock(kind="front"):
+                system = replace(system, front=part)
+            case ContextBlock(kind="client"):
+                system = replace(system, client=part)
+            case ContextBlock():
+                system = replace(system, volatile=part)
+            case dict():
+                history.append(part)
+            case HumanMessage() | AIMessage() | ToolMessage():
+                said.append(part)
     return system, history, said
 
 

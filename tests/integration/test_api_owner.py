@@ -1,109 +1,107 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
-import httpx2
 import pytest
+from httpx2 import Response
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
 
-from api.program_routes import OPERATIONS
-from api.route_table import Operation
-from tests.fake.chat import Chat, question
+from api.access import Guard
+from api.door import Door
+from graph.service import ChatService
+from tests.fake.chat import question
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.served_programs import STRANGER, ServedPrograms
 
-TABLES = ("session", "turn", "message", "record", "context_reset", "model_call", "context_block", "anchor", "lease")
-MESSAGES = [{"role": "user", "content": question(9)}]
-# How a request names the session, where its path doesn't.
-NAMED_BESIDE_THE_PATH: dict[str, Any] = {
-    "createChatCompletion": lambda session_id: {
-        "json": {"model": "turnfold", "messages": MESSAGES},
-        "headers": {"X-Turnfold-Session": session_id},
-    },
-    "sendMessage": lambda session_id: {"json": {"message": question(9), "session_id": session_id}},
+KIM, LEE = "token-of-kim-0123456789", "token-of-lee-0123456789"
+MODELS = {"/models", "/models/", "/models/{model_id:path}"}  # the server's, the same for every owner
+ANSWERS = {"/chat/completions", "/chat/completions/"}
+# The two ways to name a session, each as (headers, fields of the body).
+WAYS: Mapping[str, Callable[[str], tuple[dict[str, str], dict[str, object]]]] = {
+    "by the header": lambda session_id: ({"X-Turnfold-Session": session_id}, {}),
+    "in the metadata": lambda session_id: ({}, {"metadata": {"turnfold_session": session_id}}),
 }
-# What is sent besides.
-BODIES: dict[str, Any] = {
-    "changeSession": {"title": "내 것", "compression_rate": 0.5},
-    "updateContext": {"currentFile": "a.py"},
-    "restoreContext": {"record_id": "rec-1"},
-}
-# These name no session; what they tell of sessions is checked below.
-OF_NO_SESSION = {"listModels", "getModel", "summarize", "listSessions", "getDocument", "getDocs"}
 
 
-class Owners(NamedTuple):
-    """`chat` has four turns, and is that of the first program's owner."""
+class Served(NamedTuple):
+    """A server that lets in a program of kim's and one of lee's; `session_id` is kim's."""
 
-    chat: Chat
-    own: httpx2.Client
-    stranger: httpx2.Client
+    client: TestClient
+    routes: Mount
+    service: ChatService
+    session_id: str
 
 
 @pytest.fixture(scope="module")
-def owners(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owners]:
-    with chat_opener(settings_maker(tmp_path_factory.mktemp("owners"), endpoint.url)) as open_chat:
-        chat = open_chat()
-        chat.ask(1, 4)
-        with ServedPrograms(chat.service) as served, served.client() as own, served.client(STRANGER) as stranger:
-            yield Owners(chat, own, stranger)
+def served(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    listed = f"editor:kim:{KIM},script:lee:{LEE}"
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("door"), endpoint.url)) as open_chat:
+        service = open_chat(chat_api_tokens=listed).service
+        door = Door(lambda owner: service.for_owner(owner).completions)
+        routes = door.routes(Middleware(Guard, lambda: service.settings))
+        with TestClient(Starlette(routes=[routes])) as client:
+            session_id = ask(client, "/chat/completions", KIM, question(1)).headers["X-Turnfold-Session"]
+            yield Served(client, routes, service, session_id)
+        door.close()
 
 
-def rows(chat: Chat) -> dict[str, list[Any]]:
-    return {table: chat.rows(f"SELECT * FROM {table}") for table in TABLES}  # noqa: S608  # names of our own
+def ask(client: TestClient, path: str, token: str, text: str, *, way: str = "", session_id: str = "") -> Response:
+    headers, fields = WAYS[way](session_id) if way else ({}, {})
+    body = {"model": "turnfold", "messages": [{"role": "user", "content": text}], **fields}
+    return client.post(f"/v1{path}", headers={"Authorization": f"Bearer {token}", **headers}, json=body)
 
 
-def asked(client: httpx2.Client, operation: Operation, session_id: str) -> tuple[int, str]:
-    """Asks for the operation on this session; returns the status and what is said, without the session's name."""
-    path = operation.path.format(session_id=session_id, turn="1")
-    sent = NAMED_BESIDE_THE_PATH.get(operation.name, lambda _: {"json": BODIES.get(operation.name)})(session_id)
-    answer = client.request(operation.method, path, **sent)
-    return answer.status_code, answer.text.replace(session_id, "<session>")
+def test_of_every_route_it_is_said_whether_it_takes_a_session(served: Served) -> None:
+    assert {route.path for route in served.routes.routes if isinstance(route, Route)} == MODELS | ANSWERS
 
 
-def of_a_session() -> list[Operation]:
-    return [operation for operation in OPERATIONS if operation.name not in OF_NO_SESSION]
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", sorted(ANSWERS))
+def test_a_session_is_its_owners_alone(served: Served, path: str, way: str) -> None:
+    before = served.service.for_owner("kim").turns.transcript(served.session_id, last=100)
+    foreign = ask(served.client, path, LEE, question(2), way=way, session_id=served.session_id)
+    unknown = ask(served.client, path, LEE, question(2), way=way, session_id="no-such-session")
+    assert (foreign.status_code, foreign.json()["error"]["code"]) == (404, "session_not_found")
+    assert foreign.text.replace(served.session_id, "no-such-session") == unknown.text
+    assert "X-Turnfold-Session" not in foreign.headers
+    assert served.service.for_owner("kim").turns.transcript(served.session_id, last=100) == before
+    own = ask(served.client, path, KIM, question(3), way=way, session_id=served.session_id)
+    assert (own.status_code, own.headers["X-Turnfold-Session"]) == (200, served.session_id)
+    assert served.service.for_owner("lee").sessions.list() == ()
+    assert served.service.sessions.list() == ()
 
 
-def test_every_operation_that_takes_a_session_is_asked_for_one() -> None:
-    for operation in of_a_session():
-        assert "{session_id}" in operation.path or operation.name in NAMED_BESIDE_THE_PATH
+@pytest.mark.parametrize("path", sorted(MODELS))
+def test_models_are_told_to_a_token_alone(served: Served, path: str) -> None:
+    address = "/v1" + path.replace("{model_id:path}", "turnfold")
+    assert served.client.get(address).status_code == 401
+    told = [served.client.get(address, headers={"Authorization": f"Bearer {token}"}) for token in (KIM, LEE)]
+    assert [answer.status_code for answer in told] == [200, 200]
+    assert told[0].json() == told[1].json()
 
 
-@pytest.mark.parametrize("operation", of_a_session(), ids=lambda operation: operation.name)
-def test_anothers_session_is_answered_for_like_one_that_never_was(owners: Owners, operation: Operation) -> None:
-    before = rows(owners.chat)
-    foreign = asked(owners.stranger, operation, owners.chat.session_id)
-    unknown = asked(owners.stranger, operation, "no-such-session")
-    assert foreign[0] == 404
-    assert foreign == unknown == asked(owners.own, operation, "no-such-session")
-    assert question(1) not in foreign[1]
-    assert rows(owners.chat) == before
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-@pytest.mark.parametrize("token", ["", "Bearer", "token-of-nobody-0123456789"])
-def test_nothing_is_told_without_a_token(owners: Owners, operation: Operation, token: str) -> None:
-    headers = {"Authorization": f"Bearer {token}" if token else ""}
-    path = operation.path.format(session_id=owners.chat.session_id, turn="1", model_id="turnfold")
-    answer = owners.own.request(operation.method, path, headers=headers)
-    if operation.needs_token:
-        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
-    else:
-        assert answer.status_code == 200
-        assert owners.chat.session_id not in answer.text
-
-
-def test_each_owner_lists_what_is_his(owners: Owners) -> None:
-    for search in ("", "김민수"):
-        assert owners.stranger.get("/sessions", params={"search": search}).json() == {"sessions": [], "next": None}
-        (item,) = owners.own.get("/sessions", params={"search": search}).json()["sessions"]
-        assert item["session_id"] == owners.chat.session_id
-
-
-def test_own_sessions_answer(owners: Owners) -> None:
-    changing = {"DELETE", "PATCH", "PUT", "POST"}
-    for operation in of_a_session():
-        if operation.method not in changing:
-            assert asked(owners.own, operation, owners.chat.session_id)[0] in (200, 204), operation.name
+def test_two_owners_who_say_the_same_share_nothing(served: Served) -> None:
+    said = [{"role": "user", "content": question(7)}]
+    places = []
+    for token in (KIM, LEE):
+        answer = served.client.post(
+            "/v1/chat/completions",
+            headers={"Authorization": f"Bearer {token}"},
+            json={"model": "turnfold", "messages": said},
+        )
+        history = [*said, {"role": "assistant", "content": answer.json()["choices"][0]["message"]["content"]}]
+        following = served.client.post(
+            "/v1/chat/completions",
+            headers={"Authorization": f"Bearer {token}"},
+            json={"model": "turnfold", "messages": [*history, {"role": "user", "content": question(8)}]},
+        )
+        assert following.headers["X-Turnfold-Session"] == answer.headers["X-Turnfold-Session"]
+        places.append(following.headers["X-Turnfold-Session"])
+        assert [item.session_id for item in served.service.for_owner("lee").sessions.list()] == places[1:]
+    assert places[0] != places[1]
+    for session_id in places[1:]:
+        served.service.for_owner("lee").sessions.delete(session_id)

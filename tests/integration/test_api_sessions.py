@@ -117,7 +117,7 @@ def test_title_and_settings_change_together_or_not_at_all(chat: Chat, http: http
     )
     assert (changed["title"], changed["compression_rate"]) == ("새 제목", 0.2)
     assert (changed["strategy"], changed["model"]) == ("rolling", "big")
-    assert told(http.patch(own, json={"title": None, "unknown": 1})) == changed
+    assert told(http.patch(own, json={"title": None})) == changed
 
 
 def test_a_deleted_session_is_gone(chat: Chat, http: httpx2.Client) -> None:
@@ -233,6 +233,12 @@ def test_the_models_own_failure_is_told_as_on_every_route(server: FakeOpenAI, ht
     ("asked", "status", "named"),
     [
         (lambda http: http.get("/sessions/none/none"), 404, "unknown_url"),
+        (lambda http: http.get("/sessions/a%0Ab/none"), 404, "unknown_url"),
+        (lambda http: http.get("/v1/a%0Ab"), 404, "unknown_url"),
+        (lambda http: http.get("/v1"), 404, "unknown_url"),
+        (lambda http: http.get("/sessions?serach=a"), 400, "invalid_value"),
+        (lambda http: http.patch("/sessions/x", json={"compresion_rate": 0.2}), 400, "invalid_value"),
+        (lambda http: http.patch("/sessions/x", json={"has_memory": 0}), 400, "invalid_value"),
         (lambda http: http.get("/chat/none"), 404, "unknown_url"),
         (lambda http: http.put("/sessions"), 405, "method_not_allowed"),
         (lambda http: http.get("/v1/summarize"), 405, "method_not_allowed"),

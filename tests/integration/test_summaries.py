@@ -13,9 +13,12 @@ from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
 
 TALK = tuple(
-    ClientMessage(role, words)
+    message
     for number in range(1, 4)
-    for role, words in (("user", question(number)), ("assistant", f"네, {number}일로 하겠습니다. " * 10))
+    for message in (
+        ClientMessage("user", question(number)),
+        ClientMessage("assistant", f"네, {number}일로 하겠습니다. " * 10),
+    )
 )
 USAGE = {"prompt_tokens": 500, "completion_tokens": 90, "total_tokens": 590}
 CALLS = "SELECT owner, client, model, usage_input_tokens, usage_output_tokens, error_code FROM aside_call"

@@ -39,7 +39,9 @@ def test_a_browser_is_answered_before_it_has_a_token(origin: str) -> None:
     assert answer.status_code == 204
     assert answer.headers["access-control-allow-origin"] == origin
     assert answer.headers["access-control-allow-methods"] == "GET, POST, PUT, PATCH, DELETE"
-    allowed = "authorization, content-type, last-event-id, x-stainless-lang, x-stainless-something-new, x-turnfold-session"
+    allowed = (
+        "authorization, content-type, last-event-id, x-stainless-lang, x-stainless-something-new, x-turnfold-session"
+    )
     assert answer.headers["access-control-allow-headers"] == allowed
     assert "access-control-allow-credentials" not in answer.headers
     assert "Origin" in answer.headers["vary"]

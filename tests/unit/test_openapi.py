@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from api.openapi import ErrorAnswer, document
 from api.problem import Problem
 from api.program_routes import OPERATIONS, ProgramRoutes
 from api.refusal import BY_CODE
+from api.session_answer import SessionAnswer
 from graph.service import ChatService
 from graph.settings import Settings
+from graph.view import SessionView
 
 DOCUMENT = document(OPERATIONS)
 
@@ -40,7 +43,7 @@ def served() -> set[tuple[str, str]]:
                 found.update((method, path) for method in route.methods - {"HEAD"})
 
     for joined in ProgramRoutes(nobody, no_settings).routes():
-        app: Any = joined.app  # type: ignore[attr-defined]  # each is a route over a stack of layers
+        app: Any = joined.app  # type: ignore[attr-defined]  # each leads to a stack of layers
         while not isinstance(app, Router):
             app = app._app  # noqa: SLF001  # the layers have no other name for it
         walk(app.routes, "")
@@ -70,6 +73,10 @@ def test_every_reference_leads_somewhere() -> None:
     for reference in references(DOCUMENT):
         assert reference.removeprefix("#/components/schemas/") in DOCUMENT["components"]["schemas"]
     assert not any(name.startswith("_") for name in DOCUMENT["components"]["schemas"])
+
+
+def test_a_session_is_told_with_all_that_the_service_has_of_it() -> None:
+    assert set(SessionAnswer.model_fields) == {field.name for field in fields(SessionView)}
 
 
 def test_a_body_that_may_be_left_out_is_told() -> None:
