@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Literal
@@ -17,6 +17,7 @@ from graph.store.anchor import complete_anchor, insert_anchor
 from graph.store.archive import find_position, find_turn, insert_message
 from graph.store.database import Clock, Database, Lease
 from graph.store.reset import extend_context
+from graph.store.running_turn import PartialText, TurnPlace, save_partials, stopping
 from graph.store.schema import turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import (
@@ -46,9 +47,6 @@ _OF_PROGRAMS = select(func.count()).where(
     _turn.session_id == bindparam("session_id"),
     _turn.number <= bindparam("last"),
     or_(_turn.client != "", _turn.is_imported),
-)
-_STOP = select(_turn.stop_requested).where(
-    _turn.session_id == bindparam("session_id"), _turn.number == bindparam("number")
 )
 
 
@@ -249,15 +247,10 @@ class TurnStore:
                 complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
             change_session(connection, lease.session_id, updated_at=now)
 
-    def save_partial(self, lease: Lease, number: int, text: str) -> None:
-        """Stores what was streamed so far, so that any server can show it.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
-        change = _change(lease.session_id, number).where(_turn.status == RUNNING)
-        with self._database.write(lease) as connection:
-            connection.execute(change.values(partial_text=text))
+    def save_partials(self, partials: Sequence[PartialText]) -> None:
+        """Stores what turns have streamed so far, for any server to show; one that lost its lease stays as it is."""
+        with self._database.write() as connection:
+            save_partials(connection, partials, self._clock())
 
     def request_stop(self, session_id: str, number: int) -> None:
         """Asks a running turn, of any server, to stop; does nothing if it has ended."""
@@ -265,10 +258,10 @@ class TurnStore:
         with self._database.write() as connection:
             connection.execute(change.values(stop_requested=True))
 
-    def is_stop_requested(self, session_id: str, number: int) -> bool:
-        """Whether the turn's current attempt was asked to stop; False if there is no such turn."""
+    def stopping(self, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
+        """Returns which of these turns were asked to stop in their current attempt."""
         with self._database.read() as connection:
-            return bool(connection.execute(_STOP, {"session_id": session_id, "number": number}).scalar())
+            return stopping(connection, turns)
 
     def get(self, session_id: str, number: int) -> TurnRow:
         """Returns the turn.
