@@ -30,7 +30,8 @@ class Decision:
         matched: How it was found.
         session_id: The session; for "fork" the one that it is forked from; "" for "aside" and "new".
         after_turn: Of "fork": the last turn that the new session has from the other one; 0 for none.
-        turn: Of "retry": the turn of the response.
+        turn: Of "retry": the turn of the response. Of "append" and "regenerate": the session's last turn as it was
+            read, if another one makes this out of date; 0 if none does.
         attempt: Of "retry": the attempt of the response.
         imported: Of "append", "fork" and "new": what the program and another model said, to be archived as imported
             turns before the question.
@@ -113,13 +114,20 @@ def _asked_before(case: Case) -> Decision | None:
     """Finds the same question behind the same history."""
     rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
     row = max(rows, key=lambda row: (case.is_in_family(row), row.is_last), default=None)
-    if row is None:
+    if row is None or (not case.is_pinned(row) and _has_twin(case, rows)):
         return None
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
     is_anew = row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
     if not is_anew:
         return _fork(case, row, row.turn - 1)
     return Decision("regenerate", _matched(case, [row]), row.session_id, anchor=case.chain.anchor)
+
+
+def _has_twin(case: Case, asked: Iterable[AnchorRow]) -> bool:
+    """Whether a chat of the same words so far ends where the question is asked, which it wasn't there yet."""
+    others = {row.session_id for row in asked}
+    ends = case.find("chain", [case.history[-1].chain])
+    return any(row.is_live and row.is_last and row.session_id not in others for row in ends)
 
 
 def _at(case: Case, place: Place) -> Decision:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from sqlalchemy import Update, bindparam, func, insert, or_, select, update
+from sqlalchemy import Update, insert, update
 
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.error import NotFoundError
@@ -16,22 +16,23 @@ from graph.store.active import invalidate_from
 from graph.store.anchor import complete_anchor, insert_anchor
 from graph.store.archive import find_position, find_turn, insert_message
 from graph.store.database import Clock, Database, Lease
+from graph.store.image import keep_images
 from graph.store.reset import extend_context
 from graph.store.running_turn import PartialText, TurnPlace, save_partials, stopping
 from graph.store.schema import turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import (
     NEWEST,
-    OF_SESSION,
     OPEN,
     RUNNING,
     TurnRow,
+    count_of_programs,
     count_turns,
     last_turn,
     new_attempt,
-    owner_of,
     read_turn,
     sum_history_tokens,
+    turns_between,
 )
 
 __all__ = ["TurnRow", "TurnStore"]
@@ -42,12 +43,6 @@ TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 _WAITING_TIME = timedelta(minutes=30)
 _turn = turn_table.c
 _ADD = insert(turn_table)
-_BETWEEN = OF_SESSION.where(_turn.number.between(bindparam("first"), bindparam("last"))).order_by(_turn.number)
-_OF_PROGRAMS = select(func.count()).where(
-    _turn.session_id == bindparam("session_id"),
-    _turn.number <= bindparam("last"),
-    or_(_turn.client != "", _turn.is_imported),
-)
 
 
 class TurnStore:
@@ -57,7 +52,7 @@ class TurnStore:
         self._database = database
         self._clock = clock
 
-    def begin(
+    def begin(  # noqa: PLR0913  # a row of its own for most of them, in one transaction
         self,
         lease: Lease,
         *,
@@ -68,6 +63,7 @@ class TurnStore:
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
         anchor: OpenAnchor | None = None,
+        images: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[TurnRow, bool]:
         """Commits the user's message with its new turn.
 
@@ -80,6 +76,7 @@ class TurnStore:
             settings: Columns of the session that change in the same transaction.
             client: The name of the program that asks, "" for the page.
             anchor: What the program's request is recognised by; None for the page.
+            images: The `data:` URLs of the message's images by the references to them.
 
         Returns:
             The turn, and whether it's new: False if the same message began it before.
@@ -108,8 +105,8 @@ class TurnStore:
             connection.execute(_ADD, values)
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, place)
-            if anchor is not None:
-                insert_anchor(connection, anchor, place)
+            keep_images(connection, lease.session_id, images, owner=owner)
+            insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
             return read_turn(connection, lease.session_id, number), True
 
@@ -150,11 +147,8 @@ class TurnStore:
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
-            if anchor is not None:
-                place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
-                insert_anchor(
-                    connection, anchor, {**place, "owner": owner_of(connection, lease.session_id), "created_at": now}
-                )
+            place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1, "created_at": now}
+            insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 
@@ -180,7 +174,7 @@ class TurnStore:
             model: The model that will answer.
             settings: Columns of the session that change in the same transaction.
             client: The name of the program that asks.
-            anchor: What the program's request is recognised by.
+            anchor: What its request is recognised by.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -193,11 +187,11 @@ class TurnStore:
                 raise NotFoundError(str(number))
             values = {**new_attempt(turn.attempt, model, client, now), "started_at": turn.started_at}
             connection.execute(_change(lease.session_id, number).values(values))
-            place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": turn.attempt}
+            place: dict[str, object] = {"session_id": lease.session_id, "owner": owner, "turn": number}
+            place |= {"attempt": turn.attempt, "created_at": now}
             for message in messages:
-                insert_message(connection, message, {**place, "created_at": now})
-            if anchor is not None:
-                insert_anchor(connection, anchor, {**place, "created_at": now})
+                insert_message(connection, message, place)
+            insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 
@@ -219,15 +213,6 @@ class TurnStore:
     ) -> None:
         """Ends an open turn, or has it wait for its program; one that has ended already stays as it is.
 
-        Args:
-            lease: The session's lease.
-            number: The turn.
-            status: How it ended, or that it waits for its program.
-            error_code: The error's code, "" without one; `error_detail` adds to it.
-            error_detail: See `error_code`.
-            partial_text: What is kept of a stopped answer.
-            anchor: What completes the anchor that the program's request began; None for the page.
-
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
@@ -243,8 +228,7 @@ class TurnStore:
         with self._database.write(lease) as connection:
             if connection.execute(end.values(values)).rowcount == 0:
                 return
-            if anchor is not None:
-                complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
+            complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
             change_session(connection, lease.session_id, updated_at=now)
 
     def save_partials(self, partials: Sequence[PartialText]) -> None:
@@ -286,13 +270,12 @@ class TurnStore:
     def between(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
         """Returns the turns from one number to another, both included, as far as there are any, oldest first."""
         with self._database.read() as connection:
-            rows = connection.execute(_BETWEEN, {"session_id": session_id, "first": first, "last": last})
-            return tuple(TurnRow(*row) for row in rows)
+            return turns_between(connection, session_id, first, last)
 
     def count_of_programs(self, session_id: str, last: int) -> int:
         """Returns how many turns, up to this one, programs asked or brought along."""
         with self._database.read() as connection:
-            return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
+            return count_of_programs(connection, session_id, last)
 
 
 def _change(session_id: str, number: int) -> Update:

@@ -139,6 +139,11 @@ class TurnRunner:
         log = self.log(session_id)
         return log if log is not None and not log.is_over else None
 
+    def stopping(self, owner: str) -> list[TurnLog]:
+        """Returns the logs of an owner's turns that were told to stop and haven't ended yet."""
+        jobs = (job for job in list(self._jobs.values()) if job.context.owner == owner)
+        return [job.log for job in jobs if job.log.stop.is_set() and not job.log.is_over]
+
     def forget(self, session_id: str) -> None:
         """Forgets the job of a deleted session."""
         self._jobs.pop(session_id, None)
@@ -278,11 +283,9 @@ class TurnRunner:
     def _exchange(self, running: Sequence[Job], saved: dict[TurnLog, str]) -> None:
         """Does it for all of them in one transaction each: hundreds of streams would keep everybody else waiting."""
         texts = {job.log: job.log.partial_text for job in running}
-        said = [job for job in running if texts[job.log] != saved.get(job.log, "")]
+        said = [(job, text) for job in running if (text := texts[job.log]) != saved.get(job.log, "")]
         if said:
-            self._stores.turns.save_partials(
-                [PartialText(job.context.lease, job.number, texts[job.log]) for job in said]
-            )
+            self._stores.turns.save_partials([PartialText(job.context.lease, job.number, text) for job, text in said])
         saved.clear()
         saved.update(texts)
         going = {TurnPlace(job.session_id, job.number): job.log for job in running if not job.log.stop.is_set()}

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from graph.client import ClientMessage
 from graph.error import DatabaseError, InputError
 from graph.event import TurnFinished
-from graph.service.imported import import_history
-from tests.fake.body import content_of, faults, shape, tokens_of
+from tests.fake.body import content_of, faults, raw_turns, shape, tokens_of
 from tests.fake.chat import Chat, question
-from tests.fake.client_history import HISTORIES
+from tests.fake.client_history import HISTORIES, bring
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
@@ -21,17 +20,6 @@ def history(count: int) -> list[ClientMessage]:
     for number in range(1, count + 1):
         said += [ClientMessage("user", question(number)), ClientMessage("assistant", f"{number}번 답입니다. " * 12)]
     return said
-
-
-def bring(chat: Chat, messages: list[ClientMessage]) -> int:
-    """Imports the messages into the chat, whose session is made if there is none, as the door does."""
-    access = chat.service._access  # noqa: SLF001  # the door's part of the service
-    access.stores.sessions.create(chat.session_id, access.owner, compression_rate=0.3, strategy="", title="이전")
-    lease = access.stores.leases.acquire(chat.session_id, wait_seconds=5)
-    try:
-        return import_history(access, lease, messages, client="editor", model="another-model")
-    finally:
-        access.stores.leases.release(lease)
 
 
 def test_an_imported_history_is_sent_shown_and_found_like_any_other(chat: Chat, server: FakeOpenAI) -> None:
@@ -76,6 +64,19 @@ def test_a_history_far_beyond_the_window_is_reduced_in_the_first_turn(
     assert tokens_of(body) <= 6_000 * 0.75
     assert question(151) in content_of(body["messages"][-1])
     assert faults(body["messages"]) == []
+
+
+def test_what_is_larger_than_several_inputs_is_left_to_the_schedule(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(model_window_tokens=6_000)
+    bring(chat, history(150))
+    chat.ask(151, 151)
+    assert chat.rows("SELECT count(*) FROM record WHERE kind = 'compaction'") == [(0,)]
+    newest = raw_turns(server.bodies("chat")[-1])
+    assert newest == list(range(newest[0], 152))
+    assert len(newest) > 5
+    before = len(chat.covered)
+    chat.ask(152, 152)
+    assert len(chat.covered) > before
 
 
 def test_too_long_a_history_is_refused_and_stores_nothing(chat: Chat) -> None:
