@@ -92,7 +92,8 @@ def _compare_pages(
     browser: Browser, wire: Wire, crowd: Crowd, may_end: threading.Event, streams: int, looks: int
 ) -> bool:
     """Prints what a user sees with and without the streams; returns whether the page stays usable and all end."""
-    print(f"\nthe page beside {streams} open streams, median of {looks}", flush=True)
+    pace = f"each with a word every {endpoint.SLOW_SECONDS:g} s"
+    print(f"\nthe page beside {streams} open streams, {pace}, median of {looks}", flush=True)
     look(browser, wire, "first", 1)
     alone = look(browser, wire, "alone", looks)
     began = time.perf_counter()

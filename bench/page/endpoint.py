@@ -17,8 +17,8 @@ AT_ONCE: Final = "[at once]"  # a message that begins so is answered without any
 TIMED: Final = "ask-"  # and one that begins so at the pace of a model; anything else asks for a summary
 SUMMARY: Final = " ".join(f"{day}일에는 회의를 10월 14일로, 예산을 1,200만 원으로 정했습니다." for day in range(1, 9))
 ENDLESS: Final = "[endless]"  # a message that begins so is answered for half a minute
-SLOW: Final = "[slow]"  # and one that begins so by a word a second, until the endpoint ends all of these
-_SLOW_SECONDS: Final = 1.0
+SLOW: Final = "[slow]"  # and one that begins so by a word every two seconds, until the endpoint ends all of these
+SLOW_SECONDS: Final = 2.0
 _SENTENCE: Final = "회의는 10월 14일이며 예산은 1,200만 원입니다. The plan stays as it is, and the tests come first. "
 _PIECES: Final = 100
 ANSWER: Final = "\n\n".join([_SENTENCE * 4] * 4)
@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_slowly(self, begin: str, end: str) -> None:
         self._send_event({"content": begin}, None)
-        while not self.server.may_end.wait(_SLOW_SECONDS):
+        while not self.server.may_end.wait(SLOW_SECONDS):
             self._send_event({"content": " word"}, None)
         self._send_event({"content": f" {end}"}, None)
 
