@@ -15,9 +15,8 @@ from graph.core.text import plain_text
 HASH_BYTES: Final = 16
 _ROLES: Final[Mapping[ClientRole, bytes]] = {"user": b"u", "assistant": b"a", "tool": b"t"}
 # What front ends show of thoughts and tools within an answer, and may or may not send again.
-_ASIDE_TEXT: Final = re.compile(
-    r"<think>.*?</think>|<details\b[^>]*\btype=[^>]*>.*?</details>", re.DOTALL | re.IGNORECASE
-)
+_TAG: Final = re.compile(r"<(/?)(?:(think)>|(details)\b([^<>]*)>)", re.IGNORECASE)
+_TYPE: Final = re.compile(r"\btype=", re.IGNORECASE)
 # The value that Open WebUI sends for a temporary chat: all those of a tab have it.
 _TEMPORARY: Final = "local:"
 
@@ -166,7 +165,7 @@ def canonical(role: ClientRole, text: str) -> str:
     if "\x00" in text:
         text = plain_text(text)
     if role == "assistant" and "<" in text:
-        text = _ASIDE_TEXT.sub("", text)
+        text = _without_asides(text)
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     return text.strip()
@@ -180,6 +179,24 @@ def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
             break
         calls.append(message.call_id)
     return tuple(sorted(calls))
+
+
+def _without_asides(text: str) -> str:
+    """Drops `<think>…</think>` and `<details type=…>…</details>` where they are closed.
+
+    Tag by tag: one pattern for a whole block would read the rest of a hostile text again from each of its tags.
+    """
+    tags = [(tag, str(tag[2] or tag[3]).lower()) for tag in _TAG.finditer(text)]
+    last_end = {name: tag.start() for tag, name in tags if tag[1]}
+    kept, begin, inside = [], 0, ""
+    for tag, name in tags:
+        is_begin = not tag[1] and (name == "think" or _TYPE.search(tag[4]) is not None)
+        if not inside and is_begin and last_end.get(name, 0) > tag.start():
+            kept.append(text[begin : tag.start()])
+            inside = name
+        elif inside == name and tag[1]:
+            begin, inside = tag.end(), ""
+    return "".join([*kept, text[begin:]])
 
 
 def _is_encodable(text: str) -> bool:
