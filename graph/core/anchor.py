@@ -19,7 +19,7 @@ class AnchorRow:
     Attributes:
         family: The session's.
         chain: None until the response is whole, and if nothing was sent.
-        status: The turn's, in its last attempt.
+        status: The turn's, in its last attempt; "failed" if its server died, as the next message will close it.
         model: The turn's, in its last attempt; "" for the default one.
         is_live: Whether the turn's last attempt gave the response.
         is_last: Whether the turn is the session's last one.
@@ -81,5 +81,5 @@ class Known(Protocol):
         ...
 
     def open_calls(self, session_id: str) -> frozenset[str]:
-        """Returns the ids of the calls that a session's last turn waits for, none if it doesn't wait."""
+        """Returns the ids of the calls behind which a session's last turn can go on: it waits, or its server died."""
         ...

@@ -88,8 +88,10 @@ def _tried_before(case: Case, now: datetime) -> Decision | None:
     row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
     if row is None:
         return None
-    if row.status in {"failed", "stopped"} and row.is_last:
-        return Decision("regenerate", "retry", row.session_id, anchor=anchor)
+    if row.status in {"failed", "stopped"}:
+        # There is no whole answer to send again. What answered calls may still go on with their turn.
+        is_anew = row.is_last and not case.chain.answered
+        return Decision("regenerate", "retry", row.session_id, anchor=anchor) if is_anew else None
     return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, anchor=anchor)
 
 
