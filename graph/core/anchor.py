@@ -50,6 +50,7 @@ class SaidTurn:
         model: That of its last attempt; "" for the default one.
         is_elsewhere: Whether the page or another program asked, so that this one never saw it.
         is_imported: Whether the program brought it along.
+        images: What the archive has in place of the question's images, in order.
     """
 
     number: int
@@ -59,6 +60,7 @@ class SaidTurn:
     model: str = ""
     is_elsewhere: bool = False
     is_imported: bool = False
+    images: tuple[str, ...] = ()
 
 
 class Known(Protocol):

@@ -22,7 +22,7 @@ def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
     """Returns the calls of the newest answer that have no result yet, in order; () for a turn that waits for nothing.
 
     Args:
-        open_turn: The messages of the turn so far, the user's first.
+        open_turn: The messages of the turn so far.
     """
     waiting = set(unanswered_calls(open_turn))
     return tuple(
@@ -69,12 +69,11 @@ def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
 
 
 def _is_same(copy: ClientCall, calls: dict[str, Any]) -> bool:
+    name = plain_text(copy.id)
     try:
-        arguments = json.loads(copy.arguments or "{}")
+        return name in calls and bool(plain_value(json.loads(copy.arguments or "{}")) == calls[name])
     except (ValueError, RecursionError):
         return False
-    name = plain_text(copy.id)
-    return name in calls and bool(plain_value(arguments) == calls[name])
 
 
 def _named(ids: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from graph.core.aside import is_aside
 from graph.core.client_call import newest_calls
 from graph.core.client_chain import ChainKey, canonical
 from graph.core.close_turn import closed_mark
+from graph.core.image import urls_of
 from graph.core.place import Case
 from graph.core.recognise import Decision, decide
 from graph.core.turn import text_of, words_of
@@ -127,4 +128,5 @@ class _KnownToStores:
             row.model,
             is_elsewhere=not is_own and not row.is_imported and row.client != self._client,
             is_imported=row.is_imported,
+            images=urls_of(messages[0]),
         )
