@@ -78,7 +78,7 @@ class TurnLog:
             return "".join(event.text for event in self._events if isinstance(event, TokenDelta))
 
     def append(self, event: Event) -> None:
-        """Appends an event and wakes the watchers; text behind a tool call begins a paragraph, as it does on the page."""
+        """Appends an event and wakes the watchers; text behind a tool call begins a paragraph, as on the page."""
         with self._changed:
             self._apply(event)
             self._events.append(self._parted(event))
