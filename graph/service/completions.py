@@ -53,6 +53,12 @@ class Completions:
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
+        if not request.idempotency_key:
+            return self._begin_or_recognise_again(request)
+        with self._access.lock_of(request.idempotency_key):  # or tries that come at once would all be the first one
+            return self._begin_or_recognise_again(request)
+
+    def _begin_or_recognise_again(self, request: ClientRequest) -> Response:
         try:
             return self._begin(request)
         except (ServerBusyError, TurnRateError):
