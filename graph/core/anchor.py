@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from graph.view import TurnStatus
 
-AnchorHash = Literal["asked", "idempotency", "chain", "pair", "answer"]
+AnchorHash = Literal["asked", "idempotency", "chain", "answer"]
 
 
 @dataclass(frozen=True)

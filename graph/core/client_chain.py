@@ -27,13 +27,11 @@ class EndedAnchor(NamedTuple):
     Attributes:
         asked: Says which of the turn's responses it is.
         chain: Of the history with this answer behind it; None if nothing was sent, as are the others.
-        pair: Of the question and the answer alone, wherever they stand.
         answer: Of the answer alone.
     """
 
     asked: bytes
     chain: bytes | None
-    pair: bytes | None
     answer: bytes | None
 
 
@@ -75,18 +73,13 @@ class ChainKey:
         state = links[-1].chain if links else scope
         answered = answered_calls(request.messages)
         asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
-        question = next((link.text for link in reversed(links) if link.role == "user"), "")
         once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
-        anchor = OpenAnchor(self, scope, asked, once, state, question)
+        anchor = OpenAnchor(self, scope, asked, once, state)
         return RequestChain(links, answered, anchor, self._family(scope, request.hint))
 
     def answer(self, scope: bytes, text: str) -> bytes:
         """Returns the hash of an answer alone, by its canonical text."""
         return self.hash("answer", scope, _bytes(text))
-
-    def pair(self, scope: bytes, question: str, answer: str) -> bytes:
-        """Returns the hash of a question and its answer, by their canonical texts."""
-        return self.hash("pair", scope, _bytes(question), _bytes(answer))
 
     def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
         """Returns the hash of a history with one more message, by its canonical text."""
@@ -122,7 +115,6 @@ class OpenAnchor:
         asked: Of the history up to the question, or up to the answered tool calls.
         idempotency: Of `asked` with the request's Idempotency-Key; None without one.
         state: The chain that the answer continues.
-        question: The canonical text of the last user's message.
     """
 
     key: ChainKey
@@ -130,16 +122,14 @@ class OpenAnchor:
     asked: bytes
     idempotency: bytes | None
     state: bytes
-    question: str = field(repr=False)
 
     def ended(self, sent_text: str) -> EndedAnchor:
         """Returns what completes it, given all of the text that the response sent."""
         text = canonical("assistant", sent_text)
         if not text:
-            return EndedAnchor(self.asked, None, None, None)
+            return EndedAnchor(self.asked, None, None)
         chain = self.key.next(self.state, "assistant", text)
-        pair = self.key.pair(self.scope, self.question, text)
-        return EndedAnchor(self.asked, chain, pair, self.key.answer(self.scope, text))
+        return EndedAnchor(self.asked, chain, self.key.answer(self.scope, text))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def words(messages: list[ClientMessage]) -> list[tuple[str, str]]:
 
 def hashes(chain: RequestChain, answer: str) -> set[bytes]:
     ended = chain.anchor.ended(answer)
-    found = (chain.anchor.asked, chain.anchor.idempotency, ended.chain, ended.pair, ended.answer)
+    found = (chain.anchor.asked, chain.anchor.idempotency, ended.chain, ended.answer)
     return {part for part in found if part is not None} | {link.chain for link in chain.links}
 
 
