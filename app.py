@@ -16,11 +16,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from api.access import Guard
 from api.cors import Cors
 from api.door import Door
 from api.host import HostCheck
 from api.server_end import told_of_end
+from api.token_guard import Guard
 from component import delivery, service_provider, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
