@@ -178,3 +178,15 @@ def test_of_tries_that_come_at_once_one_begins_the_turn(open_chat: OpenChat) -> 
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(ask, range(8)))) == 1
     assert counts(chat)[:2] == [1, 1]
+
+
+def test_an_input_that_is_found_too_long_after_words_were_sent_is_no_new_answer(chat: Chat, server: FakeOpenAI) -> None:
+    too_long = '{"error": {"message": "maximum context length exceeded", "code": "context_length_exceeded"}}'
+    program = begin(chat)
+    for number in range(1, 4):
+        program.ask(question(number))
+    server.script(raw(chunk({"content": "lost"}), too_long))
+    program.messages.append(user(question(4)))
+    reading = program.begin()
+    assert isinstance(reading.last, TurnFailed)
+    assert reading.text == "lost"
