@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from api.access import ApiClient
 from api.body import read_body
 from api.chat_request import ChatMessage, Followed, project_root_of, read_context, read_message
 from api.chat_stream import ChatStream, has_all
@@ -23,6 +22,7 @@ from api.event_stream import EventStream
 from api.header import SESSION, TURN
 from api.refusal import BY_CODE
 from api.route_table import EVENTS, Operation
+from api.token_guard import ApiClient
 from graph.error import ClosingError, NotFoundError, PathError
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream

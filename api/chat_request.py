@@ -6,10 +6,10 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from api.access import ApiClient
 from api.body import parse_object
 from api.model_id import parse_model_id
 from api.request import invalid_field
+from api.token_guard import ApiClient
 from graph.client import ClientOptions
 from graph.view import TurnOptions
 

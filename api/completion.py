@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from api.access import ApiClient
 from api.body import read_body
 from api.chunk_writer import ChunkWriter, CompletionHead
 from api.event_queue import EventQueue
@@ -26,6 +25,7 @@ from api.problem import Problem, ProblemError
 from api.refusal import BY_CODE
 from api.request import ParsedRequest, parse_request
 from api.stream import first_event, stream_lines, whole_body
+from api.token_guard import ApiClient
 from graph.client import Completion, CompletionEnd, CompletionSource
 from graph.error import ClosingError
 

@@ -15,7 +15,6 @@ from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import chat, door, session_route, summary_route
-from api.access import Guard
 from api.chat import Chat
 from api.cors import Cors
 from api.docs_page import chosen_language, render
@@ -25,6 +24,7 @@ from api.host import is_for_programs
 from api.openapi import document
 from api.route_table import Operation
 from api.served import ServedOperations
+from api.token_guard import Guard
 from graph.service import ChatService
 from graph.settings import Settings
 

@@ -11,12 +11,12 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import Headers
 
-from api.access import ApiClient
 from api.body import parse_object
 from api.header import goes_on, header, hint_of, is_retry, session_of, task_of, user_of
 from api.message import MESSAGES, Sent, SentMessage, chat_of, system_of
 from api.model_id import DEFAULT_ID, parse_model_id
 from api.problem import ProblemError, refused
+from api.token_guard import ApiClient
 from graph.client import ClientMessage, ClientOptions, ClientRequest
 
 _TOOLS: Final = 128

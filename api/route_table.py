@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
-from api.access import ApiClient
+from api.token_guard import ApiClient
 from graph.service import ChatService
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

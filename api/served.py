@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from api.access import ApiClient
 from api.body import parse_object, read_body
 from api.request import invalid_field
 from api.route_table import Call, Operation
+from api.token_guard import ApiClient
 from graph.service import ChatService
 
 _QUICK_THREADS: Final = 16

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from graph.view import TurnStatus
 
-AnchorHash = Literal["asked", "idempotency", "chain", "pair", "answer"]
+AnchorHash = Literal["asked", "idempotency", "chain", "answer"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class AnchorRow:
     Attributes:
         family: The session's.
         chain: None until the response is whole, and if nothing was sent.
-        status: The turn's, in its last attempt.
+        status: The turn's, in its last attempt; "failed" if its server died, as the next message will close it.
         model: The turn's, in its last attempt; "" for the default one.
         is_live: Whether the turn's last attempt gave the response.
         is_last: Whether the turn is the session's last one.
@@ -50,6 +50,7 @@ class SaidTurn:
         model: That of its last attempt; "" for the default one.
         is_elsewhere: Whether the page or another program asked, so that this one never saw it.
         is_imported: Whether the program brought it along.
+        images: What the archive has in place of the question's images, in order.
     """
 
     number: int
@@ -59,6 +60,7 @@ class SaidTurn:
     model: str = ""
     is_elsewhere: bool = False
     is_imported: bool = False
+    images: tuple[str, ...] = ()
 
 
 class Known(Protocol):
@@ -81,5 +83,5 @@ class Known(Protocol):
         ...
 
     def open_calls(self, session_id: str) -> frozenset[str]:
-        """Returns the ids of the calls that a session's last turn waits for, none if it doesn't wait."""
+        """Returns the ids of the calls behind which a session's last turn can go on: it waits, or its server died."""
         ...

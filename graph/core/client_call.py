@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
 from graph.client import ClientMessage
 from graph.core.text import plain_text, plain_value
@@ -22,12 +22,12 @@ def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
     """Returns the calls of the newest answer that have no result yet, in order; () for a turn that waits for nothing.
 
     Args:
-        open_turn: The messages of the turn so far, the user's first.
+        open_turn: The messages of the turn so far.
     """
     waiting = set(unanswered_calls(open_turn))
     return tuple(
         ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
-        for call in _newest_calls(open_turn)
+        for call in newest_calls(open_turn)
         if call["id"] in waiting
     )
 
@@ -46,7 +46,7 @@ def results_of(open_turn: Sequence[AnyMessage], sent: Sequence[ClientMessage], *
         InputError: `unknown_call` (an answer to no call of the newest answer, or to another one than was made) or
             `unanswered_call` (a call has no answer); the detail names their ids.
     """
-    calls = {str(call["id"]): call["args"] for call in _newest_calls(open_turn)}
+    calls = {str(call["id"]): call["args"] for call in newest_calls(open_turn)}
     known = {message.tool_call_id: message.content for message in open_turn if isinstance(message, ToolMessage)}
     given = {plain_text(each.call_id): plain_text(each.text) for each in sent if each.role == "tool"}
     copies = [call for each in sent for call in each.calls]
@@ -63,17 +63,17 @@ def results_of(open_turn: Sequence[AnyMessage], sent: Sequence[ClientMessage], *
     ]
 
 
-def _newest_calls(open_turn: Sequence[AnyMessage]) -> list[Any]:
+def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
+    """Returns the calls of the newest answer, [] for none; those with a result included."""
     return next((message.tool_calls for message in reversed(open_turn) if isinstance(message, AIMessage)), [])
 
 
 def _is_same(copy: ClientCall, calls: dict[str, Any]) -> bool:
+    name = plain_text(copy.id)
     try:
-        arguments = json.loads(copy.arguments or "{}")
+        return name in calls and bool(plain_value(json.loads(copy.arguments or "{}")) == calls[name])
     except (ValueError, RecursionError):
         return False
-    name = plain_text(copy.id)
-    return name in calls and bool(plain_value(arguments) == calls[name])
 
 
 def _named(ids: Sequence[str]) -> str:

@@ -15,9 +15,8 @@ from graph.core.text import plain_text
 HASH_BYTES: Final = 16
 _ROLES: Final[Mapping[ClientRole, bytes]] = {"user": b"u", "assistant": b"a", "tool": b"t"}
 # What front ends show of thoughts and tools within an answer, and may or may not send again.
-_ASIDE_TEXT: Final = re.compile(
-    r"<think>.*?</think>|<details\b[^>]*\btype=[^>]*>.*?</details>", re.DOTALL | re.IGNORECASE
-)
+_TAG: Final = re.compile(r"<(/?)(?:(think)>|(details)\b([^<>]*)>)", re.IGNORECASE)
+_TYPE: Final = re.compile(r"\btype=", re.IGNORECASE)
 # The value that Open WebUI sends for a temporary chat: all those of a tab have it.
 _TEMPORARY: Final = "local:"
 
@@ -28,13 +27,11 @@ class EndedAnchor(NamedTuple):
     Attributes:
         asked: Says which of the turn's responses it is.
         chain: Of the history with this answer behind it; None if nothing was sent, as are the others.
-        pair: Of the question and the answer alone, wherever they stand.
         answer: Of the answer alone.
     """
 
     asked: bytes
     chain: bytes | None
-    pair: bytes | None
     answer: bytes | None
 
 
@@ -76,18 +73,13 @@ class ChainKey:
         state = links[-1].chain if links else scope
         answered = answered_calls(request.messages)
         asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
-        question = next((link.text for link in reversed(links) if link.role == "user"), "")
         once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
-        anchor = OpenAnchor(self, scope, asked, once, state, question)
+        anchor = OpenAnchor(self, scope, asked, once, state)
         return RequestChain(links, answered, anchor, self._family(scope, request.hint))
 
     def answer(self, scope: bytes, text: str) -> bytes:
         """Returns the hash of an answer alone, by its canonical text."""
         return self.hash("answer", scope, _bytes(text))
-
-    def pair(self, scope: bytes, question: str, answer: str) -> bytes:
-        """Returns the hash of a question and its answer, by their canonical texts."""
-        return self.hash("pair", scope, _bytes(question), _bytes(answer))
 
     def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
         """Returns the hash of a history with one more message, by its canonical text."""
@@ -123,7 +115,6 @@ class OpenAnchor:
         asked: Of the history up to the question, or up to the answered tool calls.
         idempotency: Of `asked` with the request's Idempotency-Key; None without one.
         state: The chain that the answer continues.
-        question: The canonical text of the last user's message.
     """
 
     key: ChainKey
@@ -131,16 +122,14 @@ class OpenAnchor:
     asked: bytes
     idempotency: bytes | None
     state: bytes
-    question: str = field(repr=False)
 
     def ended(self, sent_text: str) -> EndedAnchor:
         """Returns what completes it, given all of the text that the response sent."""
         text = canonical("assistant", sent_text)
         if not text:
-            return EndedAnchor(self.asked, None, None, None)
+            return EndedAnchor(self.asked, None, None)
         chain = self.key.next(self.state, "assistant", text)
-        pair = self.key.pair(self.scope, self.question, text)
-        return EndedAnchor(self.asked, chain, pair, self.key.answer(self.scope, text))
+        return EndedAnchor(self.asked, chain, self.key.answer(self.scope, text))
 
 
 @dataclass(frozen=True)
@@ -166,7 +155,7 @@ def canonical(role: ClientRole, text: str) -> str:
     if "\x00" in text:
         text = plain_text(text)
     if role == "assistant" and "<" in text:
-        text = _ASIDE_TEXT.sub("", text)
+        text = _without_asides(text)
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     return text.strip()
@@ -180,6 +169,24 @@ def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
             break
         calls.append(message.call_id)
     return tuple(sorted(calls))
+
+
+def _without_asides(text: str) -> str:
+    """Drops `<think>…</think>` and `<details type=…>…</details>` where they are closed.
+
+    Tag by tag: one pattern for a whole block would read the rest of a hostile text again from each of its tags.
+    """
+    tags = [(tag, str(tag[2] or tag[3]).lower()) for tag in _TAG.finditer(text)]
+    last_end = {name: tag.start() for tag, name in tags if tag[1]}
+    kept, begin, inside = [], 0, ""
+    for tag, name in tags:
+        is_begin = not tag[1] and (name == "think" or _TYPE.search(tag[4]) is not None)
+        if not inside and is_begin and last_end.get(name, 0) > tag.start():
+            kept.append(text[begin : tag.start()])
+            inside = name
+        elif inside == name and tag[1]:
+            begin, inside = tag.end(), ""
+    return "".join([*kept, text[begin:]])
 
 
 def _is_encodable(text: str) -> bool:

@@ -52,7 +52,7 @@ def _split_calls(calls: Iterable[ClientCall]) -> tuple[list[ToolCall], list[Inva
 
 def _parse(arguments: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(arguments or "{}")
+        value = plain_value(json.loads(arguments or "{}"))
     except (ValueError, RecursionError):
         return None
-    return plain_value(value) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None

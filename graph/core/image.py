@@ -45,10 +45,14 @@ def data_urls(urls: Iterable[str]) -> dict[str, str]:
     return {reference: url for reference, url in references if reference != url}
 
 
+def urls_of(message: BaseMessage) -> tuple[str, ...]:
+    """Returns what a message has in place of its images, in order: references, or URLs as they are."""
+    return tuple(str(part["image_url"]["url"]) for part in image_parts(message))
+
+
 def references_in(messages: Iterable[BaseMessage]) -> set[str]:
     """Returns the references to images that the messages have."""
-    urls = (_url_of(part) for message in messages for part in image_parts(message))
-    return {url for url in urls if url.startswith(_REFERENCE)}
+    return {url for message in messages for url in urls_of(message) if url.startswith(_REFERENCE)}
 
 
 def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> list[AnyMessage]:
@@ -66,7 +70,7 @@ def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> lis
 
 
 def _with_images(message: AnyMessage, found: Mapping[str, str], *, is_told: bool) -> AnyMessage:
-    urls = [found.get(url, url) for url in map(_url_of, image_parts(message))]
+    urls = [found.get(url, url) for url in urls_of(message)]
     if is_told or not all(map(is_image_url, urls)):
         return without_images(message)
     words = words_of(message)
@@ -80,7 +84,3 @@ def _content(text: str, urls: Sequence[str]) -> list[str | dict[str, Any]]:
 
 def _has_failed(turn: Sequence[AnyMessage]) -> bool:
     return (closed_mark(turn[-1]) or {}).get("closed") == "failed"
-
-
-def _url_of(part: Mapping[str, Any]) -> str:
-    return str(part["image_url"]["url"])

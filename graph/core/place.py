@@ -19,6 +19,7 @@ from graph.core.alignment import (
 )
 from graph.core.anchor import AnchorHash, AnchorRow, Known
 from graph.core.client_chain import Link, RequestChain
+from graph.core.image import reference_of
 
 NEWEST_TURN: Final = 2**31 - 1
 _CANDIDATES: Final = 8
@@ -67,6 +68,11 @@ class Case:
     def is_pinned(self, row: AnchorRow) -> bool:
         """Whether the request says by more than its history that it means the row's session."""
         return bool(self.request.session) or self.is_in_family(row)
+
+    def has_images_of(self, row: AnchorRow) -> bool:
+        """Whether the question has the images of the row's; hashes are of words alone, as programs leave images out."""
+        sent = tuple(map(reference_of, self.messages[-1].images))
+        return not sent or any(turn.images == sent for turn in self.known.turns(row.session_id, row.turn, row.turn))
 
     def is_same_model(self, name: str) -> bool:
         """Whether the request asks for this model."""

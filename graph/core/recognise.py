@@ -86,10 +86,12 @@ def _tried_before(case: Case, now: datetime) -> Decision | None:
     if not rows and case.request.is_retry:
         rows = [row for row in case.find("asked", [anchor.asked]) if row.is_last]
     row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
-    if row is None:
+    if row is None or not case.has_images_of(row):
         return None
-    if row.status in {"failed", "stopped"} and row.is_last:
-        return Decision("regenerate", "retry", row.session_id, anchor=anchor)
+    if row.status in {"failed", "stopped"}:
+        # There is no whole answer to send again. What answered calls may still go on with their turn.
+        is_anew = row.is_last and not case.chain.answered
+        return Decision("regenerate", "retry", row.session_id, anchor=anchor) if is_anew else None
     return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, anchor=anchor)
 
 
@@ -113,12 +115,12 @@ def _resume(case: Case) -> Decision:
 def _asked_before(case: Case) -> Decision | None:
     """Finds the same question behind the same history."""
     rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
-    row = max(rows, key=lambda row: (case.is_in_family(row), row.is_last), default=None)
+    row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_family(row), row.is_last), default=None)
     if row is None or (not case.is_pinned(row) and _has_twin(case, rows)):
         return None
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
     is_anew = row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
-    if not is_anew:
+    if not is_anew or not case.has_images_of(row):
         return _fork(case, row, row.turn - 1)
     return Decision("regenerate", _matched(case, [row]), row.session_id, anchor=case.chain.anchor)
 

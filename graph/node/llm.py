@@ -68,6 +68,8 @@ class LlmNode:
         try:
             answer = ask(fit.model_input)
         except ContextLengthError:
+            if call.is_heard and turn.client is not None:
+                raise  # what a program was sent can't be taken back
             # The provider counts more tokens than we estimate: retry once with a shorter input.
             sent_tokens = fit.model_input.sent_tokens
             refused_tokens = int(sent_tokens * deps.stores.calls.correction(state["session_id"]) * _SHORTER_SHARE)

@@ -37,10 +37,12 @@ class AnswerCall:
 
     Attributes:
         answered: What the last call that was answered has sent, None before.
+        is_heard: Whether the last call has failed after some of its text was passed on.
     """
 
     def __init__(self, deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> None:
         self.answered: ModelInput | None = None
+        self.is_heard = False
         self._deps = deps
         self._runtime = runtime
         self._state = state
@@ -52,11 +54,13 @@ class AnswerCall:
             ModelError: The call failed.
             TurnStoppedSignal: Stop was pressed.
         """
-        deps, settings, write = self._deps, self._deps.settings, self._runtime.stream_writer
+        deps, settings = self._deps, self._deps.settings
         client = self._runtime.context.client
         full_tokens = self._full_tokens(model_input)
         keep = partial(keep_call, deps, self._runtime.context, model_input, kind="answer", full_tokens=full_tokens)
         began = time.monotonic()
+        if self.is_heard:
+            self._restart()
         try:
             answer = deps.models.caller.call(
                 model if client is None else _sampled(model, client, model_input),
@@ -64,8 +68,8 @@ class AnswerCall:
                 stop=self._runtime.context.stop,
                 deadline_seconds=settings.model_deadline_seconds,
                 attempts=settings.model_attempts,
-                on_text=lambda text: write(TokenDelta(text)),
-                on_restart=lambda: write(AnswerRestarted()),
+                on_text=self._hear,
+                on_restart=self._restart,
                 may_restart=client is None or client.hears_restarts,
             )
         except TurnfoldError as error:
@@ -74,8 +78,16 @@ class AnswerCall:
                 keep(None, seconds=time.monotonic() - began, error_code=error.code)
             raise
         keep(answer.usage, seconds=time.monotonic() - began)
-        self.answered = model_input
+        self.answered, self.is_heard = model_input, False
         return answer
+
+    def _hear(self, text: str) -> None:
+        self.is_heard = True
+        self._runtime.stream_writer(TokenDelta(text))
+
+    def _restart(self) -> None:
+        self.is_heard = False
+        self._runtime.stream_writer(AnswerRestarted())
 
     def _with_images(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
         references = references_in(messages)

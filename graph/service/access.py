@@ -32,6 +32,7 @@ from prompt.system.framing import Language
 
 # A worker prunes checkpoints and releases the lease after its turn has ended for the user.
 AFTERMATH_SECONDS: Final = 5.0
+_LOCKS: Final = 64
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class SessionAccess:
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
         compacting: The stop event of each manual compaction that runs in this server, by session.
+        locks: Those of `lock_of`.
     """
 
     settings: Settings
@@ -61,6 +63,7 @@ class SessionAccess:
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
+    locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(_LOCKS)))
 
     def own(self, session_id: str) -> SessionRow:
         """Returns the session. Every method that takes a session's id calls this first.
@@ -69,6 +72,10 @@ class SessionAccess:
             NotFoundError: There is no such session, or it belongs to another owner.
         """
         return self.stores.sessions.get(session_id, self.owner)
+
+    def lock_of(self, key: str) -> threading.Lock:
+        """Returns the lock of a key of this owner in this process; some other keys have the same one."""
+        return self.locks[hash((self.owner, key)) % _LOCKS]
 
     def is_busy(self, session_id: str) -> bool:
         """Whether a turn of the session runs in any process, or a manual compaction in this one."""

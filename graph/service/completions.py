@@ -10,7 +10,7 @@ from functools import partial
 
 from graph.client import ClientMessage, ClientRequest, Matched
 from graph.core.recognise import Decision
-from graph.error import BusyError, NotFoundError
+from graph.error import BusyError, NotFoundError, ServerBusyError, TurnRateError
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.completion_end import ResponsePlace, read_end, said_in
 from graph.service.folds import Folds
@@ -53,6 +53,21 @@ class Completions:
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
+        if not request.idempotency_key:
+            return self._begin_or_recognise_again(request)
+        with self._access.lock_of(request.idempotency_key):  # or tries that come at once would all be the first one
+            return self._begin_or_recognise_again(request)
+
+    def _begin_or_recognise_again(self, request: ClientRequest) -> Response:
+        try:
+            return self._begin(request)
+        except (ServerBusyError, TurnRateError):
+            raise
+        except BusyError:
+            # One that came at the same moment may have been first: behind it, this one may be another chat's.
+            return self._begin(request)
+
+    def _begin(self, request: ClientRequest) -> Response:
         self._let_end(self._access.runner.stopping(self._access.owner))
         decision = self._recognised(request)
         match decision.kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 
@@ -10,11 +11,13 @@ from graph.client import ClientRequest
 from graph.core.alignment import is_begun_by
 from graph.core.anchor import AnchorHash, AnchorRow, SaidTurn
 from graph.core.aside import is_aside
+from graph.core.client_call import newest_calls
 from graph.core.client_chain import ChainKey, canonical
 from graph.core.close_turn import closed_mark
+from graph.core.image import urls_of
 from graph.core.place import Case
 from graph.core.recognise import Decision, decide
-from graph.core.turn import text_of, unanswered_calls, words_of
+from graph.core.turn import text_of, words_of
 from graph.error import NotFoundError
 from graph.record import ArchivedMessage
 from graph.service.access import SessionAccess
@@ -77,7 +80,8 @@ class _KnownToStores:
         self._client = client
 
     def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> Sequence[AnchorRow]:
-        return self._stores.anchors.find(self._scope, kind, hashes, limit=_MOST_ROWS)
+        rows = self._stores.anchors.find(self._scope, kind, hashes, limit=_MOST_ROWS)
+        return [replace(row, status="failed") if self._has_died(row) else row for row in rows]
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]:
         said = self._stores.archive.live_turns(session_id, first, last)
@@ -96,10 +100,13 @@ class _KnownToStores:
 
     def open_calls(self, session_id: str) -> frozenset[str]:
         last = self._stores.turns.last(session_id)
-        if last is None or last.status != "requires_action":
+        if last is None or not last.is_open or self._access.live_turn(session_id) is not None:
             return frozenset()
         said = self._stores.archive.live_turns(session_id, last.number, last.number)
-        return frozenset(unanswered_calls([entry.message for entry in said]))
+        return frozenset(str(call["id"]) for call in newest_calls([entry.message for entry in said]))
+
+    def _has_died(self, row: AnchorRow) -> bool:
+        return row.status == "running" and self._access.live_turn(row.session_id) is None
 
     def _said(self, row: TurnRow, said: Iterable[ArchivedMessage], *, is_own: bool) -> SaidTurn:
         messages = [entry.message for entry in said]
@@ -121,4 +128,5 @@ class _KnownToStores:
             row.model,
             is_elsewhere=not is_own and not row.is_imported and row.client != self._client,
             is_imported=row.is_imported,
+            images=urls_of(messages[0]),
         )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.client import CompletionEnd, Matched
-from graph.core.turn import text_of, unanswered_calls
-from graph.event import ActionRequired, ClientCall, Event, TokenDelta, TurnFinished
+from graph.core.client_call import waiting_calls
+from graph.core.turn import text_of
+from graph.event import ActionRequired, Event, TokenDelta, TurnFinished
 from graph.worker.turn_log import TurnLog
 
 _ID_CHARS = 24
@@ -68,12 +68,7 @@ def stored_log(turn: int, attempt: int, said: Sequence[AnyMessage]) -> TurnLog:
         sent += f"\n\n{text}" if text and sent.strip() else text
     if sent:
         log.append(TokenDelta(sent))
-    last, open_calls = answers[-1], set(unanswered_calls(said))
-    calls = tuple(
-        ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
-        for call in last.tool_calls
-        if call["id"] in open_calls
-    )
+    last, calls = answers[-1], waiting_calls(said)
     text = text_of(last)
     log.append(ActionRequired(turn, str(last.id), text, calls) if calls else TurnFinished(turn, str(last.id), text))
     return log

@@ -89,6 +89,8 @@ class Turns:
             with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
                 check_unchanged(self._access, session_id, decision)
                 if decision and (imported := decision.imported):
+                    # Behind a turn that is left open, it would stay open for good: only the last one is closed.
+                    self._access.recovery.reconcile(lease, self._access.own(session_id))
                     import_history(self._access, lease, imported, client=options.client_name, model="")
                 turn, session = self._begin(lease, message, options, anchor, data_urls(images))
                 job = job_of(self._access, lease, turn, session, options, messages=[message], anchor=anchor)

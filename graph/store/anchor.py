@@ -57,7 +57,7 @@ _OF_ATTEMPT = (
 )
 _FOUND = {
     name: _ROWS.where(_anchor[name].in_(bindparam("hashes", expanding=True)))
-    for name in ("asked", "idempotency", "chain", "pair", "answer")
+    for name in ("asked", "idempotency", "chain", "answer")
 }
 
 
@@ -128,5 +128,5 @@ def complete_anchor(connection: Connection, anchor: EndedAnchor | None, *, sessi
         return
     is_it = and_(_anchor.session_id == session_id, _anchor.turn == turn, _anchor.asked == anchor.asked)
     newest = select(func.max(_anchor.sequence)).where(is_it).scalar_subquery()
-    values = {"chain": anchor.chain, "pair": anchor.pair, "answer": anchor.answer}
+    values = {"chain": anchor.chain, "answer": anchor.answer}
     connection.execute(update(anchor_table).where(_anchor.sequence == newest).values(values))

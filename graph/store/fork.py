@@ -29,7 +29,7 @@ _record = record_table.c
 _reset = reset_table.c
 _turn = turn_table.c
 _block = context_block_table.c
-# What a fold cost was paid in the session that it was made in, and its figures count it.
+# What a fold or a lost cache cost was paid in the session that it was made in, and its figures count it.
 _PAID: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0}
 
 
@@ -67,7 +67,7 @@ def copy_session(
     key = {"session_id": new_id}
     _copy(connection, turn_table, and_(_turn.session_id == origin_id, _turn.number <= after_turn), key)
     _copy(connection, reset_table, and_(_reset.session_id == origin_id, _reset.turn <= after_turn), key)
-    _copy(connection, context_block_table, _is_newest_block(origin_id), key)
+    _copy(connection, context_block_table, _is_newest_block(origin_id), {**key, "lost_tokens": 0})
     rows = _copy_messages(connection, origin_id, new_id, after_turn)
     references = references_in(
         decode_message(row["role"], row["message_id"], row["content"]) for row in rows if "image_url" in row["content"]

@@ -254,13 +254,11 @@ anchor_table = Table(
     Column("idempotency", LargeBinary, nullable=True),
     # NULL until the response is whole.
     Column("chain", LargeBinary, nullable=True),
-    Column("pair", LargeBinary, nullable=True),
     Column("answer", LargeBinary, nullable=True),
     Index("anchor_by_session", "session_id", "turn"),
     Index("anchor_by_asked", "scope", "asked"),
     Index("anchor_by_idempotency", "scope", "idempotency"),
     Index("anchor_by_chain", "scope", "chain"),
-    Index("anchor_by_pair", "scope", "pair"),
     Index("anchor_by_answer", "scope", "answer"),
 )
 

@@ -14,7 +14,7 @@ from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
 from graph.store.anchor import AnchorStore
 from graph.store.archive import Archive
-from graph.store.aside import AsideStore
+from graph.store.aside_call import AsideStore
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, open_database

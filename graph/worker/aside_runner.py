@@ -13,16 +13,17 @@ from datetime import datetime
 from langchain_core.messages import AnyMessage, SystemMessage
 
 from graph.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
+from graph.core.client_call import waiting_calls
 from graph.core.client_message import to_messages
 from graph.core.text import plain_text, plain_value
 from graph.core.token import estimate_tokens, sum_tokens
 from graph.core.turn import is_cut, text_of
 from graph.error import ClosingError, InternalError, StoreError, TurnfoldError, TurnStoppedSignal
-from graph.event import ActionRequired, ClientCall, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.model.chunk import Answer, Usage
 from graph.model.factory import ChatModels
 from graph.model_error import BadResponseError, RefusedError
-from graph.store.aside import AsideCall, AsideStore
+from graph.store.aside_call import AsideCall, AsideStore
 from graph.worker.limiter import TurnLimiter
 from graph.worker.turn_log import TurnLog
 
@@ -202,10 +203,6 @@ def _last_event(aside: Aside, answer: Answer) -> Event:
         usage = ClientUsage(answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.cached_tokens)
     if message.tool_calls:
         aside.end = CompletionEnd("tool_calls", usage, {})
-        calls = (
-            ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
-            for call in message.tool_calls
-        )
-        return ActionRequired(_TURN, str(message.id), text, tuple(calls))
+        return ActionRequired(_TURN, str(message.id), text, waiting_calls([message]))
     aside.end = CompletionEnd("length" if is_cut(message) else "stop", usage, {})
     return TurnFinished(_TURN, str(message.id), text)

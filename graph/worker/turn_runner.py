@@ -19,7 +19,7 @@ from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.core.close_turn import ClosedStatus
 from graph.core.context_block import ContextRequest
 from graph.core.turn import text_of
-from graph.error import InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
+from graph.error import ClosingError, InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
 from graph.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 from graph.log import in_turn
 from graph.node.context import TurnContext
@@ -119,12 +119,12 @@ class TurnRunner:
         """Hands a committed turn to a worker, which from now on owns the lease and the slot.
 
         Raises:
-            InternalError: The server is closing; the next message of the session closes the turn.
+            ClosingError: The server is closing; the next message of the session closes the turn.
         """
         job.log.append(TurnStarted(job.session_id, job.number, job.context.row.attempt))
         with self._lock:
             if self._closing.is_set():
-                raise InternalError("closing")
+                raise ClosingError
             self._forget_old_jobs()
             self._jobs[job.session_id] = job
             self._pool.submit(self._run, job)

@@ -11,9 +11,9 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from api.access import Guard
 from api.door import Door
 from api.server_end import told_of_end
+from api.token_guard import Guard
 from graph.event import TokenDelta
 from graph.settings import Settings
 from tests.fake.scripted_completions import ScriptedCompletions

@@ -15,8 +15,8 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from api.access import Guard
 from api.door import Door
+from api.token_guard import Guard
 from graph.client import CompletionSource
 from graph.settings import Settings
 

@@ -10,8 +10,8 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from api.access import Guard
 from api.door import Door
+from api.token_guard import Guard
 from graph.service import ChatService
 from tests.fake.chat import question
 from tests.fake.open_chat import chat_opener, settings_maker

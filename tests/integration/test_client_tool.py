@@ -335,3 +335,21 @@ def test_the_same_answers_once_more_go_on_with_a_turn_whose_server_died(
         assert faults(server.bodies("chat")[-1]["messages"]) == []
         assert other.rows("SELECT count(*) FROM message WHERE role = 'tool'") == [(1,)]
         assert other.last_turn.status == "finished"
+
+
+def test_calls_of_one_answer_that_share_an_id_get_ids_of_their_own(chat: Chat, server: FakeOpenAI) -> None:
+    same = [ScriptedCall("look", json.dumps({"path": name}), "call-0") for name in ("a.py", "b.py")]
+    asked = waiting(chat, server, *same)
+    ids = [call.id for call in asked.calls]
+    assert [json.loads(call.arguments) for call in asked.calls] == [{"path": "a.py"}, {"path": "b.py"}]
+    assert len({*ids}) == 2
+    assert isinstance(resume(chat, *map(answer, ids))[-1], TurnFinished)
+    body = server.bodies("chat")[-1]
+    assert [message["tool_call_id"] for message in body["messages"][-2:]] == ids
+    assert faults(body["messages"]) == []
+
+
+def test_a_copy_of_a_call_nested_beyond_reason_is_another_call(chat: Chat, server: FakeOpenAI) -> None:
+    waiting(chat, server)
+    deep = ClientMessage("assistant", "", calls=(ClientCall("call-1", "look", "[" * 900 + "]" * 900),))
+    assert refusal(chat, deep, answer("call-1")) == ("unknown_call", "call-1")

@@ -162,3 +162,31 @@ def test_of_many_programs_at_one_place_one_goes_on_and_the_others_are_refused(op
     assert outcomes.count("turn 2") == 1
     assert not any(outcome.startswith("turn") and outcome != "turn 2" for outcome in outcomes)
     assert counts(chat)[0] == 1 + outcomes.count("forked")
+
+
+def test_of_tries_that_come_at_once_one_begins_the_turn(open_chat: OpenChat) -> None:
+    chat = open_chat(concurrent_turns=32)
+    together = threading.Barrier(8)
+
+    def ask(_: int) -> str:
+        one = Program(chat.service, messages=[user(question(1))])
+        together.wait()
+        reading = one.begin(idempotency_key="once")
+        assert isinstance(reading.last, TurnFinished)
+        return reading.completion.id
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(ask, range(8)))) == 1
+    assert counts(chat)[:2] == [1, 1]
+
+
+def test_an_input_that_is_found_too_long_after_words_were_sent_is_no_new_answer(chat: Chat, server: FakeOpenAI) -> None:
+    too_long = '{"error": {"message": "maximum context length exceeded", "code": "context_length_exceeded"}}'
+    program = begin(chat)
+    for number in range(1, 4):
+        program.ask(question(number))
+    server.script(raw(chunk({"content": "lost"}), too_long))
+    program.messages.append(user(question(4)))
+    reading = program.begin()
+    assert isinstance(reading.last, TurnFailed)
+    assert reading.text == "lost"

@@ -119,3 +119,22 @@ def test_a_refused_edit_leaves_no_fork(open_chat: OpenChat) -> None:
     with pytest.raises(BusyError):
         program.begin()
     assert counts(chat) == before
+
+
+@pytest.mark.parametrize("fields", [{}, {"is_retry": True}, {"idempotency_key": "once"}], ids=["anew", "retry", "key"])
+def test_the_same_words_about_another_image_are_another_question(
+    chat: Chat, server: FakeOpenAI, fields: dict[str, object]
+) -> None:
+    program = begin(chat, hint=CHAT_ID)
+    first = program.ask(question(1))
+    program.messages.append(user("What is this?", "data:image/png;base64,AAAA"))
+    assert program.take(program.begin(**fields)).session_id == first.session_id
+    program.messages[-2:] = [user("What is this?", "data:image/png;base64,BBBB")]
+    edited = program.begin(**fields)
+    assert isinstance(edited.last, TurnFinished)
+    assert (edited.turn, edited.matched) == (2, "fork")
+    parts = server.bodies("chat")[-1]["messages"][-1]["content"]
+    assert parts[-1]["image_url"]["url"].endswith("BBBB")
+    again = program.begin(idempotency_key="another")
+    assert isinstance(again.last, TurnFinished)
+    assert (again.session_id, again.turn) == (edited.session_id, 2)

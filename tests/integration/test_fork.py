@@ -13,6 +13,7 @@ from tests.fake.context_source import FRONT, ScriptedContext
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import asked_by
 
 OWN = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call", "image")
 
@@ -177,3 +178,12 @@ def test_a_fork_in_a_project_is_told_the_front_that_is_in_force(
     source.error = ProjectDamagedError("context.json", "line 1")
     forked.ask(2, 2)
     assert FRONT in system_prompt(server.bodies("chat")[-1])
+
+
+def test_a_fork_has_lost_nothing_by_what_a_program_changed_before(chat: Chat) -> None:
+    for number, system in enumerate(("Be brief.", "Be long."), start=1):
+        chat.say(question(number), options=asked_by(system=system))
+    assert chat.service.folds.statistics(chat.session_id).client_changes == 1
+    forked = fork(chat, 2)
+    statistics = forked.service.folds.statistics(forked.session_id)
+    assert (statistics.client_changes, statistics.lost_tokens) == (0, 0)

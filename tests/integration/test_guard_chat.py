@@ -7,11 +7,11 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.core.token import estimate_tokens
 from graph.error import InputError
-from graph.event import Folded, TurnFailed, TurnFinished
+from graph.event import AnswerRestarted, Folded, TokenDelta, TurnFailed, TurnFinished
 from tests.fake.body import content_of, faults, roles, system_prompt, tokens_of
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, chunk, failure, hang, raw, text, tools
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.sent import last_kinds
@@ -214,3 +214,13 @@ def test_a_source_larger_than_the_summary_models_window_is_summarised_in_parts_a
     said = [mark for mark in marks if mark + " " in " ".join(f"{m} {LONG}" for m in marks)[:2_400]]
     assert len(said) > 30
     assert all(mark in asked for mark in said)
+
+
+def test_words_of_an_answer_whose_input_was_then_found_too_long_are_taken_back(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 3)
+    too_long = '{"error": {"message": "maximum context length exceeded", "code": "context_length_exceeded"}}'
+    server.script(raw(chunk({"content": "lost"}), too_long), text("A whole answer."))
+    events = chat.say(question(4))
+    said = [event for event in events if isinstance(event, TokenDelta | AnswerRestarted)]
+    assert said[:2] == [TokenDelta("lost"), AnswerRestarted()]
+    assert chat.last_turn.answer_text == "A whole answer."

@@ -50,10 +50,9 @@ def test_anchor_is_written_with_its_turn_and_completed_with_its_end(stores: Stor
     stores.turns.finish(lease, 1, "finished", anchor=ended)
     found = [
         anchors.find(anchor.scope, "chain", [ended.chain or b""], limit=9),
-        anchors.find(anchor.scope, "pair", [ended.pair or b""], limit=9),
         anchors.find(anchor.scope, "answer", [ended.answer or b""], limit=9),
     ]
-    assert [(row.chain, row.status) for rows in found for row in rows] == [(ended.chain, "finished")] * 3
+    assert [(row.chain, row.status) for rows in found for row in rows] == [(ended.chain, "finished")] * 2
 
 
 @pytest.mark.parametrize("status", ["stopped", "requires_action"])

@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 from starlette.types import Message
 
-from api.access import ApiClient
 from api.completion import CreateCompletion
+from api.token_guard import ApiClient
 from graph.event import TokenDelta, TurnStarted
 from tests.fake.scripted_completions import ScriptedCompletions
 

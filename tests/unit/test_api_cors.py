@@ -5,8 +5,8 @@ from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from api.access import Guard
 from api.cors import Cors
+from api.token_guard import Guard
 from graph.settings import Settings
 
 CANARY = "canary-0123456789-abcdef"

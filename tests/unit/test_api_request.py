@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
-from api.access import ApiClient
 from api.body import JSON_DEPTH
 from api.problem import ProblemError
 from api.request import ParsedRequest, parse_request
+from api.token_guard import ApiClient
 from graph.client import ClientMessage, Hint
 from graph.event import ClientCall
 

@@ -30,7 +30,7 @@ def words(messages: list[ClientMessage]) -> list[tuple[str, str]]:
 
 def hashes(chain: RequestChain, answer: str) -> set[bytes]:
     ended = chain.anchor.ended(answer)
-    found = (chain.anchor.asked, chain.anchor.idempotency, ended.chain, ended.pair, ended.answer)
+    found = (chain.anchor.asked, chain.anchor.idempotency, ended.chain, ended.answer)
     return {part for part in found if part is not None} | {link.chain for link in chain.links}
 
 
@@ -90,6 +90,27 @@ def test_spelling_of_the_same_words_makes_no_difference(role: ClientRole, text: 
 )
 def test_what_front_ends_show_of_thoughts_and_tools_is_no_answer(shown: str) -> None:
     assert canonical("assistant", shown) == "Yes."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "</think></details>" + "<think>" * 300_000,
+        "</details>" + "<details " * 300_000,
+        "</details>" + "<details type=" * 200_000,
+        "<details" + " type=" * 300_000,
+        "<details><summary>s</summary>t" * 50_000,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_hostile_tags_are_read_once(text: str) -> None:
+    assert canonical("assistant", text) == text.strip()
+
+
+def test_a_thought_that_never_ends_hides_no_other_block() -> None:
+    assert canonical("assistant", "<think>a<details type='x'>b</details>c") == "<think>ac"
+    assert canonical("assistant", "<think>a</think>b<think>c") == "b<think>c"
+    assert canonical("assistant", "<THINK>a<think>b</Think>c</think>d") == "c</think>d"
 
 
 def test_details_that_a_user_or_an_answer_speaks_of_stay() -> None:

@@ -47,10 +47,14 @@ def test_text_without_images_stays_a_string_and_images_keep_their_order() -> Non
 
 
 def test_arguments_that_are_no_object_are_kept_as_they_came() -> None:
-    calls = tuple(
-        ClientCall(name, name, text) for name, text in [("a", '{"b":1}'), ("c", "[1]"), ("d", ""), ("e", "{")]
-    )
+    deep = '{"f": ' * 900 + "1" + "}" * 900
+    given_calls = [("a", '{"b":1}'), ("c", "[1]"), ("d", ""), ("e", "{"), ("f", deep)]
+    calls = tuple(ClientCall(name, name, text) for name, text in given_calls)
     (message,) = to_messages([ClientMessage("assistant", "", calls=calls)])
     assert isinstance(message, AIMessage)
     assert [(call["id"], call["args"]) for call in message.tool_calls] == [("a", {"b": 1}), ("d", {})]
-    assert [(call["id"], call["args"]) for call in message.invalid_tool_calls] == [("c", "[1]"), ("e", "{")]
+    assert [(call["id"], call["args"]) for call in message.invalid_tool_calls] == [
+        ("c", "[1]"),
+        ("e", "{"),
+        ("f", deep),
+    ]

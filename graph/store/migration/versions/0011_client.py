@@ -28,9 +28,9 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("scope", sa.LargeBinary, nullable=False),
         sa.Column("asked", sa.LargeBinary, nullable=False),
-        *(sa.Column(name, sa.LargeBinary, nullable=True) for name in ("idempotency", "chain", "pair", "answer")),
+        *(sa.Column(name, sa.LargeBinary, nullable=True) for name in ("idempotency", "chain", "answer")),
         sa.Index("anchor_by_session", "session_id", "turn"),
-        *(sa.Index(f"anchor_by_{name}", "scope", name) for name in ("asked", "idempotency", "chain", "pair", "answer")),
+        *(sa.Index(f"anchor_by_{name}", "scope", name) for name in ("asked", "idempotency", "chain", "answer")),
     )
     op.create_table(
         "image",

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from api.access import OPEN_ANSWERS, ApiClients, Guard
+from api.token_guard import OPEN_ANSWERS, ApiClients, Guard
 from graph.settings import Settings
 
 CANARY = "canary-0123456789-abcdef"
