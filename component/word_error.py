@@ -60,6 +60,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "compact_failed": "No shorter summary could be made. Please try again in a moment.",
     "not_a_compaction": "That isn't a compaction that could be restored.",
     "empty": "There is no text.",
+    "bad_image": "Images have to be sent in the message or by a web address.",
     "too_long": "That's too long. Please send it in parts.",
     "unknown_call": "This answers no tool call that is still open.",
     "unanswered_call": "An open tool call has no answer yet.",

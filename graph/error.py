@@ -47,6 +47,7 @@ from typing import ClassVar, Literal
 
 InputReason = Literal[
     "bad_context",
+    "bad_image",
     "bad_rate",
     "bad_strategy",
     "compact_failed",

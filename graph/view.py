@@ -160,6 +160,8 @@ class Statistics:
         saved_percent: `round(100 * (1 - summary_chars / original_chars))`; 0 without records; may be negative.
         unsent_tokens: Full history minus what was sent, summed over the answered calls (estimates).
         fold_tokens: Input plus output tokens of every fold, discarded and failed ones included.
+        client_changes: How often a program changed its instructions after something had been sent behind them.
+        lost_tokens: Our estimate for what had been sent behind them then, which the provider had to read anew.
     """
 
     record_count: int
@@ -169,6 +171,8 @@ class Statistics:
     saved_percent: int
     unsent_tokens: int
     fold_tokens: int
+    client_changes: int = 0
+    lost_tokens: int = 0
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+
+from graph.core.close_turn import closed_mark
+from graph.core.turn import image_parts, split_turns, without_images, words_of
 
 _DATA: Final = "data:"
 _REFERENCE: Final = "image:"
@@ -18,13 +21,6 @@ def is_image_url(url: str) -> bool:
     return url[:16].lower().startswith(_SENT)
 
 
-def reference_of(url: str) -> str:
-    """Returns what the archive has in place of a `data:` URL: its hash; any other URL stands there as it is."""
-    if url[: len(_DATA)].lower() != _DATA:
-        return url
-    return _REFERENCE + hashlib.sha256(url.encode()).hexdigest()
-
-
 def question_of(text: str, images: Sequence[str], *, message_id: str) -> HumanMessage:
     """Returns a user's message as it's archived: its text, and then references to its images.
 
@@ -33,9 +29,58 @@ def question_of(text: str, images: Sequence[str], *, message_id: str) -> HumanMe
         images: The URLs of its images, each of which `is_image_url` allows.
         message_id: Its id.
     """
-    if not images:
-        return HumanMessage(text, id=message_id)
-    parts: list[str | dict[str, Any]] = [
-        {"type": "image_url", "image_url": {"url": reference_of(url)}} for url in images
-    ]
-    return HumanMessage([{"type": "text", "text": text}, *parts] if text else parts, id=message_id)
+    return HumanMessage(_content(text, [reference_of(url) for url in images]) if images else text, id=message_id)
+
+
+def reference_of(url: str) -> str:
+    """Returns what the archive has in place of a `data:` URL: its hash; any other URL stands there as it is."""
+    if url[: len(_DATA)].lower() != _DATA:
+        return url
+    return _REFERENCE + hashlib.sha256(url.encode()).hexdigest()
+
+
+def data_urls(urls: Iterable[str]) -> dict[str, str]:
+    """Returns the `data:` URLs by the references to them; other URLs need none."""
+    references = ((reference_of(url), url) for url in urls)
+    return {reference: url for reference, url in references if reference != url}
+
+
+def references_in(messages: Iterable[BaseMessage]) -> set[str]:
+    """Returns the references to images that the messages have."""
+    urls = (_url_of(part) for message in messages for part in image_parts(message))
+    return {url for url in urls if url.startswith(_REFERENCE)}
+
+
+def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> list[AnyMessage]:
+    """Returns the messages as a provider is sent them: with images in place of their references.
+
+    A message whose images can't be found is sent as text. So is that of a turn that failed: a model that takes no
+    images has refused it, and would refuse every later turn.
+
+    Args:
+        messages: In order.
+        found: The `data:` URLs by the references to them.
+    """
+    failed = {id(turn[0]) for turn in split_turns(messages) if _has_failed(turn)}
+    return [_with_images(message, found, is_told=id(message) in failed) for message in messages]
+
+
+def _with_images(message: AnyMessage, found: Mapping[str, str], *, is_told: bool) -> AnyMessage:
+    urls = [found.get(url, url) for url in map(_url_of, image_parts(message))]
+    if is_told or not all(map(is_image_url, urls)):
+        return without_images(message)
+    words = words_of(message)
+    return message if not urls else message.model_copy(update={"content": _content(words, urls)})
+
+
+def _content(text: str, urls: Sequence[str]) -> list[str | dict[str, Any]]:
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return [{"type": "text", "text": text}, *images] if text else [*images]
+
+
+def _has_failed(turn: Sequence[AnyMessage]) -> bool:
+    return (closed_mark(turn[-1]) or {}).get("closed") == "failed"
+
+
+def _url_of(part: Mapping[str, Any]) -> str:
+    return str(part["image_url"]["url"])

@@ -16,7 +16,7 @@ from graph.core.context_block import ContextBlock
 from graph.core.divider import labelled
 from graph.core.review import label_of
 from graph.core.token import estimate_tokens, message_tokens
-from graph.core.turn import extract_current_turn, text_of
+from graph.core.turn import extract_current_turn, with_words, words_of
 from graph.record import HistoryEntry
 from prompt.system import chat
 from prompt.system.framing import CONTINUED, CURRENT_PART, SUMMARY_HEADING, Language
@@ -140,15 +140,6 @@ def _behind(volatile: ContextBlock, text: str) -> str:
     return f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
 
 
-def _put_behind(volatile: ContextBlock, message: AnyMessage) -> AnyMessage:
-    """Returns the user's message behind the block of this turn, with what it has beside its text."""
-    text = _behind(volatile, text_of(message))
-    if isinstance(message.content, str):
-        return message.model_copy(update={"content": text})
-    beside = [part for part in message.content if isinstance(part, dict) and part.get("type", "text") != "text"]
-    return message.model_copy(update={"content": [{"type": "text", "text": text}, *beside]})
-
-
 def record_item(entry: HistoryEntry) -> InputItem:
     """Returns the block of a record."""
     kind = SHORTENED if entry["kind"] == SHORTENED else "record"
@@ -205,7 +196,7 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     said = [_message_item(message) for message in raw]
     if system.volatile is not None and place < len(raw):
         said.insert(place, _block_item(system.volatile, estimate_tokens(_behind(system.volatile, ""))))
-        raw[place] = _put_behind(system.volatile, raw[place])
+        raw[place] = with_words(raw[place], _behind(system.volatile, words_of(raw[place])))
     items += said
     if schema := system.tool_schema:
         items.append(InputItem("tools", hashlib.sha256(schema.encode()).hexdigest()[:16], 1, estimate_tokens(schema)))

@@ -14,7 +14,7 @@ from graph.core.fold_spec import Asked, PromptStyle
 from graph.core.language import user_language
 from graph.core.review import Flaw, SummaryDraft
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
-from graph.core.turn import text_of
+from graph.core.turn import text_of, without_images
 from prompt.summary import (
     compaction_generator,
     fact_list,
@@ -97,7 +97,7 @@ def requests_for(
         get_prompt = partial(merge_generator.get_prompt, facts=asked.carried)
     language = language_of(messages, asked)
     rules = get_rules(language)
-    numbered = zip(messages, asked.turns or count_turns(messages), strict=True)
+    numbered = zip(map(without_images, messages), asked.turns or count_turns(messages), strict=True)
     parts = list(_split(numbered, source_tokens))
     sizes = [sum_tokens(message for message, _ in part) for part in parts]
     asked_chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)

@@ -16,7 +16,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from graph.core.turn import image_count, text_of
+from graph.core.turn import image_parts, text_of
 
 # Its size isn't known here: OpenAI counts 765 for 1,024 x 1,024 pixels, Anthropic some 1,600 at most.
 IMAGE_TOKENS: Final = 1_000
@@ -55,7 +55,7 @@ def _weight(character: str) -> float:
 
 def message_tokens(message: AnyMessage) -> int:
     """Estimates the tokens of a message: its text, its tool calls as JSON, and `IMAGE_TOKENS` for each image."""
-    tokens = estimate_tokens(text_of(message)) + IMAGE_TOKENS * image_count(message)
+    tokens = estimate_tokens(text_of(message)) + IMAGE_TOKENS * len(image_parts(message))
     if isinstance(message, AIMessage):
         for call in message.tool_calls:
             tokens += estimate_tokens(call["name"] + json.dumps(call["args"], ensure_ascii=False))

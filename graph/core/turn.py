@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -18,18 +18,34 @@ EMBEDDED_MODEL: Final = "offline-mini"
 
 def text_of(message: AnyMessage) -> str:
     """Returns the text content of a message: the text blocks of a list joined, then a line for each image."""
+    text = words_of(message)
+    return "\n".join([*([text] if text else []), *[IMAGE_MARK] * len(image_parts(message))])
+
+
+def words_of(message: BaseMessage) -> str:
+    """Returns the text content of a message without its images."""
     content = message.content
     if isinstance(content, str):
         return content
     parts = (block if isinstance(block, str) else block.get("text", "") for block in content if _is_text(block))
-    text = "".join(str(part) for part in parts)
-    return "\n".join([*([text] if text else []), *[IMAGE_MARK] * image_count(message)])
+    return "".join(str(part) for part in parts)
 
 
-def image_count(message: BaseMessage) -> int:
-    """Returns how many images a message has."""
+def image_parts(message: BaseMessage) -> list[dict[str, Any]]:
+    """Returns the blocks of a message that are images, in order."""
     blocks = [] if isinstance(message.content, str) else message.content
-    return sum(isinstance(block, dict) and block.get("type") == "image_url" for block in blocks)
+    return [block for block in blocks if isinstance(block, dict) and block.get("type") == "image_url"]
+
+
+def without_images(message: AnyMessage) -> AnyMessage:
+    """Returns the message with its images told as text."""
+    return message.model_copy(update={"content": text_of(message)}) if image_parts(message) else message
+
+
+def with_words(message: AnyMessage, text: str) -> AnyMessage:
+    """Returns the message with another text; its images stay."""
+    images = image_parts(message)
+    return message.model_copy(update={"content": [{"type": "text", "text": text}, *images] if images else text})
 
 
 def is_recalled(message: BaseMessage) -> bool:

@@ -16,6 +16,7 @@ from langgraph.runtime import Runtime
 from graph.core.close_turn import MARK
 from graph.core.in_place import LastInput
 from graph.core.model_input import ModelInput
+from graph.core.turn import image_parts
 from graph.model.chunk import Answer
 from graph.model_error import ContextLengthError
 from graph.node.context import NodeDeps, TurnContext
@@ -85,8 +86,8 @@ class LlmNode:
     def _remember(
         self, turn: TurnContext, name: str, sent: ModelInput, tools: Sequence[dict[str, Any]], answer: AIMessage
     ) -> None:
-        """Remembers what was sent and answered, as folds may be asked for behind it."""
-        if turn.strategy.sends_records:
+        """Remembers what was sent and answered, as folds may be asked for behind it; images are kept in no memory."""
+        if turn.strategy.sends_records and not any(map(image_parts, sent.messages)):
             had_tools = any(item.kind == "tools" for item in sent.items)
             last = LastInput(name, sent, tuple(tools) if had_tools else (), answer)
             self._deps.fold_worker.remember(turn.lease.session_id, last)

@@ -6,15 +6,16 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
 from graph.client import ClientOptions
+from graph.core.image import references_in, with_images
 from graph.core.model_input import CONTEXT, InputItem, ModelInput
 from graph.core.token import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import extract_current_turn, text_of
@@ -59,7 +60,7 @@ class AnswerCall:
         try:
             answer = deps.models.caller.call(
                 model if client is None else _sampled(model, client, model_input),
-                model_input.messages,
+                self._with_images(model_input.messages),
                 stop=self._runtime.context.stop,
                 deadline_seconds=settings.model_deadline_seconds,
                 attempts=settings.model_attempts,
@@ -75,6 +76,11 @@ class AnswerCall:
         keep(answer.usage, seconds=time.monotonic() - began)
         self.answered = model_input
         return answer
+
+    def _with_images(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+        references = references_in(messages)
+        found = self._deps.stores.images.get(self._runtime.context.lease.session_id, references)
+        return with_images(messages, found)
 
     def _full_tokens(self, model_input: ModelInput) -> int:
         """Estimates what the same call would send without folds: every message of the session in full."""

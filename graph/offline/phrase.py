@@ -35,6 +35,7 @@ KOREAN: Final = {
     "nothing_known": "아직 기억할 만한 이야기를 나누지 않았습니다. 이름, 일정, 예산처럼 기억할 것을 알려 주세요.",
     "recap": "지금까지의 이야기를 정리하면 이렇습니다.",
     "cannot_write": "새로운 글을 지어내거나 바깥 지식을 가져오지는 못합니다. 그런 요청에는 실제 모델이 필요합니다.",
+    "blind": "저는 이미지를 볼 수 없습니다. 이미지를 보려면 그것을 받는 실제 모델이 필요합니다.",
     "table": "대화에 나온 것을 표로 정리했습니다.",
     "table_head": "| 내용 | 출처 |",
     "time": (
@@ -84,6 +85,7 @@ ENGLISH: Final = {
     "nothing_known": "There is nothing to look back on yet. Tell me a name, a date or a budget to keep.",
     "recap": "Here is our conversation so far.",
     "cannot_write": "I can't write new text or bring in outside knowledge. That takes a real model.",
+    "blind": "I can't see images. That takes a real model that reads them.",
     "table": "Here is what was said, as a table.",
     "table_head": "| What was said | Where |",
     "time": "In {place} it is {clock} on {weekday}, {date}. ({zone}, {offset})",

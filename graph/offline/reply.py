@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from graph.core.casual import is_casual
 from graph.core.extract import cut_at_word
 from graph.core.sentence import split_sentences
-from graph.core.turn import RECALL_TOOL, is_recalled
+from graph.core.turn import RECALL_TOOL, image_parts, is_recalled
 from graph.core.zone import find_zone
 from graph.offline.clock import tell_clock
 from graph.offline.intent import Intent, asks_to_look_up, find_intent, without_note
@@ -58,6 +58,7 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
         once), or of the tools that note in the project what the message wants noted, one after the other.
     """
     primed = read_primed(messages)
+    asked = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
     messages = unpacked(messages)
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     question = messages[last].text.strip() if last >= 0 else ""
@@ -82,6 +83,8 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
         return Reply(tool=RECALL_TOOL, arguments={"query": query})
     else:
         body = _answer(intent, question, passages, language)
+    if asked is not None and image_parts(asked):
+        body = "\n\n".join([PHRASES[language]["blind"], *([body] if question else [])])
     # It says what it is in the first answer and when asked; the page names it beside every other.
     is_introduced = intent not in ("identity", "ability") and not _is_first(messages)
     return Reply(body if is_introduced else f"{body}\n\n{PHRASES[language]['introduction']}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
 from langchain_core.messages import HumanMessage
 
+from graph.core.image import is_image_url, question_of
 from graph.core.text import check_text, plain_text
 from graph.core.token import estimate_tokens
 from graph.error import InputError, NotFoundError
@@ -18,18 +20,26 @@ _SMALLEST_WINDOW_TOKENS: Final = 1_000
 
 
 def accepted(
-    access: SessionAccess, session_id: str, text: str, message_id: str | None, options: TurnOptions
+    access: SessionAccess,
+    session_id: str,
+    text: str,
+    message_id: str | None,
+    options: TurnOptions,
+    images: Sequence[str],
 ) -> HumanMessage:
-    """Returns the message to store, once its text and its options are found to be valid.
+    """Returns the message to store, once all that is sent is found to be valid.
 
     Raises:
-        InputError: The text or an option is invalid.
+        InputError: The text, an image or an option is invalid.
     """
-    check_text(text, max_chars=access.settings.message_chars)
+    if text or not images:
+        check_text(text, max_chars=access.settings.message_chars)
+    if not all(is_image_url(url) and url.isprintable() for url in images):
+        raise InputError("bad_image")
     text = plain_text(text)
     access.chosen(options)
     _check_window(access, session_id, text, options)
-    return HumanMessage(text, id=message_id or f"user-{uuid.uuid4().hex}")
+    return question_of(text, images, message_id=message_id or f"user-{uuid.uuid4().hex}")
 
 
 def _check_window(access: SessionAccess, session_id: str, text: str, options: TurnOptions) -> None:

@@ -130,7 +130,7 @@ def open_service(
             recovery=recovery,
             fold_worker=fold_worker,
             limiter=limiter,
-            blocks=TurnBlocks(context, chat_stores.blocks, chat_models, partial(tools_of, deps)),
+            blocks=TurnBlocks(context, chat_stores.blocks, chat_stores.calls, chat_models, partial(tools_of, deps)),
             projects=projects,
             max_workers=settings.concurrent_turns,
         )

@@ -98,4 +98,6 @@ def _figures(folds: Folds, place: ResponsePlace, matched: Matched, costs: Sequen
         "sent_tokens_estimate": sum(cost.sent_tokens for cost in answers),
         "full_tokens_estimate": sum(cost.full_tokens for cost in answers),
         "fold_tokens": statistics.fold_tokens,
+        "system_changes": statistics.client_changes,
+        "lost_tokens_estimate": statistics.lost_tokens,
     }

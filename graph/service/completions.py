@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -53,18 +53,16 @@ class Completions:
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
+        self._let_end(self._access.runner.stopping(self._access.owner))
         decision = self._recognition.decide(request)
         match decision.kind:
             case "aside":
                 return self._begin_aside(request)
             case "retry":
                 return self._begun_before(decision)
-            case "fork":
-                with self._branch(decision, request.options.name) as session_id:
+            case "fork" | "new":
+                with self._begun(decision, request.options.name) as session_id:
                     turn = self._send(session_id, request, decision)
-            case "new":
-                session_id = self._sessions.new_id()
-                turn = self._send(session_id, request, decision)
             case "append" | "regenerate" | "resume":
                 session_id = decision.session_id
                 turn = self._go_on(request, decision)
@@ -78,7 +76,9 @@ class Completions:
     def _go_on(self, request: ClientRequest, decision: Decision) -> int:
         """Goes on with a session and returns the number of the turn that answers."""
         session_id = decision.session_id
-        self._let_end(session_id, stop_first=decision.stop_first)
+        if decision.stop_first:
+            self._turns.stop(session_id)
+            self._let_end(self._access.runner.stopping(self._access.owner))
         options = _options_of(request, decision)
         if decision.kind == "resume":
             return self._turns.resume(session_id, _results_of(request), options=options, decision=decision)
@@ -91,27 +91,28 @@ class Completions:
         return self._turns.send(
             session_id,
             asked.text,
+            images=asked.images,
             options=_options_of(request, decision),
             wait_seconds=AFTERMATH_SECONDS if decision.stop_first else 0.0,
             decision=decision,
         )
 
-    def _let_end(self, session_id: str, *, stop_first: bool) -> None:
-        """Waits for a turn that was told to stop: its program has left it, and mustn't find the session busy."""
-        if stop_first:
-            self._turns.stop(session_id)
-        log = self._access.runner.running(session_id)
-        if log is not None and log.stop.is_set():
+    def _let_end(self, stopping: Iterable[TurnLog]) -> None:
+        """Waits for turns that were told to stop: a program that has left one mustn't find its session busy."""
+        for log in stopping:
             for _ in log.follow(timeout_seconds=AFTERMATH_SECONDS):
                 pass
 
     @contextmanager
-    def _branch(self, decision: Decision, client: str) -> Iterator[str]:
-        """Forks the session; the fork is deleted if its turn can't begin."""
-        session_id = self._sessions.fork(
-            decision.session_id, after_turn=decision.after_turn, family=decision.family, client=client
-        )
+    def _begun(self, decision: Decision, client: str) -> Iterator[str]:
+        """Yields a new session's id; what is stored of it is deleted if its turn can't begin."""
         with ExitStack() as undo:
+            if decision.kind == "fork":
+                session_id = self._sessions.fork(
+                    decision.session_id, after_turn=decision.after_turn, family=decision.family, client=client
+                )
+            else:
+                session_id = self._sessions.new_id()
             undo.callback(self._discard, session_id)
             yield session_id
             undo.pop_all()

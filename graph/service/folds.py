@@ -50,6 +50,7 @@ class Folds:
         """Returns the totals that the panel shows."""
         self._access.own(session_id)
         sums = self._stores.records.sums(session_id)
+        client_changes, lost_tokens = self._stores.blocks.losses(session_id, "client")
         saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
         return Statistics(
             record_count=sums.record_count,
@@ -59,6 +60,8 @@ class Folds:
             saved_percent=saved,
             unsent_tokens=self._stores.calls.unsent_tokens(session_id),
             fold_tokens=sums.input_tokens + sums.output_tokens,
+            client_changes=client_changes,
+            lost_tokens=lost_tokens,
         )
 
     def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:

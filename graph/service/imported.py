@@ -8,9 +8,12 @@ from typing import Final
 
 from graph.client import ClientMessage
 from graph.core.client_turns import turns_of
+from graph.core.image import data_urls, references_in
+from graph.core.text import plain_text
 from graph.error import InputError
 from graph.service.access import SessionAccess
 from graph.store.database import Lease
+from graph.store.image import keep_images
 from graph.store.imported_turn import insert_turns
 
 _MOST_MESSAGES: Final = 2_000
@@ -41,8 +44,12 @@ def import_history(
     """
     check_history(messages)
     turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}")
+    images = data_urls(plain_text(url) for message in messages for url in message.images)
+    referred = references_in(message for turn in turns for message in turn)
     with access.stores.database.write(lease) as connection:
         session = access.own(lease.session_id)
+        kept = {reference: url for reference, url in images.items() if reference in referred}
+        keep_images(connection, session.session_id, kept, owner=access.owner)
         return insert_turns(
             connection,
             turns,

@@ -14,7 +14,7 @@ from graph.core.client_chain import ChainKey, canonical
 from graph.core.close_turn import closed_mark
 from graph.core.place import Case
 from graph.core.recognise import Decision, decide
-from graph.core.turn import text_of, unanswered_calls
+from graph.core.turn import text_of, unanswered_calls, words_of
 from graph.error import NotFoundError
 from graph.record import ArchivedMessage
 from graph.service.access import SessionAccess
@@ -115,7 +115,7 @@ class _KnownToStores:
             answers = [text] if is_begun_by(text, "\n".join(answers)) else [*answers, text]
         return SaidTurn(
             row.number,
-            canonical("user", text_of(messages[0])),
+            canonical("user", words_of(messages[0])),
             canonical("assistant", "\n".join(answers)),
             status,
             row.model,

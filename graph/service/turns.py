@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -14,6 +14,7 @@ from graph.client import ClientMessage
 from graph.core.casual import is_casual
 from graph.core.client_call import results_of
 from graph.core.client_chain import OpenAnchor
+from graph.core.image import data_urls
 from graph.core.recognise import Decision
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
@@ -50,6 +51,7 @@ class Turns:
         *,
         message_id: str | None = None,
         options: TurnOptions | None = None,
+        images: Sequence[str] = (),
         wait_seconds: float = 0.0,
         decision: Decision | None = None,
     ) -> int:
@@ -63,6 +65,8 @@ class Turns:
             text: The message; NUL and lone surrogates become U+FFFD.
             message_id: The caller's id for the message; generated if None.
             options: Changes to the session's settings, from this turn on.
+            images: URLs of images that go with the text, which may be empty then: `data:` URLs, kept with the session,
+                or addresses that the provider fetches, not we.
             wait_seconds: How long to wait for a turn in progress before refusing.
             decision: How a program's request was recognised; None for the page.
 
@@ -77,7 +81,7 @@ class Turns:
         """
         options = options or TurnOptions()
         anchor = decision.anchor if decision else None
-        message = accepted(self._access, session_id, text, message_id, options)
+        message = accepted(self._access, session_id, text, message_id, options, images)
         if (number := self._number_of(session_id, message)) is not None:
             return number
         try:
@@ -85,7 +89,7 @@ class Turns:
             with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
                 if decision and (imported := decision.imported):
                     import_history(self._access, lease, imported, client=options.client_name, model="")
-                turn, session = self._begin(lease, message, options, anchor)
+                turn, session = self._begin(lease, message, options, anchor, data_urls(images))
                 job = job_of(self._access, lease, turn, session, options, messages=[message], anchor=anchor)
                 self._runner.submit(job)
                 return turn.number
@@ -96,7 +100,12 @@ class Turns:
             raise
 
     def _begin(
-        self, lease: Lease, message: HumanMessage, options: TurnOptions, anchor: OpenAnchor | None
+        self,
+        lease: Lease,
+        message: HumanMessage,
+        options: TurnOptions,
+        anchor: OpenAnchor | None,
+        images: Mapping[str, str],
     ) -> tuple[TurnRow, SessionRow]:
         """Commits the message with its turn and the settings that change with it."""
         session = self._access.own(lease.session_id)
@@ -112,6 +121,7 @@ class Turns:
             settings=changes,
             client=options.client_name,
             anchor=anchor,
+            images=images,
         )
         if not is_new:
             raise BusyError  # the same message was sent twice at once, and the other call committed it

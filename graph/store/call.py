@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
@@ -140,6 +141,17 @@ class CallStore:
             row = connection.execute(query.limit(1)).one_or_none()
         return None if row is None else AnsweredCall(*row)
 
+    def last_manifest(self, session_id: str) -> Manifest:
+        """Returns what the newest answer call sent, block by block; () if there is none.
+
+        Raises:
+            DatabaseError: The list can't be decoded.
+        """
+        query = select(_call.id, _call.manifest).where(*_answers(session_id))
+        with self._database.read() as connection:
+            newest = connection.execute(_newest_first(query).limit(LONGEST_CHAIN)).all()
+        return _decoded(newest[0].id, [row.manifest for row in reversed(newest)]) if newest else ()
+
     def of_turn(self, session_id: str, turn: int) -> list[ModelCall]:
         """Returns all calls of a turn in order, with their manifests; those of earlier attempts and of tools included.
 
@@ -220,10 +232,14 @@ def _written_before(connection: Connection, call: ModelCall) -> list[str]:
 def _to_call(connection: Connection, row: RowMapping) -> ModelCall:
     call = ModelCall(**{**row, "manifest": ()})
     before = _written_before(connection, call) if call.kind == "answer" else []
+    return replace(call, manifest=_decoded(call.id, [*before, row["manifest"]]))
+
+
+def _decoded(call_id: str, written: Sequence[str]) -> Manifest:
     try:
-        return replace(call, manifest=decode_manifest([*before, row["manifest"]]))
+        return decode_manifest(written)
     except ValueError as error:
-        detail = f"the list of {call.id} can't be read"
+        detail = f"the list of {call_id} can't be read"
         raise DatabaseError(detail) from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select
+from sqlalchemy import Connection, Row, bindparam, func, insert, select
 
 from graph.core.context_block import BlockKind, ContextBlock
 from graph.core.text import plain_text
@@ -19,6 +19,9 @@ _OF_KIND = select(_block.version, _block.owner, _block.text).where(
 )
 _NEWEST = _OF_KIND.order_by(_block.version.desc()).limit(1)
 _ONE = _OF_KIND.where(_block.version == bindparam("of_version"))
+_LOSSES = select(func.count(), func.coalesce(func.sum(_block.lost_tokens), 0)).where(
+    _block.session_id == bindparam("of_session"), _block.kind == bindparam("of_kind"), _block.lost_tokens > 0
+)
 
 
 class ContextBlockStore:
@@ -27,7 +30,9 @@ class ContextBlockStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def keep(self, lease: Lease, kind: BlockKind, text: str, *, owner: str) -> ContextBlock | None:
+    def keep(
+        self, lease: Lease, kind: BlockKind, text: str, *, owner: str, lost_tokens: int = 0
+    ) -> ContextBlock | None:
         """Returns the block with this text: the newest of its kind, or a new version if that differs.
 
         Args:
@@ -35,6 +40,7 @@ class ContextBlockStore:
             kind: The kind of the block.
             text: NUL and lone surrogates become U+FFFD. An empty one ends the block before it, and returns None.
             owner: The session's owner.
+            lost_tokens: Our estimate for what a provider had cached behind the block before.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -44,13 +50,20 @@ class ContextBlockStore:
         if text == ("" if newest is None else newest.text):
             return newest
         with self._database.write(lease) as connection:
-            return _add(connection, lease.session_id, kind, text, owner)
+            return _add(connection, lease.session_id, kind, text, owner, lost_tokens)
 
     def newest(self, session_id: str, kind: BlockKind) -> ContextBlock | None:
         """Returns the session's newest block of this kind; None if there is none, or it has ended."""
         with self._database.read() as connection:
             row = _newest(connection, session_id, kind)
         return ContextBlock(kind, row.version, row.text) if row and row.text else None
+
+    def losses(self, session_id: str, kind: BlockKind) -> tuple[int, int]:
+        """Returns how many changes of the session's block of this kind cost cached tokens, and how many in all."""
+        place = {"of_session": session_id, "of_kind": kind}
+        with self._database.read() as connection:
+            count, tokens = connection.execute(_LOSSES, place).one()
+        return int(count), int(tokens)
 
     def get(self, session_id: str, kind: BlockKind, version: int) -> ContextBlock:
         """Returns one block.
@@ -71,16 +84,25 @@ def end_front(connection: Connection, session_id: str) -> None:
     """Ends the session's front, so that the next turn makes another; in the caller's transaction."""
     newest = _newest(connection, session_id, "front")
     if newest and newest.text:
-        _add(connection, session_id, "front", "", newest.owner)
+        _add(connection, session_id, "front", "", newest.owner, 0)
 
 
 def _newest(connection: Connection, session_id: str, kind: BlockKind) -> Row[*tuple[Any, ...]] | None:
     return connection.execute(_NEWEST, {"of_session": session_id, "of_kind": kind}).one_or_none()
 
 
-def _add(connection: Connection, session_id: str, kind: BlockKind, text: str, owner: str) -> ContextBlock | None:
+def _add(
+    connection: Connection, session_id: str, kind: BlockKind, text: str, owner: str, lost_tokens: int
+) -> ContextBlock | None:
     newest = _newest(connection, session_id, kind)
     version = 1 if newest is None else newest.version + 1
-    values = {"session_id": session_id, "kind": kind, "version": version, "owner": owner, "text": text}
+    values = {
+        "session_id": session_id,
+        "kind": kind,
+        "version": version,
+        "owner": owner,
+        "text": text,
+        "lost_tokens": lost_tokens,
+    }
     connection.execute(_ADD, values)
     return ContextBlock(kind, version, text) if text else None

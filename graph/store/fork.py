@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, literal, or_, select
 
+from graph.core.image import references_in
 from graph.store.active import IS_COMPLETED, IS_PREPARED, invalidate_from
-from graph.store.message_row import IS_LIVE, WITH_TURN
+from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message
 from graph.store.schema import (
     context_block_table,
+    image_table,
     message_table,
     record_table,
     reset_table,
@@ -22,6 +24,7 @@ from graph.store.schema import (
 from graph.store.search import index_message
 
 _message = message_table.c
+_image = image_table.c
 _record = record_table.c
 _reset = reset_table.c
 _turn = turn_table.c
@@ -65,7 +68,12 @@ def copy_session(
     _copy(connection, turn_table, and_(_turn.session_id == origin_id, _turn.number <= after_turn), key)
     _copy(connection, reset_table, and_(_reset.session_id == origin_id, _reset.turn <= after_turn), key)
     _copy(connection, context_block_table, _is_newest_block(origin_id), key)
-    last_position = _copy_messages(connection, origin_id, new_id, after_turn)
+    rows = _copy_messages(connection, origin_id, new_id, after_turn)
+    references = references_in(
+        decode_message(row["role"], row["message_id"], row["content"]) for row in rows if "image_url" in row["content"]
+    )
+    last_position = rows[-1]["position"]
+    _copy(connection, image_table, and_(_image.session_id == origin_id, _image.hash.in_(references)), key)
     _copy_records(connection, origin_id, new_id)
     invalidate_from(connection, new_id, last_position + 1)
     connection.execute(delete(record_table).where(_record.session_id == new_id, _record.to_position > last_position))
@@ -104,8 +112,8 @@ def _is_newest_block(session_id: str) -> ColumnElement[bool]:
     return and_(_block.session_id == session_id, _block.version == newest)
 
 
-def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_turn: int) -> int:
-    """Copies the live messages and returns the last one's position."""
+def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_turn: int) -> list[dict[str, Any]]:
+    """Copies the live messages and returns their rows, in order."""
     live = select(message_table).select_from(WITH_TURN).where(IS_LIVE)
     of_turns = live.where(_message.session_id == origin_id, _message.turn <= after_turn)
     rows = [
@@ -115,7 +123,7 @@ def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_tu
     connection.execute(insert(message_table), rows)
     for row in rows:
         index_message(connection, row)
-    return int(rows[-1]["position"])
+    return rows
 
 
 def _copy_records(connection: Connection, origin_id: str, new_id: str) -> None:

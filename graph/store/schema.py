@@ -207,6 +207,7 @@ context_block_table = Table(
     Column("kind", PlainText, nullable=False),
     Column("version", Integer, nullable=False),
     Column("owner", PlainText, nullable=False),
+    Column("lost_tokens", Integer, nullable=False, server_default="0"),  # what had been cached behind the one before
     Column("text", PlainText, nullable=False),
     PrimaryKeyConstraint("session_id", "kind", "version", name="context_block_key"),
 )
@@ -242,8 +243,7 @@ lease_table = Table(
 anchor_table = Table(
     "anchor",
     METADATA,
-    # Orders the rows by insertion, as in `record`.
-    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    Column("sequence", Integer, primary_key=True, autoincrement=True),  # orders the rows, as in `record`
     _session_id(),
     Column("owner", PlainText, nullable=False),
     Column("turn", Integer, nullable=False),

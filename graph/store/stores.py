@@ -18,6 +18,7 @@ from graph.store.aside import AsideStore
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, open_database
+from graph.store.image import ImageStore
 from graph.store.lease import LeaseStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
@@ -60,6 +61,7 @@ class Stores:
     calls: CallStore
     search: SearchStore
     blocks: ContextBlockStore
+    images: ImageStore
     agreements: RuleAgreementStore
     asides: AsideStore
     anchors: AnchorStore
@@ -122,6 +124,7 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             CallStore(database),
             SearchStore(database),
             ContextBlockStore(database),
+            ImageStore(database),
             RuleAgreementStore(database, clock=clock),
             AsideStore(database),
             AnchorStore(database),

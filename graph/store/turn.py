@@ -16,6 +16,7 @@ from graph.store.active import invalidate_from
 from graph.store.anchor import complete_anchor, insert_anchor
 from graph.store.archive import find_position, find_turn, insert_message
 from graph.store.database import Clock, Database, Lease
+from graph.store.image import keep_images
 from graph.store.reset import extend_context
 from graph.store.schema import turn_table
 from graph.store.session import change_session
@@ -59,7 +60,7 @@ class TurnStore:
         self._database = database
         self._clock = clock
 
-    def begin(
+    def begin(  # noqa: PLR0913  # a row of its own for most of them, in one transaction
         self,
         lease: Lease,
         *,
@@ -70,6 +71,7 @@ class TurnStore:
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
         anchor: OpenAnchor | None = None,
+        images: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[TurnRow, bool]:
         """Commits the user's message with its new turn.
 
@@ -82,6 +84,7 @@ class TurnStore:
             settings: Columns of the session that change in the same transaction.
             client: The name of the program that asks, "" for the page.
             anchor: What the program's request is recognised by; None for the page.
+            images: The `data:` URLs of the message's images by the references to them.
 
         Returns:
             The turn, and whether it's new: False if the same message began it before.
@@ -112,6 +115,7 @@ class TurnStore:
             insert_message(connection, message, place)
             if anchor is not None:
                 insert_anchor(connection, anchor, place)
+            keep_images(connection, lease.session_id, images, owner=owner)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
             return read_turn(connection, lease.session_id, number), True
 

@@ -11,7 +11,7 @@ from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import History, InputItem, Messages, ModelInput, SystemPart, assemble, record_item
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
-from graph.core.turn import text_of
+from graph.core.turn import with_words, words_of
 from graph.strategy.base import Limits
 from graph.strategy.rolling import render_summary, unsent_count
 from graph.view import NextFold
@@ -66,14 +66,14 @@ class CompactionStrategy:
             messages = [HumanMessage("", id=f"summary-{history[-1]['id']}"), *messages]
         base = assemble(system, (), messages)
         prompt, first, *later = base.messages
-        own = text_of(first)
+        own = words_of(first)
         note = COMPACTION_NOTE[system.language].format(first=history[0]["turns"][0], last=history[-1]["turns"][-1])
         joined = f"{summary}\n\n{note}\n\n---\n\n{own}" if own else summary
         records = [record_item(entry) for entry in history]
         beside = estimate_tokens(joined) - estimate_tokens(own) - sum(record.tokens for record in records)
         around = InputItem("note", "context", 1, max(0, beside))
         return ModelInput(
-            (prompt, first.model_copy(update={"content": joined}), *later),
+            (prompt, with_words(first, joined), *later),
             (*base.items[: system.item_count], *records, around, *base.items[system.item_count :]),
         )
 

@@ -20,6 +20,7 @@ _LEAST_SHARE: Final = 20
 _LEAST_TOKENS: Final = 40
 _ENOUGH_TOKENS: Final = 200
 _OPEN_TURN_SHARE: Final = 0.75
+_MOST_FOLDED_INPUTS: Final = 2
 # A heading, line ends, and the sum of rounding errors.
 _SLACK_TOKENS: Final = 16
 
@@ -64,7 +65,8 @@ class Fitting:
 
         In this order: verbatim records are shortened for this call; tool results of the open turn are cut if it leaves
         no room for earlier turns; records are merged; the oldest raw turns are folded; all tool results are cut; the
-        oldest records and turns are left out of this call.
+        oldest records and turns are left out of this call. What is too large by more than two inputs isn't folded while
+        the user waits, as nothing useful would be left of it: the schedule folds it behind the answers.
 
         Args:
             begun: The input so far.
@@ -76,6 +78,8 @@ class Fitting:
         if self._excess(shown) > 0 and not self._has_room(shown, messages):
             cut_tokens = max(0, _fixed_tokens(shown, messages) - int(self._allowed_tokens * _OPEN_TURN_SHARE))
             shown = self._shown(history, messages, cut_tokens)
+        if self._excess(shown) > _MOST_FOLDED_INPUTS * self._allowed_tokens:
+            shown = self._without_oldest(history, self._with_open_cut(messages, cut_tokens)).model_input
         for _ in range(_MAX_FOLDS):
             if self._excess(shown) <= 0 or not self._has_room(shown, messages):
                 break
@@ -107,7 +111,10 @@ class Fitting:
     def _without_oldest(self, history: History, messages: Messages) -> Fit:
         """Builds the input without its oldest records and turns, as few as are too many."""
         shown = self._build(history, messages)
-        while self._excess(shown) > 0 and (fewer := without_oldest(history, messages)) is not None:
+        while (excess := self._excess(shown)) > 0:
+            fewer = without_oldest(history, messages, _sizes(shown), excess)
+            if fewer is None:
+                break
             history, messages = fewer
             shown = self._build(history, messages)
         return Fit(history, messages, shown)

@@ -22,7 +22,7 @@ from graph.core.model_input import (
 from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
-from graph.core.turn import extract_current_turn, text_of
+from graph.core.turn import extract_current_turn, text_of, with_words, words_of
 from graph.record import ArchivedMessage
 from graph.strategy.base import Limits
 from graph.view import NextFold
@@ -83,10 +83,10 @@ class RollingStrategy:
             return base
         if not self._limits.rolling_sends_unsummarised:
             recent = recent[unsent_count(recent, self._limits.app_context_recent_messages) :]
-        current = text_of(opened[0])
+        current = words_of(opened[0])
         volatile = "" if system.volatile is None else system.volatile.text
         text = build_context_prompt(render_summary(history, system.language), recent, current, volatile)
-        joined = opened[0].model_copy(update={"content": text})
+        joined = with_words(opened[0], text)
         head, rest = base.items[: system.item_count], base.items[system.item_count :]
         items = [record_item(entry) for entry in history]
         items += [InputItem("message", str(message.id), 1, estimate_tokens(_words(message))) for message in recent]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
@@ -97,14 +97,29 @@ def _shortened(entry: HistoryEntry, language: Language) -> HistoryEntry:
     return {**entry, "kind": SHORTENED, "summary": text, "summary_tokens": tokens}
 
 
-def without_oldest(history: History, messages: Messages) -> tuple[History, Messages] | None:
-    """Returns the input without its oldest record or, if it has none, its oldest complete turn; None without either."""
-    if history:
-        return history[1:], messages
+def without_oldest(
+    history: History, messages: Messages, sizes: Mapping[str, int], excess_tokens: int
+) -> tuple[History, Messages] | None:
+    """Returns the input without its oldest records and, once it has none, its oldest complete turns.
+
+    Args:
+        history: The records.
+        messages: The messages; the last turn stays if it is open.
+        sizes: The tokens of each record and message in the input by id.
+        excess_tokens: Only as many are left out as free this.
+
+    Returns:
+        None if there is nothing to leave out.
+    """
     turns = split_turns(messages)
-    if not turns or not is_complete(turns[0]):
+    blocks = [[entry["id"]] for entry in history]
+    blocks += [[str(message.id) for message in turn] for turn in turns if is_complete(turn)]
+    freed = accumulate(sum(sizes.get(block_id, 0) for block_id in block) for block in blocks)
+    count = next((count for count, tokens in enumerate(freed, start=1) if tokens >= excess_tokens), len(blocks))
+    if count == 0:
         return None
-    return [], [message for turn in turns[1:] for message in turn]
+    left_out = max(0, count - len(history))
+    return history[count:], [message for turn in turns[left_out:] for message in turn] if left_out else messages
 
 
 def cut_results(messages: Messages, excess_tokens: int, language: Language) -> list[AnyMessage]:

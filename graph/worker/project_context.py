@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from graph.core.context_block import ContextRequest
+from graph.core.turn import text_of
 from graph.error import PathError, TurnfoldError
 from graph.layer.app_context import PersistentRefreshTrigger
 from graph.layer.context_key import CURRENT_FILE, PROJECT_ROOT
@@ -92,7 +93,7 @@ class ProjectContext:
         app_context.refresh_persistent_if_needed(PersistentRefreshTrigger(root, agreed.digest))
         execution = ExecutionContext(
             execution_id(request),
-            request.message.text,
+            text_of(request.message),
             volatile,
             self._registry.summaries(owner, root),
             file_rules=agreed.text_for(place).volatile,

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, Literal
 
 from graph.core.context_block import ContextRequest
+from graph.core.turn import text_of
 from graph.error import InternalError, ProjectBusyError, TurnfoldError, TurnStoppedSignal
 from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
 from graph.layer.context_registry import ContextRegistry
@@ -105,7 +106,9 @@ class ProjectTurns:
     def begin(self, request: ContextRequest) -> None:
         """Has the user's message noted."""
         if request.root:
-            self._soon(request, partial(self._register, request, "user", str(request.message.id), request.message.text))
+            self._soon(
+                request, partial(self._register, request, "user", str(request.message.id), text_of(request.message))
+            )
 
     def end(self, request: ContextRequest, ending: Event, *, model: str) -> None:
         """Has the answer noted, and the turn's line; then what is too much of the dialog is summarised.
@@ -181,7 +184,7 @@ class ProjectTurns:
 
     def _finish(self, request: ContextRequest, outcome: str, ended_at: datetime) -> None:
         summaries = self._registry.summaries(request.owner, request.root)
-        said = mask_secrets(request.message.text)
+        said = mask_secrets(text_of(request.message))
         ExecutionContext(execution_id(request), said, {}, summaries).finish(mask_secrets(outcome), ended_at)
 
     def _roll_up_soon(self, request: ContextRequest, model: str) -> None:

@@ -11,9 +11,11 @@ from langchain_core.tools import BaseTool
 
 from graph.core.context_block import BlockKind, ContextBlock, ContextRequest, ContextSource, cut_block
 from graph.core.divider import headed, undivided
+from graph.core.model_input import CONTEXT
 from graph.error import TurnfoldError
 from graph.model.factory import ChatModels
 from graph.node.context import TurnContext
+from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
 from prompt.system.framing import CLIENT_HEADING, LEAD_HEADING
 
@@ -28,6 +30,7 @@ class TurnBlocks:
     Args:
         source: Composes the texts; None if no session has blocks.
         blocks: Where they are kept.
+        calls: Tell what was sent before.
         models: Tell how much a model can be sent.
         tools: Returns the tools of a turn.
     """
@@ -36,11 +39,13 @@ class TurnBlocks:
         self,
         source: ContextSource | None,
         blocks: ContextBlockStore,
+        calls: CallStore,
         models: ChatModels,
         tools: Callable[[TurnContext], Sequence[BaseTool]],
     ) -> None:
         self._source = source
         self._blocks = blocks
+        self._calls = calls
         self._models = models
         self._tools = tools
 
@@ -82,10 +87,23 @@ class TurnBlocks:
         """Returns the block of the program's instructions; a turn of the page has the newest that any program sent."""
         if turn.client is None:
             return self._blocks.newest(turn.lease.session_id, "client")
-        system = turn.client.system.strip()
-        return self._kept(turn, "client", headed(CLIENT_HEADING[turn.language], system) if system else "")
+        session_id, system = turn.lease.session_id, turn.client.system.strip()
+        text = self._fitted(turn, "client", headed(CLIENT_HEADING[turn.language], system) if system else "")
+        newest = self._blocks.newest(session_id, "client")
+        if text == (newest.text if newest else ""):
+            return newest
+        sent = self._calls.last_manifest(session_id)
+        lost_tokens = sum(tokens for kind, name, _, tokens in sent if not _stands_before(kind, name))
+        return self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens)
 
     def _kept(self, turn: TurnContext, kind: BlockKind, text: str) -> ContextBlock | None:
+        return self._blocks.keep(turn.lease, kind, self._fitted(turn, kind, text), owner=turn.owner)
+
+    def _fitted(self, turn: TurnContext, kind: BlockKind, text: str) -> str:
         most_tokens = self._models.input_tokens(turn.row.model) // _LARGEST_SHARES[kind]
-        text = cut_block(text, most_tokens, turn.language)
-        return self._blocks.keep(turn.lease, kind, text, owner=turn.owner)
+        return cut_block(text, most_tokens, turn.language)
+
+
+def _stands_before(kind: str, name: str) -> bool:
+    """Whether a block of an input stands before the program's instructions; tools do wherever they are rendered."""
+    return kind in ("system", "tools") or (kind == CONTEXT and name == "front")

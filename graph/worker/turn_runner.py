@@ -139,6 +139,11 @@ class TurnRunner:
         log = self.log(session_id)
         return log if log is not None and not log.is_over else None
 
+    def stopping(self, owner: str) -> list[TurnLog]:
+        """Returns the logs of an owner's turns that were told to stop and haven't ended yet."""
+        jobs = (job for job in list(self._jobs.values()) if job.context.owner == owner)
+        return [job.log for job in jobs if job.log.stop.is_set() and not job.log.is_over]
+
     def forget(self, session_id: str) -> None:
         """Forgets the job of a deleted session."""
         self._jobs.pop(session_id, None)

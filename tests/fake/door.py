@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages.tool import tool_call
 from sqlalchemy import update
 
 from graph.client import ClientMessage, ClientOptions, ClientRequest
 from graph.core.alignment import exchanges_of
 from graph.core.client_chain import ChainKey
 from graph.core.recognise import Decision
+from graph.event import ClientCall
 from graph.service import ChatService
 from graph.service.access import SessionAccess
 from graph.service.recognition import Recognition
@@ -71,6 +74,7 @@ class Door:
         answer: str = "",
         *,
         status: TurnEnd | None = "finished",
+        calls: Sequence[ClientCall] = (),
         **fields: Any,  # noqa: ANN401  # fields of the request
     ) -> Answered:
         """Sends a request and answers it; with status None its turn goes on running, having said `answer` so far."""
@@ -88,6 +92,9 @@ class Door:
             ).number
         else:
             number = self._begin(lease, messages[-1].text, decision, model=fields.get("model", ""))
+        if calls:
+            tools = [tool_call(name=call.name, args=json.loads(call.arguments), id=call.id) for call in calls]
+            self._append(lease, number, [AIMessage(answer, tool_calls=tools, id=f"calls-{uuid.uuid4().hex}")])
         self._answer(lease, number, answer, status, decision)
         if status is not None:
             self.access.stores.leases.release(lease)
@@ -172,7 +179,7 @@ class Door:
         if status is None:
             stores.turns.save_partial(lease, number, answer)
             return
-        if answer:
+        if answer and status != "requires_action":
             self._append(lease, number, [AIMessage(answer, id=f"answer-{uuid.uuid4().hex}")])
         ended = decision.anchor.ended(answer) if decision.anchor else None
         stores.turns.finish(lease, number, status, partial_text=answer, anchor=ended)

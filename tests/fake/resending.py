@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest, Completion, CompletionEnd, Matched
+from graph.client import ClientMessage, ClientOptions, ClientRequest, Completion, CompletionEnd, Hint, Matched
 from graph.event import ActionRequired, ClientCall, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
+from tests.fake.chat import Chat, question
 
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 _PATIENCE_SECONDS: Final = 60.0
+# As Open WebUI sends it.
+CHAT_ID: Final = Hint("x-openwebui-chat-id", "c0ffee")
 
 
 def user(text: str, *images: str) -> ClientMessage:
@@ -118,3 +121,20 @@ class Program:
         assert isinstance(reading.last, TurnFinished | ActionRequired), reading.last
         self.messages.append(assistant(reading.text, *reading.calls))
         return reading
+
+
+def begin(chat: Chat, **fields: Any) -> Program:  # noqa: ANN401  # any field
+    """A program in a new chat over this one's service."""
+    return Program(chat.service, fields=fields)
+
+
+def go(program: Program, first: int, last: int) -> None:
+    """Has the turns `first` to `last`, each with the folds that it causes."""
+    for number in range(first, last + 1):
+        reading = program.ask(question(number))
+        Chat(program.service, reading.session_id).wait_for_folds()
+
+
+def counts(chat: Chat) -> list[int]:
+    """How many sessions, turns, messages and records there are."""
+    return [chat.rows(f"SELECT count(*) FROM {table}")[0][0] for table in ("session", "turn", "message", "record")]  # noqa: S608  # names of our own

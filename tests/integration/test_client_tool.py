@@ -307,7 +307,7 @@ def test_another_process_goes_on_with_a_turn_after_a_kill_between_two_rounds(
     chat = open_chat()
     waiting(chat, server)
     leave_behind(make_settings(), tmp_path / "dead")
-    (tmp_path / "dead" / "checkpoints.db").unlink(missing_ok=True)
+    (tmp_path / "dead" / "checkpoint.db").unlink()
     with chat_opener(settings_maker(tmp_path / "dead", server.url)) as open_dead:
         other = open_dead(chat.session_id)
         assert other.last_turn.status == "requires_action"

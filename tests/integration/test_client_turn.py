@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from graph.core.token import estimate_tokens
 from graph.event import AnswerRestarted, TurnFailed, TurnFinished
 from prompt.system.framing import CLIENT_HEADING, LEAD_HEADING
 from tests.fake.body import content_of, faults, shape, system_prompt, tool_names
@@ -215,3 +216,31 @@ def test_the_row_of_a_turn_says_who_asked(chat: Chat) -> None:
     chat.service.turns.regenerate(chat.session_id, options=replace(asked_by(), time_zone="Asia/Seoul"))
     chat.events()
     assert chat.rows("SELECT client FROM turn ORDER BY number") == [("editor",), ("editor",)]
+
+
+def test_a_change_of_the_instructions_is_counted_with_what_it_cost(chat: Chat, server: FakeOpenAI) -> None:
+    def lost() -> tuple[int, int]:
+        figures = chat.service.folds.statistics(chat.session_id)
+        return figures.client_changes, figures.lost_tokens
+
+    for number in range(1, 3):
+        chat.say(question(number), options=asked_by(system=PIRATE))
+    assert lost() == (0, 0)
+    sent = server.bodies("chat")[-1]["messages"]
+    behind = sum(estimate_tokens(content_of(message)) for message in sent[1:])
+    chat.say(question(3), options=asked_by(system="Be brief."))
+    count, tokens = lost()
+    assert count == 1
+    assert behind <= tokens <= behind + estimate_tokens(f"{CLIENT_HEADING['ko']}\n{PIRATE}") + 10
+    chat.say(question(4))
+    chat.say(question(5), options=asked_by(system="Be brief."))
+    assert lost() == (count, tokens)
+    chat.say(question(6), options=asked_by())
+    assert lost()[0] == 2
+    assert lost()[1] > 2 * tokens
+
+
+def test_instructions_that_come_to_a_chat_of_the_page_cost_what_was_sent_before(chat: Chat) -> None:
+    chat.say(question(1))
+    chat.say(question(2), options=asked_by(system=PIRATE))
+    assert chat.service.folds.statistics(chat.session_id).client_changes == 1

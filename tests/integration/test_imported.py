@@ -9,7 +9,7 @@ from graph.client import ClientMessage
 from graph.error import DatabaseError, InputError
 from graph.event import TurnFinished
 from graph.service.imported import import_history
-from tests.fake.body import content_of, faults, shape, tokens_of
+from tests.fake.body import content_of, faults, raw_turns, shape, tokens_of
 from tests.fake.chat import Chat, question
 from tests.fake.client_history import HISTORIES
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
@@ -76,6 +76,19 @@ def test_a_history_far_beyond_the_window_is_reduced_in_the_first_turn(
     assert tokens_of(body) <= 6_000 * 0.75
     assert question(151) in content_of(body["messages"][-1])
     assert faults(body["messages"]) == []
+
+
+def test_what_is_larger_than_several_inputs_is_left_to_the_schedule(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(model_window_tokens=6_000)
+    bring(chat, history(150))
+    chat.ask(151, 151)
+    assert chat.rows("SELECT count(*) FROM record WHERE kind = 'compaction'") == [(0,)]
+    newest = raw_turns(server.bodies("chat")[-1])
+    assert newest == list(range(newest[0], 152))
+    assert len(newest) > 5
+    before = len(chat.covered)
+    chat.ask(152, 152)
+    assert len(chat.covered) > before
 
 
 def test_too_long_a_history_is_refused_and_stores_nothing(chat: Chat) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from graph.client import ClientMessage, ClientOptions, Hint
 from graph.error import BusyError, InputError, NotFoundError
+from graph.event import ClientCall
 from tests.fake.door import Door, access_of, assistant, said, user
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 
@@ -323,3 +324,29 @@ def test_another_program_of_the_same_owner_goes_on_with_the_session(door: Door) 
     history, session_id = door.chat(2)
     other = replace(door, options=ClientOptions("script"))
     assert other.ask([*history, user("on")], "and on").session_id == session_id
+
+
+def test_answers_of_its_tools_go_to_the_turn_that_waits_for_them(door: Door) -> None:
+    history, session_id = door.chat(1)
+    asked = [*history, user("What time is it?")]
+    calls = (ClientCall("call-1", "clock", "{}"), ClientCall("call-2", "clock", '{"zone": "KST"}'))
+    opened = door.ask(asked, "I look.", status="requires_action", calls=calls)
+    assert (opened.session_id, opened.turn) == (session_id, 2)
+    called = ClientMessage("assistant", "I look.", calls=calls)
+    results = [ClientMessage("tool", "noon", call_id=call.id) for call in reversed(calls)]
+    for said_before in (called, replace(called, text="")):
+        decision = door.decide([*asked, said_before, *results])
+        assert (decision.kind, decision.matched, decision.session_id) == ("resume", "history", session_id)
+    with pytest.raises(InputError):
+        door.decide([*asked, called, ClientMessage("tool", "noon", call_id="call-9")])
+    instead = door.decide([*asked, called, *results, user("Never mind")])
+    assert (instead.kind, instead.session_id, instead.imported) == ("append", session_id, ())
+
+
+def test_answers_of_its_tools_in_a_named_session(door: Door) -> None:
+    history, session_id = door.chat(1)
+    calls = (ClientCall("call-1", "clock", "{}"),)
+    door.ask([*history, user("What time is it?")], "", status="requires_action", calls=calls)
+    result = ClientMessage("tool", "noon", call_id="call-1")
+    decision = door.decide([user("unknown"), ClientMessage("assistant", "", calls=calls), result], session=session_id)
+    assert (decision.kind, decision.matched, decision.session_id) == ("resume", "header", session_id)

@@ -61,7 +61,7 @@ def test_what_no_database_takes_is_replaced_where_it_enters(stores: StoreSet, te
 @given(st.lists(st.tuples(st.sampled_from(get_args(BlockKind)), st.one_of(st.sampled_from(["a", ""]), st.text()))))
 def test_whatever_is_kept_comes_back_by_its_version(stores: StoreSet, kept: list[tuple[BlockKind, str]]) -> None:
     lease = stores.make_session(uuid.uuid4().hex)
-    said: dict[BlockKind, list[str]] = {"front": [""], "volatile": [""]}
+    said: dict[BlockKind, list[str]] = {kind: [""] for kind in get_args(BlockKind)}
     for kind, text in kept:
         block = stores.blocks.keep(lease, kind, text, owner=OWNER)
         if said[kind][-1] != plain_text(text):

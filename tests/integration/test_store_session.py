@@ -4,11 +4,11 @@ import unicodedata
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select
 
 from graph.error import NotFoundError
 from graph.store.reset import ResetStore
-from graph.store.schema import METADATA
+from graph.store.schema import METADATA, anchor_table, image_table
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 
@@ -124,10 +124,22 @@ def test_session_runs_while_its_last_turn_does(stores: StoreSet) -> None:
     assert not stores.sessions.get(SESSION, OWNER).is_open
 
 
+def _mark(stores: StoreSet, session_id: str) -> None:
+    """Adds the rows that only a program's turns have."""
+    hashes = {"scope": b"s", "asked": b"a"}
+    with stores.database.write() as connection:
+        place = {"session_id": session_id, "owner": OWNER}
+        connection.execute(
+            insert(anchor_table), {**place, **hashes, "turn": 1, "attempt": 1, "created_at": stores.clock()}
+        )
+        connection.execute(insert(image_table), {**place, "hash": "h", "data_url": "data:,"})
+
+
 def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSet) -> None:
     for name in (SESSION, "kept"):
         lease = stores.make_session(name)
         stores.run_turn(lease, "one")
+        _mark(stores, name)
         record = stores.make_record(f"record-{name}").with_changes(thread_id=name)
         stores.records.start(record, owner=OWNER, expires_at=stores.clock() + timedelta(seconds=60))
         stores.calls.add(lease, stores.make_call(f"call-{name}", 1, session_id=name), OWNER)
@@ -152,4 +164,6 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         "model_call": [("kept", 1)],
         "context_block": [("kept", 1)],
         "lease": [("kept", 1)],
+        "anchor": [("kept", 1)],
+        "image": [("kept", 1)],
     }

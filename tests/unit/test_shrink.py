@@ -146,15 +146,17 @@ def test_a_cut_result_is_listed_with_the_characters_that_were_kept() -> None:
 def test_the_oldest_record_goes_first_then_the_oldest_turn_with_its_calls_and_results() -> None:
     messages: list[AnyMessage] = [*tool_turn(1, calls=2), *tool_turn(2), HumanMessage("now", id="u3")]
     history = [to_entry(record) for record in blocks(2)]
-    fewer = without_oldest(history, messages)
-    assert fewer == (history[1:], messages)
-    fewer = without_oldest([], messages)
+    sizes = {item.id: item.tokens for item in assemble(SYSTEM, history, messages).items}
+    assert without_oldest(history, messages, sizes, 1) == (history[1:], messages)
+    records = sum(sizes[entry["id"]] for entry in history)
+    assert without_oldest(history, messages, sizes, records) == ([], messages)
+    fewer = without_oldest(history, messages, sizes, records + 1)
     assert fewer is not None
     assert [message.id for message in fewer[1]] == ["u2", "k2", "tc2-0", "a2", "u3"]
-    fewest = without_oldest(*fewer)
+    fewest = without_oldest(*fewer, sizes, 10_000)
     assert fewest is not None
     assert [message.id for message in fewest[1]] == ["u3"]
-    assert without_oldest(*fewest) is None
+    assert without_oldest(*fewest, sizes, 1) is None
 
 
 def test_a_tool_result_as_blocks_is_cut_too() -> None:

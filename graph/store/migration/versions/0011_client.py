@@ -17,6 +17,7 @@ def upgrade() -> None:
     op.add_column("session", sa.Column("tools_off", sa.Text, nullable=False, server_default="[]"))
     op.add_column("turn", sa.Column("client", sa.Text, nullable=False, server_default=""))
     op.add_column("turn", sa.Column("is_imported", sa.Boolean, nullable=False, server_default=sa.false()))
+    op.add_column("context_block", sa.Column("lost_tokens", sa.Integer, nullable=False, server_default="0"))
     op.create_table(
         "anchor",
         sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=True),

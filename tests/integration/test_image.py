@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph.admin.transfer import export_lines, import_lines
+from graph.client import ClientMessage
+from graph.core.image import reference_of
+from graph.core.token import IMAGE_TOKENS
+from graph.error import InputError
+from graph.event import TurnFailed
+from graph.store.database import open_database
+from graph.view import TurnOptions
+from tests.fake.body import faults, shape, system_prompt
+from tests.fake.chat import Chat, question, text_of
+from tests.fake.context_source import ScriptedContext
+from tests.fake.offline import KEYLESS, models_without_pauses
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import Body, failure
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.rebuilt import rebuilt
+from tests.integration.test_imported import bring
+
+PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
+
+
+def send(chat: Chat, text: str, *images: str) -> object:
+    chat.service.turns.send(chat.session_id, text, images=images)
+    ending = chat.events()[-1]
+    chat.wait_for_folds()
+    return ending
+
+
+def urls(message: Body) -> list[str]:
+    content: Any = message["content"]
+    return [] if isinstance(content, str) else [part["image_url"]["url"] for part in content if "image_url" in part]
+
+
+def sent_images(server: FakeOpenAI) -> list[list[str]]:
+    """The images of each user's message of the newest request."""
+    return [urls(message) for message in server.bodies("chat")[-1]["messages"] if message["role"] == "user"]
+
+
+@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
+def test_images_go_to_the_provider_as_they_came(open_chat: OpenChat, server: FakeOpenAI, strategy: str) -> None:
+    chat = open_chat(context_strategy=strategy)
+    send(chat, question(1), PNG, WEB)
+    content = server.bodies("chat")[-1]["messages"][-1]["content"]
+    assert content[0] == {"type": "text", "text": question(1)}
+    assert urls({"content": content}) == [PNG, WEB]
+    send(chat, "", JPEG)
+    assert sent_images(server)[-1] == [JPEG]
+    if strategy != "rolling":
+        assert sent_images(server) == [[PNG, WEB], [JPEG]]
+
+
+def test_the_archive_has_each_image_once_and_the_state_none(chat: Chat) -> None:
+    send(chat, question(1), PNG)
+    send(chat, question(2), PNG, WEB)
+    assert chat.rows("SELECT hash, data_url FROM image") == [(reference_of(PNG), PNG)]
+    told = chat.rows("SELECT content FROM message")
+    assert not any(PNG in content for (content,) in told)
+    assert WEB in told[2][0]
+    assert PNG.encode() not in chat.service.settings.checkpoint_path.read_bytes()
+
+
+def test_wherever_a_message_is_text_an_image_is_a_mark(chat: Chat, server: FakeOpenAI) -> None:
+    send(chat, question(1), PNG)
+    send(chat, "", WEB)
+    assert [turn.user_text for turn in chat.turns] == [f"{question(1)}\n[image]", "[image]"]
+    chat.ask(3, 4)
+    (summary,) = server.bodies("summary")
+    assert "[image]" in str(summary)
+    assert PNG not in str(summary)
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
+    assert sent_images(server) == [[]]
+    tokens = chat.rows("SELECT tokens FROM message WHERE role = 'human' ORDER BY position")
+    assert tokens[0][0] > IMAGE_TOKENS > tokens[2][0]
+
+
+def test_a_korean_session_stays_korean_though_it_begins_with_an_image(chat: Chat, server: FakeOpenAI) -> None:
+    send(chat, "", PNG)
+    chat.ask(2, 4)
+    assert "[이전 대화 요약]" in system_prompt(server.bodies("chat")[-1])
+
+
+def test_an_image_that_the_model_refuses_is_told_as_text_from_then_on(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 1)
+    server.script(failure(400))
+    assert isinstance(send(chat, question(2), PNG, WEB), TurnFailed)
+    chat.ask(3, 3)
+    body = server.bodies("chat")[-1]
+    assert sent_images(server) == [[], [], []]
+    assert "[image]\n[image]" in str(body["messages"][3]["content"]).replace("\\n", "\n")
+    assert faults(body["messages"]) == []
+
+
+@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
+def test_images_stand_behind_the_block_of_their_turn_and_every_input_is_rebuilt(
+    open_chat: OpenChat, server: FakeOpenAI, source: ScriptedContext, strategy: str
+) -> None:
+    chat = open_chat(context=source, context_strategy=strategy, app_context_threshold=400, max_context_tokens=3_000)
+    for number in range(1, 6):
+        options = TurnOptions(context={"currentFile": f"file-{number}.py"})
+        chat.service.turns.send(chat.session_id, question(number), images=[PNG, WEB], options=options)
+        chat.events()
+        chat.wait_for_folds()
+        text, *images = server.bodies("chat")[-1]["messages"][-1]["content"]
+        assert f"file-{number}.py" in text["text"]
+        assert text["text"].endswith(question(number))
+        assert [part["image_url"]["url"] for part in images] == [PNG, WEB]
+    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
+    calls = [call for turn in range(1, 6) for call in access.stores.calls.of_turn(chat.session_id, turn)]
+    for call in calls:
+        assert rebuilt(access.stores, call, access.strategies.of(strategy)).digest() == call.input_hash
+    assert len(calls) == 5
+
+
+def test_a_fork_has_the_images_of_its_turns_alone(chat: Chat, server: FakeOpenAI) -> None:
+    send(chat, question(1), PNG)
+    send(chat, question(2), JPEG)
+    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=1))
+    chat.service.sessions.delete(chat.session_id)
+    forked.ask(2, 2)
+    assert sent_images(server) == [[PNG], []]
+    assert forked.rows("SELECT data_url FROM image") == [(PNG,)]
+
+
+def test_images_of_an_imported_history_are_sent_with_their_turns(chat: Chat, server: FakeOpenAI) -> None:
+    bring(chat, [ClientMessage("user", question(1), (PNG, WEB)), ClientMessage("assistant", "네.", (JPEG,))])
+    chat.ask(2, 2)
+    assert sent_images(server) == [[PNG, WEB], []]
+    assert chat.rows("SELECT data_url FROM image") == [(PNG,)]
+    assert "[image]" in chat.turns[0].answer_text
+
+
+def test_images_survive_an_export(chat: Chat, tmp_path: Path) -> None:
+    send(chat, question(1), PNG)
+    lines = list(export_lines(chat.service._access.stores.database))  # noqa: SLF001  # nobody but a test has to know
+    other = open_database(tmp_path / "other.db", busy_timeout_seconds=5)
+    import_lines(other, lines, owner="other")
+    with other.read() as connection:
+        assert connection.exec_driver_sql("SELECT owner, data_url FROM image").all() == [("other", PNG)]
+    other.close()
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "data:text/html,x", "image:0", "", "http://a\nb", "\ud800"])
+def test_what_is_no_image_is_refused_and_stores_nothing(chat: Chat, url: str) -> None:
+    with pytest.raises(InputError) as caught:
+        send(chat, question(1), PNG, url)
+    assert caught.value.reason == "bad_image"
+    assert chat.rows("SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM image)") == [(0, 0)]
+
+
+def test_the_embedded_model_says_that_it_sees_no_images(open_chat: OpenChat) -> None:
+    chat = open_chat(**KEYLESS, models=models_without_pauses)
+    for asked, told in (
+        ("", "저는 이미지를 볼 수 없습니다."),
+        ("What is the budget for the move?", "I can't see images."),
+    ):
+        chat.service.turns.send(chat.session_id, asked, images=[PNG])
+        assert text_of(chat.events()).startswith(told)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from graph.client import ClientMessage, ClientOptions, ClientRequest
+from graph.core.aside import is_aside
+
+# Shortened, but for the words by which they are known.
+FORMS = {
+    "Open WebUI, title": "### Task:\nGenerate a concise, 3-5 word title.\n### Chat History:\n<chat_history>\n"
+    "USER: 안녕\n</chat_history>",
+    "Open WebUI, follow-ups": "### Task:\nSuggest 3-5 relevant follow-up questions.\n<chat_history>\n</chat_history>",
+    "LibreChat, title": "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. "
+    "Only return the title itself.\n\nConversation:\nUser: Hi\nAI: Hello",
+    "LibreChat, assistants": "Please generate a concise, 5-word-or-less title for the conversation, using its language",
+    "LibreChat, structured": "Analyze this conversation and provide:\n1. The detected language of the conversation\n"
+    "2. A concise title in the detected language (5 words or less, no punctuation or quotation)",
+    "Continue": "Given the following... please reply with a title for the chat that is 3-4 words in length",
+}
+
+
+def request(*texts: str, **fields: object) -> ClientRequest:
+    messages = tuple(ClientMessage("assistant" if index % 2 else "user", text) for index, text in enumerate(texts))
+    return ClientRequest(messages, ClientOptions("editor"), **fields)  # type: ignore[arg-type]  # fields of the request
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_known_form_is_aside_in_a_known_chat_alone(form: str) -> None:
+    assert is_aside(request(form), is_known_chat=True)
+    assert not is_aside(request(form), is_known_chat=False)
+    assert not is_aside(request("Hi", "Hello", form), is_known_chat=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi",
+        "### Task: write a poem",
+        "What does <chat_history> mean?",
+        *(f"Explain: {form}" for form in FORMS.values()),
+    ],
+)
+def test_what_a_user_says_is_no_aside(text: str) -> None:
+    assert not is_aside(request(text), is_known_chat=True)
+
+
+def test_request_that_says_so_is_aside_whatever_it_holds() -> None:
+    assert is_aside(request("Hi", "Hello", "more", is_plain=True), is_known_chat=False)
+    assert is_aside(request("Hi", task="title_generation"), is_known_chat=False)
+    assert not is_aside(request("Hi", task="  "), is_known_chat=False)
+
+
+def test_huge_question_is_looked_at_once() -> None:
+    assert not is_aside(request("### Task:" * 100_000), is_known_chat=True)

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.client import ClientMessage, ClientOptions, ClientRequest, ClientRole, Hint
+from graph.core.client_chain import HASH_BYTES, ChainKey, RequestChain, canonical
+
+KEY = ChainKey(bytes(range(32)))
+PIECES = st.sampled_from(
+    ["", "Hi", "안녕", "é", "e\u0301", "\u202eabc", "👩‍👩‍👧", "\x00", "\ud800", "<think>", "</think>", "\r\n", " "]
+)
+TEXT = st.lists(st.one_of(PIECES, st.text(st.characters(), max_size=20)), max_size=4).map("".join)
+ROLE: st.SearchStrategy[ClientRole] = st.sampled_from(["user", "assistant"])
+MESSAGES = st.lists(st.builds(ClientMessage, role=ROLE, text=TEXT), min_size=1, max_size=6)
+
+
+def read(messages: list[ClientMessage], owner: str = "ann", **fields: object) -> RequestChain:
+    return KEY.read(ClientRequest(tuple(messages), ClientOptions("editor"), **fields), owner=owner)  # type: ignore[arg-type]  # fields of the request
+
+
+def words(messages: list[ClientMessage]) -> list[tuple[str, str]]:
+    """What counts of these messages."""
+    said = [(message.role, canonical(message.role, message.text)) for message in messages]
+    return [part for part in said if part[0] == "user" or part[1]]
+
+
+def hashes(chain: RequestChain, answer: str) -> set[bytes]:
+    ended = chain.anchor.ended(answer)
+    found = (chain.anchor.asked, chain.anchor.idempotency, ended.chain, ended.pair, ended.answer)
+    return {part for part in found if part is not None} | {link.chain for link in chain.links}
+
+
+@given(MESSAGES, MESSAGES)
+def test_two_histories_have_one_hash_only_if_they_say_the_same(
+    one: list[ClientMessage], other: list[ClientMessage]
+) -> None:
+    assert (read(one).anchor.asked == read(other).anchor.asked) == (words(one) == words(other))
+
+
+@given(MESSAGES, TEXT, TEXT, TEXT, TEXT)
+def test_two_scopes_share_no_hash(
+    messages: list[ClientMessage], owner: str, user: str, owner_2: str, user_2: str
+) -> None:
+    one = read(messages, owner, user=user, idempotency_key="k")
+    other = read(messages, owner_2, user=user_2, idempotency_key="k")
+    if (owner, user) != (owner_2, user_2):
+        assert not hashes(one, "an answer") & hashes(other, "an answer")
+    else:
+        assert hashes(one, "an answer") == hashes(other, "an answer")
+
+
+@given(MESSAGES)
+def test_another_servers_key_shares_no_hash(messages: list[ClientMessage]) -> None:
+    request = ClientRequest(tuple(messages), ClientOptions("editor"), idempotency_key="k")
+    other = ChainKey(bytes(32)).read(request, owner="ann")
+    assert not hashes(KEY.read(request, owner="ann"), "yes") & hashes(other, "yes")
+
+
+@given(MESSAGES, TEXT)
+def test_chain_behind_an_answer_is_found_in_the_next_request(messages: list[ClientMessage], answer: str) -> None:
+    ended = read(messages).anchor.ended(answer)
+    later = read([*messages, ClientMessage("assistant", answer), ClientMessage("user", "and?")])
+    if ended.chain is None:
+        assert not canonical("assistant", answer)
+    else:
+        assert later.links[-2].chain == ended.chain
+        assert all(len(part) == HASH_BYTES for part in hashes(later, answer))
+
+
+@given(ROLE, TEXT)
+def test_spelling_of_the_same_words_makes_no_difference(role: ClientRole, text: str) -> None:
+    plain = canonical(role, text)
+    for variant in (text + " \n", text.replace("\r\n", "\n"), unicodedata.normalize("NFD", plain)):
+        assert canonical(role, variant) == plain
+    plain.encode()
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "<think>first this\nthen that</think>\nYes.",
+        '<details type="reasoning" done="true">\n<summary>Thought</summary>\n> so\n</details>\nYes.',
+        "<details open type='tool_calls'>{}</details>Yes.",
+        "Yes. ",
+    ],
+)
+def test_what_front_ends_show_of_thoughts_and_tools_is_no_answer(shown: str) -> None:
+    assert canonical("assistant", shown) == "Yes."
+
+
+def test_details_that_a_user_or_an_answer_speaks_of_stay() -> None:
+    assert canonical("user", "<think>a</think>b") == "<think>a</think>b"
+    assert canonical("assistant", "<details><summary>s</summary>t</details>") != ""
+
+
+def test_tools_and_messages_that_only_call_them_stay_out_of_the_chain() -> None:
+    asked = [ClientMessage("user", "What time is it?")]
+    called = [*asked, ClientMessage("assistant", ""), ClientMessage("tool", "noon", call_id="c1")]
+    answered, again = ClientMessage("assistant", "Noon."), ClientMessage("user", "Thanks")
+    assert read([*called, answered, again]).anchor.asked == read([*asked, answered, again]).anchor.asked
+
+
+def test_order_of_tool_answers_makes_no_difference_but_which_calls_they_answer_does() -> None:
+    asked = ClientMessage("user", "Go")
+    results = [ClientMessage("tool", "one", call_id="a"), ClientMessage("tool", "two", call_id="b")]
+    both = read([asked, *results])
+    assert both.answered == ("a", "b")
+    assert both.anchor.asked == read([asked, *reversed(results)]).anchor.asked
+    assert len({read(messages).anchor.asked for messages in ([asked], [asked, results[0]], [asked, *results])}) == 3
+
+
+def test_missing_image_makes_no_difference() -> None:
+    with_image = [ClientMessage("user", "", ("data:image/png;base64,AA",)), ClientMessage("assistant", "A cat.")]
+    without = [ClientMessage("user", ""), with_image[1]]
+    assert read(with_image).anchor.asked == read(without).anchor.asked
+
+
+@pytest.mark.parametrize("value", ["", "local:socket"])
+def test_no_family_without_an_id_of_the_chat(value: str) -> None:
+    messages = [ClientMessage("user", "Hi")]
+    assert read(messages, hint=Hint("x-openwebui-chat-id", value)).family == ""
+    named = {read(messages, hint=Hint(name, "1")).family for name in ("x-session-id", "prompt_cache_key")}
+    assert len(named) == 2
+
+
+def test_key_and_words_are_not_shown() -> None:
+    anchor = read([ClientMessage("user", "the secret plan")]).anchor
+    assert "secret plan" not in repr(anchor)
+    assert repr(KEY.secret) not in repr(anchor)
