@@ -64,8 +64,8 @@ class TurnBlocks:
         turn = replace(turn, client_block=self._client_block(turn))
         if turn.is_resumed:
             session_id = turn.lease.session_id
-            front = self._blocks.newest(session_id, "front") if has_context else None
-            return replace(turn, front=front, volatile=self._blocks.newest(session_id, "volatile"))
+            kept = self._blocks.newest(session_id, "front") if has_context else None
+            return replace(turn, front=kept, volatile=self._blocks.newest(session_id, "volatile"))
         lead = headed(LEAD_HEADING[turn.language], turn.client.lead) if turn.client and turn.client.lead.strip() else ""
         if self._source is None or not (request.root or request.context):
             # An empty one is kept as well, so that the newest is this turn's when it goes on.
