@@ -54,7 +54,7 @@ class Completions:
             StoreError: The message couldn't be committed.
         """
         self._let_end(self._access.runner.stopping(self._access.owner))
-        decision = self._recognition.decide(request)
+        decision = self._recognised(request)
         match decision.kind:
             case "aside":
                 return self._begin_aside(request)
@@ -67,6 +67,14 @@ class Completions:
                 session_id = decision.session_id
                 turn = self._go_on(request, decision)
         return self._response(session_id, turn, decision.matched)
+
+    def _recognised(self, request: ClientRequest) -> Decision:
+        """Returns what the request is; what goes on with a session names the turn that it goes on behind."""
+        with self._access.stores.database.reading():
+            decision = self._recognition.decide(request)
+            if decision.kind not in {"append", "regenerate"}:
+                return decision
+            return replace(decision, turn=self._access.own(decision.session_id).turn_count)
 
     def _begin_aside(self, request: ClientRequest) -> Response:
         aside = self._access.asides.begin(request, self._access.owner)

@@ -72,3 +72,13 @@ def reserved(
             undo.callback(access.stores.sessions.discard_empty, lease)
         yield lease
         undo.pop_all()
+
+
+def check_unchanged(access: SessionAccess, session_id: str, decision: Decision | None) -> None:
+    """Checks that no other turn began since a program's request was recognised.
+
+    Raises:
+        BusyError: One did, and the program doesn't know of it.
+    """
+    if decision is not None and decision.turn not in (0, access.own(session_id).turn_count):
+        raise BusyError

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from graph.client import ClientMessage
 from graph.core.casual import is_casual
-from graph.core.client_call import results_of
 from graph.core.client_chain import OpenAnchor
 from graph.core.image import data_urls
 from graph.core.recognise import Decision
@@ -22,7 +20,8 @@ from graph.event import Event
 from graph.service.accepted import accepted
 from graph.service.access import SessionAccess
 from graph.service.imported import import_history
-from graph.service.reservation import opening_of, reserved
+from graph.service.reservation import check_unchanged, opening_of, reserved
+from graph.service.resumption import resume
 from graph.service.turn_job import job_of
 from graph.service.turn_views import read_transcript
 from graph.store.database import Lease
@@ -87,6 +86,7 @@ class Turns:
         try:
             opening = opening_of(text_of(message), options, decision)
             with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
+                check_unchanged(self._access, session_id, decision)
                 if decision and (imported := decision.imported):
                     import_history(self._access, lease, imported, client=options.client_name, model="")
                 turn, session = self._begin(lease, message, options, anchor, data_urls(images))
@@ -153,7 +153,7 @@ class Turns:
             InputError: An option is invalid.
             BusyError: A turn is in progress.
         """
-        return self._again(session_id, {"finished", "failed", "stopped"}, options, decision.anchor)
+        return self._again(session_id, {"finished", "failed", "stopped"}, options, decision)
 
     def resume(
         self,
@@ -179,33 +179,7 @@ class Turns:
                 meanwhile; `too_long`; or an option is invalid.
             BusyError: See `send`.
         """
-        options = options or TurnOptions()
-        anchor = decision.anchor if decision else None
-        self._access.chosen(options)
-        self._access.own(session_id)
-        for answer in answers:
-            if len(answer.text) > self._settings.message_chars:
-                raise InputError("too_long", f"{len(answer.text)} > {self._settings.message_chars}")
-        with reserved(self._access, session_id) as lease:
-            session = self._access.own(session_id)
-            changes = self._access.changes_of(session, options)
-            session = replace(session, **changes)
-            number, said = self._open_turn(lease, session)
-            results = results_of(said, answers, message_id=f"tool-{uuid.uuid4().hex}")
-            turn = self._stores.turns.resume(
-                lease,
-                number,
-                owner=self._owner,
-                messages=results,
-                model=session.model,
-                settings=changes,
-                client=options.client_name,
-                anchor=anchor,
-            )
-            self._access.recovery.rebuild(session)
-            resumed = [*said, *results]
-            self._runner.submit(job_of(self._access, lease, turn, session, options, resumed=resumed, anchor=anchor))
-        return number
+        return resume(self._access, session_id, answers, options or TurnOptions(), decision)
 
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields all events of the newest turn that this process ran for the session; see `graph.event`.
@@ -264,12 +238,14 @@ class Turns:
         return None
 
     def _again(
-        self, session_id: str, statuses: set[str], options: TurnOptions, anchor: OpenAnchor | None = None
+        self, session_id: str, statuses: set[str], options: TurnOptions, decision: Decision | None = None
     ) -> int:
         """Starts a new attempt of the last turn if its status is one of these."""
         self._access.chosen(options)
         self._access.own(session_id)
+        anchor = decision.anchor if decision else None
         with reserved(self._access, session_id) as lease:
+            check_unchanged(self._access, session_id, decision)
             session = self._access.own(session_id)
             last = self._stores.turns.last(session_id)
             is_waiting = last is not None and last.status == "requires_action"
@@ -290,17 +266,6 @@ class Turns:
             self._access.recovery.rebuild(session)
             self._runner.submit(job_of(self._access, lease, turn, session, options, anchor=anchor))
         return turn.number
-
-    def _open_turn(self, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:
-        """Returns the number and the messages of the session's open turn, (0, []) for none."""
-        last = self._stores.turns.last(lease.session_id)
-        if last is not None and last.status == "requires_action" and not self._stores.turns.is_waiting(last):
-            self._access.recovery.reconcile(lease, session)  # it has waited for too long
-            return 0, []
-        if last is None or not last.is_open:
-            return 0, []
-        said = self._stores.archive.live_turns(lease.session_id, last.number, last.number)
-        return last.number, [entry.message for entry in said]
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

@@ -14,7 +14,6 @@ from graph.store.database import Database
 from graph.store.schema import anchor_table, session_table, turn_table
 
 _anchor, _session, _turn = anchor_table.c, session_table.c, turn_table.c
-_ADD = insert(anchor_table)
 _HASHES_AT_ONCE: Final = 500
 _later = anchor_table.alias("later")
 _OF_TURN = and_(_turn.session_id == _anchor.session_id, _turn.number == _anchor.turn)
@@ -115,9 +114,10 @@ class AnchorStore:
 
 
 def insert_anchor(connection: Connection, anchor: OpenAnchor, place: Mapping[str, object]) -> None:
-    """Writes the anchor of a response that begins; `place` has session, owner, turn, attempt and time."""
+    """Writes the anchor of a response that begins; `place` has its session, turn, attempt and time."""
     hashes = {"scope": anchor.scope, "asked": anchor.asked, "idempotency": anchor.idempotency}
-    connection.execute(_ADD, {**place, **hashes})
+    owner = select(_session.owner).where(_session.session_id == place["session_id"]).scalar_subquery()
+    connection.execute(insert(anchor_table).values(**{**place, **hashes, "owner": owner}))
 
 
 def complete_anchor(connection: Connection, anchor: EndedAnchor, *, session_id: str, turn: int) -> None:

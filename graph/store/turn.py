@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from sqlalchemy import Update, bindparam, func, insert, or_, select, update
+from sqlalchemy import Update, bindparam, insert, select, update
 
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.error import NotFoundError
@@ -22,16 +22,16 @@ from graph.store.schema import turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import (
     NEWEST,
-    OF_SESSION,
     OPEN,
     RUNNING,
     TurnRow,
+    count_of_programs,
     count_turns,
     last_turn,
     new_attempt,
-    owner_of,
     read_turn,
     sum_history_tokens,
+    turns_between,
 )
 
 __all__ = ["TurnRow", "TurnStore"]
@@ -42,12 +42,6 @@ TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 _WAITING_TIME = timedelta(minutes=30)
 _turn = turn_table.c
 _ADD = insert(turn_table)
-_BETWEEN = OF_SESSION.where(_turn.number.between(bindparam("first"), bindparam("last"))).order_by(_turn.number)
-_OF_PROGRAMS = select(func.count()).where(
-    _turn.session_id == bindparam("session_id"),
-    _turn.number <= bindparam("last"),
-    or_(_turn.client != "", _turn.is_imported),
-)
 _STOP = select(_turn.stop_requested).where(
     _turn.session_id == bindparam("session_id"), _turn.number == bindparam("number")
 )
@@ -113,9 +107,9 @@ class TurnStore:
             connection.execute(_ADD, values)
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, place)
+            keep_images(connection, lease.session_id, images, owner=owner)
             if anchor is not None:
                 insert_anchor(connection, anchor, place)
-            keep_images(connection, lease.session_id, images, owner=owner)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
             return read_turn(connection, lease.session_id, number), True
 
@@ -157,10 +151,8 @@ class TurnStore:
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
             if anchor is not None:
-                place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
-                insert_anchor(
-                    connection, anchor, {**place, "owner": owner_of(connection, lease.session_id), "created_at": now}
-                )
+                place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1, "created_at": now}
+                insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 
@@ -186,7 +178,7 @@ class TurnStore:
             model: The model that will answer.
             settings: Columns of the session that change in the same transaction.
             client: The name of the program that asks.
-            anchor: What the program's request is recognised by.
+            anchor: What its request is recognised by.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -199,11 +191,12 @@ class TurnStore:
                 raise NotFoundError(str(number))
             values = {**new_attempt(turn.attempt, model, client, now), "started_at": turn.started_at}
             connection.execute(_change(lease.session_id, number).values(values))
-            place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": turn.attempt}
+            place: dict[str, object] = {"session_id": lease.session_id, "owner": owner, "turn": number}
+            place |= {"attempt": turn.attempt, "created_at": now}
             for message in messages:
-                insert_message(connection, message, {**place, "created_at": now})
+                insert_message(connection, message, place)
             if anchor is not None:
-                insert_anchor(connection, anchor, {**place, "created_at": now})
+                insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 
@@ -224,15 +217,6 @@ class TurnStore:
         anchor: EndedAnchor | None = None,
     ) -> None:
         """Ends an open turn, or has it wait for its program; one that has ended already stays as it is.
-
-        Args:
-            lease: The session's lease.
-            number: The turn.
-            status: How it ended, or that it waits for its program.
-            error_code: The error's code, "" without one; `error_detail` adds to it.
-            error_detail: See `error_code`.
-            partial_text: What is kept of a stopped answer.
-            anchor: What completes the anchor that the program's request began; None for the page.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -297,13 +281,12 @@ class TurnStore:
     def between(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
         """Returns the turns from one number to another, both included, as far as there are any, oldest first."""
         with self._database.read() as connection:
-            rows = connection.execute(_BETWEEN, {"session_id": session_id, "first": first, "last": last})
-            return tuple(TurnRow(*row) for row in rows)
+            return turns_between(connection, session_id, first, last)
 
     def count_of_programs(self, session_id: str, last: int) -> int:
         """Returns how many turns, up to this one, programs asked or brought along."""
         with self._database.read() as connection:
-            return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
+            return count_of_programs(connection, session_id, last)
 
 
 def _change(session_id: str, number: int) -> Update:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final, Literal
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, or_, select
 
 from graph.error import NotFoundError
 from graph.store.archive import sum_live_tokens
@@ -53,12 +53,18 @@ class TurnRow:
 
 
 _ROWS = select(*(_turn[field.name] for field in fields(TurnRow)))
-OF_SESSION = _ROWS.where(_turn.session_id == bindparam("session_id"))
-_ONE = OF_SESSION.where(_turn.number == bindparam("number"))
-NEWEST = OF_SESSION.order_by(_turn.number.desc())
+_OF_SESSION = _ROWS.where(_turn.session_id == bindparam("session_id"))
+_ONE = _OF_SESSION.where(_turn.number == bindparam("number"))
+NEWEST = _OF_SESSION.order_by(_turn.number.desc())
 _LAST = NEWEST.limit(1)
 _COUNT = select(session_table.c.turn_count).where(
     session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
+)
+_BETWEEN = _OF_SESSION.where(_turn.number.between(bindparam("first"), bindparam("last"))).order_by(_turn.number)
+_OF_PROGRAMS = select(func.count()).where(
+    _turn.session_id == bindparam("session_id"),
+    _turn.number <= bindparam("last"),
+    or_(_turn.client != "", _turn.is_imported),
 )
 
 
@@ -80,8 +86,19 @@ def last_turn(connection: Connection, session_id: str) -> TurnRow | None:
     return None if row is None else TurnRow(*row)
 
 
+def turns_between(connection: Connection, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
+    """Returns the turns from one number to another, both included, as far as there are any, oldest first."""
+    rows = connection.execute(_BETWEEN, {"session_id": session_id, "first": first, "last": last})
+    return tuple(TurnRow(*row) for row in rows)
+
+
+def count_of_programs(connection: Connection, session_id: str, last: int) -> int:
+    """Returns how many turns, up to this one, programs asked or brought along."""
+    return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
+
+
 def count_turns(connection: Connection, session_id: str, owner: str) -> int:
-    """Returns how many turns a session has.
+    """Returns how many turns the owner's session has.
 
     Raises:
         NotFoundError: There is no such session, or another owner has it.
@@ -114,10 +131,3 @@ def new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[st
         "started_at": now,
         "finished_at": None,
     }
-
-
-def owner_of(connection: Connection, session_id: str) -> str:
-    """Returns whose session it is."""
-    return str(
-        connection.execute(select(session_table.c.owner).where(session_table.c.session_id == session_id)).scalar_one()
-    )

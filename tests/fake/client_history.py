@@ -1,11 +1,15 @@
-"""Draws what programs may send as the history of a chat: any roles in any order, and text of any kind."""
+"""Histories that programs bring: any roles in any order, drawn with text of any kind, and their import."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
 from graph.client import ClientMessage
 from graph.event import ClientCall
+from graph.service.imported import import_history
+from tests.fake.chat import Chat
 
 _SURROGATES = st.characters(categories=["Cs"])
 TEXTS = st.one_of(
@@ -52,3 +56,14 @@ MESSAGES = st.one_of(
     ),
 )
 HISTORIES = st.lists(MESSAGES, max_size=12)
+
+
+def bring(chat: Chat, messages: Sequence[ClientMessage]) -> int:
+    """Imports the messages into the chat, whose session is made if there is none, as the door does."""
+    access = chat.service._access  # noqa: SLF001  # the door's part of the service
+    access.stores.sessions.create(chat.session_id, access.owner, compression_rate=0.3, strategy="", title="이전")
+    lease = access.stores.leases.acquire(chat.session_id, wait_seconds=5)
+    try:
+        return import_history(access, lease, messages, client="editor", model="another-model")
+    finally:
+        access.stores.leases.release(lease)

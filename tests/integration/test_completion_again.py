@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from graph.error import BusyError, ServerBusyError
-from graph.event import AnswerRestarted, TurnFailed, TurnStopped
+from graph.event import AnswerRestarted, TurnFailed, TurnFinished, TurnStopped
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import chunk, failure, hang, raw
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.resending import assistant, begin, counts, user
+from tests.fake.resending import Program, assistant, begin, counts, user
 
 
 def test_a_retry_of_a_running_turn_gets_that_turn(chat: Chat, server: FakeOpenAI) -> None:
@@ -136,3 +139,26 @@ def test_what_was_said_is_never_taken_back(open_chat: OpenChat, server: FakeOpen
     assert isinstance(reading.last, TurnFailed)
     assert not any(isinstance(event, AnswerRestarted) for event in reading.events)
     assert len(server.bodies("chat")) == 2
+
+
+def test_of_many_programs_at_one_place_one_goes_on_and_the_others_are_refused(open_chat: OpenChat) -> None:
+    chat = open_chat(concurrent_turns=32)
+    program = begin(chat)
+    session = program.ask(question(1)).session_id
+    together = threading.Barrier(8)
+
+    def ask(number: int) -> str:
+        one = Program(chat.service, messages=[*program.messages, user(f"{number}번째 프로그램의 질문입니다.")])
+        together.wait()
+        try:
+            reading = one.begin()
+        except BusyError:
+            return "refused"
+        assert isinstance(reading.last, TurnFinished)
+        return "forked" if reading.session_id != session else f"turn {reading.turn}"
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(ask, range(8)))
+    assert outcomes.count("turn 2") == 1
+    assert not any(outcome.startswith("turn") and outcome != "turn 2" for outcome in outcomes)
+    assert counts(chat)[0] == 1 + outcomes.count("forked")

@@ -15,13 +15,13 @@ from graph.store.database import open_database
 from graph.view import TurnOptions
 from tests.fake.body import faults, shape, system_prompt
 from tests.fake.chat import Chat, question, text_of
+from tests.fake.client_history import bring
 from tests.fake.context_source import ScriptedContext
 from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, failure
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rebuilt import rebuilt
-from tests.integration.test_imported import bring
 
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from graph.client import ClientMessage
 from graph.error import DatabaseError, InputError
 from graph.event import TurnFinished
-from graph.service.imported import import_history
 from tests.fake.body import content_of, faults, raw_turns, shape, tokens_of
 from tests.fake.chat import Chat, question
-from tests.fake.client_history import HISTORIES
+from tests.fake.client_history import HISTORIES, bring
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
@@ -21,17 +20,6 @@ def history(count: int) -> list[ClientMessage]:
     for number in range(1, count + 1):
         said += [ClientMessage("user", question(number)), ClientMessage("assistant", f"{number}번 답입니다. " * 12)]
     return said
-
-
-def bring(chat: Chat, messages: list[ClientMessage]) -> int:
-    """Imports the messages into the chat, whose session is made if there is none, as the door does."""
-    access = chat.service._access  # noqa: SLF001  # the door's part of the service
-    access.stores.sessions.create(chat.session_id, access.owner, compression_rate=0.3, strategy="", title="이전")
-    lease = access.stores.leases.acquire(chat.session_id, wait_seconds=5)
-    try:
-        return import_history(access, lease, messages, client="editor", model="another-model")
-    finally:
-        access.stores.leases.release(lease)
 
 
 def test_an_imported_history_is_sent_shown_and_found_like_any_other(chat: Chat, server: FakeOpenAI) -> None:
