@@ -17,7 +17,10 @@ ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
 
 
 def build_graph(deps: NodeDeps) -> ChatGraph:
-    """Builds `START → summary_node → llm_node ⇄ tool_node → END`, checkpointed by the stores."""
+    """Builds `START → summary_node → llm_node ⇄ tool_node → END`, checkpointed by the stores.
+
+    It ends behind `llm_node` with an answer, behind `tool_node` with calls that a program must answer.
+    """
     graph = StateGraph(ChatState, context_schema=TurnContext)
     graph.add_node("summary_node", SummaryNode(deps))
     graph.add_node("llm_node", LlmNode(deps))

@@ -56,7 +56,8 @@ class Program:
             said.append(ClientMessage("assistant", f"{name} {number}: {_ANSWER}"))
             answer = AIMessage(said[-1].text, id=f"answer-{number}")
             stores.archive.append(lease, owner=owner, turn=number + 1, attempt=1, messages=[answer])
-            stores.turns.finish(lease, number + 1, "finished", anchor=anchor and anchor.ended(said[-1].text))
+            ended = None if anchor is None else anchor.ended(said[-1].text)
+            stores.turns.finish(lease, number + 1, "finished", anchor=ended)
         stores.leases.release(lease)
         return said
 

@@ -113,15 +113,19 @@ class AnchorStore:
             return frozenset(connection.execute(_SCOPES, {"of_session": session_id}).scalars())
 
 
-def insert_anchor(connection: Connection, anchor: OpenAnchor, place: Mapping[str, object]) -> None:
-    """Writes the anchor of a response that begins; `place` has its session, turn, attempt and time."""
+def insert_anchor(connection: Connection, anchor: OpenAnchor | None, place: Mapping[str, object]) -> None:
+    """Writes the anchor of a response, if a program asks; `place` has its session, turn, attempt and time."""
+    if anchor is None:
+        return
     hashes = {"scope": anchor.scope, "asked": anchor.asked, "idempotency": anchor.idempotency}
     owner = select(_session.owner).where(_session.session_id == place["session_id"]).scalar_subquery()
     connection.execute(insert(anchor_table).values(**{**place, **hashes, "owner": owner}))
 
 
-def complete_anchor(connection: Connection, anchor: EndedAnchor, *, session_id: str, turn: int) -> None:
+def complete_anchor(connection: Connection, anchor: EndedAnchor | None, *, session_id: str, turn: int) -> None:
     """Writes what was sent into the newest anchor of a turn that asked this, within the caller's transaction."""
+    if anchor is None:
+        return
     is_it = and_(_anchor.session_id == session_id, _anchor.turn == turn, _anchor.asked == anchor.asked)
     newest = select(func.max(_anchor.sequence)).where(is_it).scalar_subquery()
     values = {"chain": anchor.chain, "pair": anchor.pair, "answer": anchor.answer}

@@ -108,8 +108,7 @@ class TurnStore:
             place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, place)
             keep_images(connection, lease.session_id, images, owner=owner)
-            if anchor is not None:
-                insert_anchor(connection, anchor, place)
+            insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
             return read_turn(connection, lease.session_id, number), True
 
@@ -150,9 +149,8 @@ class TurnStore:
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
-            if anchor is not None:
-                place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1, "created_at": now}
-                insert_anchor(connection, anchor, place)
+            place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1, "created_at": now}
+            insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 
@@ -195,8 +193,7 @@ class TurnStore:
             place |= {"attempt": turn.attempt, "created_at": now}
             for message in messages:
                 insert_message(connection, message, place)
-            if anchor is not None:
-                insert_anchor(connection, anchor, place)
+            insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 
@@ -233,8 +230,7 @@ class TurnStore:
         with self._database.write(lease) as connection:
             if connection.execute(end.values(values)).rowcount == 0:
                 return
-            if anchor is not None:
-                complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
+            complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
             change_session(connection, lease.session_id, updated_at=now)
 
     def save_partial(self, lease: Lease, number: int, text: str) -> None:

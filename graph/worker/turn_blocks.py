@@ -60,28 +60,27 @@ class TurnBlocks:
             StoreError: A block couldn't be kept.
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
-        has_context = self._source is not None and bool(request.root or request.context)
+        source = self._source if request.root or request.context else None
+        session_id = turn.lease.session_id
         turn = replace(turn, client_block=self._client_block(turn))
         if turn.is_resumed:
-            session_id = turn.lease.session_id
-            kept = self._blocks.newest(session_id, "front") if has_context else None
-            return replace(turn, front=kept, volatile=self._blocks.newest(session_id, "volatile"))
+            front = None if source is None else self._blocks.newest(session_id, "front")
+            return replace(turn, front=front, volatile=self._blocks.newest(session_id, "volatile"))
         lead = headed(LEAD_HEADING[turn.language], turn.client.lead) if turn.client and turn.client.lead.strip() else ""
-        if self._source is None or not (request.root or request.context):
+        if source is None:
             # An empty one is kept as well, so that the newest is this turn's when it goes on.
             return replace(turn, volatile=self._kept(turn, "volatile", lead)) if turn.client else turn
-        session_id = turn.lease.session_id
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
         request = replace(request, front=newest.text if newest else "", tools=tools)
         try:
-            front, volatile = self._source(request)
+            standing, passing = source(request)
         except TurnfoldError as error:
             _LOG.warning("context of session=%s turn=%d not composed: %s", session_id, request.turn, error.code)
-            front, volatile = request.front, ""
-        volatile = "\n\n".join(part for part in (undivided(volatile.strip()), lead) if part)
-        front = undivided(front.strip())
-        return replace(turn, front=self._kept(turn, "front", front), volatile=self._kept(turn, "volatile", volatile))
+            standing, passing = request.front, ""
+        front = self._kept(turn, "front", undivided(standing.strip()))
+        passing = "\n\n".join(part for part in (undivided(passing.strip()), lead) if part)
+        return replace(turn, front=front, volatile=self._kept(turn, "volatile", passing))
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
         """Returns the block of the program's instructions; a turn of the page has the newest that any program sent."""

@@ -47,6 +47,10 @@ def resume(chat: Chat, *answers: ClientMessage) -> list[Event]:
     return chat.events()
 
 
+def status_of(chat: Chat) -> str:
+    return chat.last_turn.status
+
+
 def refusal(chat: Chat, *answers: ClientMessage) -> tuple[str, str]:
     with pytest.raises(InputError) as refused:
         chat.service.turns.resume(chat.session_id, answers, options=LOOK)
@@ -228,9 +232,9 @@ def test_what_waits_for_half_an_hour_is_closed_by_whoever_comes_next(open_chat: 
     chat = open_chat(clock=clock)
     waiting(chat, server)
     clock.move(30 * 60 - 1)
-    assert chat.last_turn.status == "requires_action"
+    assert status_of(chat) == "requires_action"
     clock.move(1)
-    assert chat.last_turn.status == "stopped"
+    assert status_of(chat) == "stopped"
     assert chat.rows("SELECT status FROM turn") == [("requires_action",)]
     assert refusal(chat, answer("call-1"))[0] == "unknown_call"
     assert chat.rows("SELECT status FROM turn") == [("stopped",)]

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from graph.client import Hint
+from graph.core.text import title_of
 from graph.error import NotFoundError
-from graph.event import TurnFinished
+from graph.event import TurnFinished, TurnStopped
 from tests.fake.body import content_of, faults, shape, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import text
+from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.resending import CHAT_ID, Program, assistant, begin, counts, go, user
+from tests.fake.store import leave_behind
 
 
 def test_a_chat_that_is_resent_is_folded_like_the_pages(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -54,6 +59,18 @@ def test_two_chats_with_equal_words_so_far_go_their_own_ways(chat: Chat, server:
     assert {first.session_id, second.session_id} == sessions
     assert one.ask(question(3)).session_id == first.session_id
     assert two.ask(question(4)).session_id == second.session_id
+
+
+def test_a_conversation_that_is_held_twice_is_two_sessions(chat: Chat) -> None:
+    one, two = begin(chat), begin(chat)
+    for number in (1, 2, 3):
+        first = one.ask(question(number))
+    for number in (1, 2, 3):
+        second = two.ask(question(number))
+    assert one.messages == two.messages
+    assert (second.turn, second.session_id == first.session_id) == (3, False)
+    assert counts(chat)[:2] == [2, 6]
+    assert chat.rows("SELECT max(attempt) FROM turn") == [(1,)]
 
 
 def test_two_owners_with_equal_histories_share_nothing(chat: Chat) -> None:
@@ -163,3 +180,40 @@ def test_page_and_program_go_on_with_one_session(chat: Chat, server: FakeOpenAI)
     assert (reading.session_id, reading.turn) == (session, 3)
     assert shape(server.bodies("chat")[-1]) == [1, 2, 3]
     assert [turn.user_text for turn in page.turns] == [question(number) for number in (1, 2, 3)]
+
+
+def test_a_chat_id_of_the_client_finds_its_session_and_one_of_a_temporary_chat_does_not_count(chat: Chat) -> None:
+    for hint, matched in ((CHAT_ID, "hint"), (Hint(CHAT_ID.name, "local:tab"), "history")):
+        program = begin(chat, hint=hint)
+        first, second = program.ask(question(1)), program.ask(question(2))
+        assert (second.session_id, second.matched) == (first.session_id, matched)
+
+
+def test_sessions_and_turns_of_a_program_have_its_name(chat: Chat) -> None:
+    program = Program(chat.service, name="notes")
+    program.messages = [user(question(1)), assistant("다른 서버의 답입니다.")]
+    session = program.ask(question(2)).session_id
+    program.messages = [*program.messages[:2], user("고친 질문입니다. 예산은 얼마입니까?")]
+    fork = program.take(program.begin()).session_id
+    assert fork != session
+    for identifier in (session, fork):
+        view = chat.service.sessions.get(identifier)
+        assert (view.client, view.turn_count, view.title) == ("notes", 2, title_of(question(1)))
+        assert [turn.client for turn in Chat(chat.service, identifier).turns] == ["notes", "notes"]
+
+
+def test_a_killed_server_costs_no_session(open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path) -> None:
+    chat = open_chat()
+    program = begin(chat)
+    program.ask(question(1))
+    server.script(hang("The migration ", "is on the 10th"))
+    program.messages.append(user(question(2)))
+    reading = program.begin()
+    chat.wait_until(lambda: chat.rows("SELECT partial_text FROM turn")[-1] == ("The migration is on the 10th",))
+    leave_behind(chat.service.settings, tmp_path / "left")
+    reading.completion.stop()
+    assert isinstance(reading.last, TurnStopped)
+    program.service = open_chat(turnfold_data_dir=tmp_path / "left").service
+    program.messages.append(assistant("The migration is"))
+    after = program.ask(question(3))
+    assert (after.session_id, after.turn) == (reading.session_id, 3)

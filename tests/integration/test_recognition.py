@@ -64,7 +64,7 @@ def test_two_end_users_with_equal_histories_share_nothing(door: Door) -> None:
 def test_two_owners_with_equal_histories_share_nothing(opened: Door) -> None:
     access = opened.access
     mine, theirs = Door(access, "same"), Door(access, "same")
-    theirs.access = replace(access, settings=access.settings.model_copy(update={"turnfold_owner": "bob"}))
+    theirs.access = replace(access, owner="bob")
     history, session_id = mine.chat(3)
     assert theirs.decide([*history, user("?")]).kind == "new"
     with pytest.raises(NotFoundError):

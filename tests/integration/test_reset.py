@@ -33,6 +33,8 @@ EARLY: dict[str, Any] = {
     "window_turns": 2,
 }
 
+OF_PROGRAMS = ("anchor", "image", "aside_call", "server_key")
+
 
 def resets(chat: Chat) -> tuple[tuple[int, ...], bool]:
     shown = chat.service.turns.transcript(chat.session_id)
@@ -187,12 +189,24 @@ def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat
     config, engine = make_config(), create_engine(f"sqlite:///{make_settings().database_path}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        for table in ("context_block", "rule_agreement", "context_reset", "message_search", "search_session"):
+        for table in (
+            "context_block",
+            "rule_agreement",
+            "context_reset",
+            "message_search",
+            "search_session",
+            *OF_PROGRAMS,
+        ):
             connection.exec_driver_sql(f"DROP TABLE {table}")
         for column in (
             "record DROP COLUMN facts",
             "session DROP COLUMN project_root",
             "session DROP COLUMN has_memory",
+            *(
+                f"session DROP COLUMN {name}"
+                for name in ("client", "family", "forked_from", "forked_after", "tools_off")
+            ),
+            *(f"turn DROP COLUMN {name}" for name in ("client", "is_imported")),
         ):
             connection.exec_driver_sql(f"ALTER TABLE {column}")
         connection.exec_driver_sql("CREATE INDEX message_by_turn ON message (session_id, turn, position)")

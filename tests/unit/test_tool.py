@@ -3,13 +3,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graph.error import TurnStoppedSignal
 from graph.model_error import ModelError, RateLimitError, UnreachableError
-from graph.tool.registry import ToolContext, build_tools
+from graph.tool.registry import TOOL_NAMES, ToolContext, build_tools
+from graph.tool.tool_context import PastTurns, ProjectAccess
 from graph.tool.web_search import search_duckduckgo
 from tests.fake.tool_call import ScriptedSearch, fail, run, tool_context
 
@@ -103,3 +105,12 @@ def test_schemas_are_the_same_bytes_from_turn_to_turn_and_zone_to_zone(context: 
 
     assert schema(context) == schema(replace(context, time_zone="Europe/Paris", search=ScriptedSearch()))
     assert [tool.name for tool in build_tools(context)] == ["get_current_time", "web_search", "reasoning"]
+
+
+def test_every_tool_is_in_the_list_of_their_names(context: ToolContext) -> None:
+    def nothing(*_: object) -> NoReturn:
+        raise AssertionError
+
+    past, project = PastTurns(1, 1, nothing, nothing), ProjectAccess(nothing, nothing)
+    tools = build_tools(replace(context, past=past, project=project))
+    assert {tool.name for tool in tools} == TOOL_NAMES
