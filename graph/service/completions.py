@@ -10,7 +10,7 @@ from functools import partial
 
 from graph.client import ClientMessage, ClientRequest, Matched
 from graph.core.recognise import Decision
-from graph.error import BusyError, NotFoundError
+from graph.error import BusyError, NotFoundError, ServerBusyError, TurnRateError
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.completion_end import ResponsePlace, read_end, said_in
 from graph.service.folds import Folds
@@ -53,6 +53,15 @@ class Completions:
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
+        try:
+            return self._begin(request)
+        except (ServerBusyError, TurnRateError):
+            raise
+        except BusyError:
+            # One that came at the same moment may have been first: behind it, this one may be another chat's.
+            return self._begin(request)
+
+    def _begin(self, request: ClientRequest) -> Response:
         self._let_end(self._access.runner.stopping(self._access.owner))
         decision = self._recognised(request)
         match decision.kind:
