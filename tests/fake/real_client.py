@@ -46,10 +46,14 @@ class OpenAIChat:
 
     def answer(self, results: Mapping[str, str]) -> Told:
         """Sends the chat with the results of tools, by the ids of their calls."""
+        self.keep(results)
+        return self.send()
+
+    def keep(self, results: Mapping[str, str]) -> None:
+        """Keeps the results of tools, which are sent with what comes next."""
         self.messages += [
             {"role": "tool", "tool_call_id": call_id, "content": said} for call_id, said in results.items()
         ]
-        return self.send()
 
     def send(self) -> Told:
         """Sends the chat, and keeps the answer."""
@@ -100,8 +104,12 @@ class LangChainChat:
 
     def answer(self, results: Mapping[str, str]) -> Told:
         """Sends the chat with the results of tools, by the ids of their calls."""
-        self.messages += [ToolMessage(said, tool_call_id=call_id) for call_id, said in results.items()]
+        self.keep(results)
         return self.send()
+
+    def keep(self, results: Mapping[str, str]) -> None:
+        """Keeps the results of tools, which are sent with what comes next."""
+        self.messages += [ToolMessage(said, tool_call_id=call_id) for call_id, said in results.items()]
 
     def send(self) -> Told:
         """Sends the chat, and keeps the answer."""
