@@ -63,7 +63,10 @@ def stored_log(turn: int, attempt: int, said: Sequence[AnyMessage]) -> TurnLog:
     """
     log = TurnLog(turn, attempt)
     answers = [message for message in said if isinstance(message, AIMessage)]
-    if sent := "".join(map(text_of, answers)):
+    sent = ""
+    for text in map(text_of, answers):
+        sent += f"\n\n{text}" if text and sent.strip() else text
+    if sent:
         log.append(TokenDelta(sent))
     last, open_calls = answers[-1], set(unanswered_calls(said))
     calls = tuple(

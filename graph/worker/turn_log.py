@@ -58,6 +58,7 @@ class TurnLog:
         self._watchers: list[_Watcher] = []
         self._said = f"{said}\n\n" if said else ""
         self._saying: list[str] = []
+        self._has_paragraph = False
         self._view = LiveTurn(turn, attempt, "waiting", (), "", steps, stop_requested=False)
 
     @property
@@ -77,10 +78,10 @@ class TurnLog:
             return "".join(event.text for event in self._events if isinstance(event, TokenDelta))
 
     def append(self, event: Event) -> None:
-        """Appends an event and wakes the watchers."""
+        """Appends an event and wakes the watchers; text behind a tool call begins a paragraph, as it does on the page."""
         with self._changed:
             self._apply(event)
-            self._events.append(event)
+            self._events.append(self._parted(event))
             self._changed.notify_all()
             watchers = tuple(self._watchers)
         for watcher in watchers:
@@ -161,7 +162,7 @@ class TurnLog:
             case TurnStarted() | Folded():
                 self._view = replace(self._view, phase="waiting", phase_turns=())
             case TokenDelta(text):
-                self._saying.append(text)
+                self._saying += [text] if text else []
                 self._view = replace(self._view, phase="answering", phase_turns=())
             case AnswerRestarted():
                 self._saying.clear()
@@ -182,7 +183,13 @@ class TurnLog:
         said = "".join(self._saying).strip()
         if said:
             self._said += said + "\n\n"
+            self._has_paragraph = True
         self._saying.clear()
+
+    def _parted(self, event: Event) -> Event:
+        if isinstance(event, TokenDelta) and event.text and self._has_paragraph and len(self._saying) == 1:
+            return TokenDelta(f"\n\n{event.text}")
+        return event
 
 
 def _finished(step: ToolStep, event: ToolFinished) -> ToolStep:

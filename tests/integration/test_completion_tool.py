@@ -63,10 +63,18 @@ def test_the_text_that_was_sent_is_recognised_also_around_our_own_tools(chat: Ch
     server.script(tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="One moment. "))
     program = begin(chat)
     first = program.ask(question(1))
-    assert first.text.startswith("One moment. ")
+    assert first.text.startswith("One moment. \n\n")
     assert len(server.bodies("chat")) == 2
     second = program.ask(question(2))
     assert (second.session_id, second.turn, second.matched) == (first.session_id, 2, "history")
+
+
+def test_a_break_parts_what_stands_around_our_own_tools_in_a_stored_answer_too(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="One moment."))
+    first = begin(chat).ask(question(1), idempotency_key="once")
+    again = begin(chat).ask(question(1), idempotency_key="once")
+    assert (again.matched, again.text) == ("retry", first.text)
+    assert first.text.startswith("One moment.\n\n")
 
 
 def test_the_end_tells_usage_and_figures(chat: Chat, server: FakeOpenAI) -> None:
