@@ -30,7 +30,7 @@ class OpenAIChat:
     Attributes:
         messages: All that it has, and all that it sends.
         headers: What each request has beside the token.
-        fields: What each request's body has beside the messages.
+        fields: What each request's body has beside the messages; the default model unless one is named.
     """
 
     def __init__(self, url: str, *, token: str = TOKEN, retries: int = 2, seconds: float = 60.0) -> None:
@@ -58,7 +58,10 @@ class OpenAIChat:
     def send(self) -> Told:
         """Sends the chat, and keeps the answer."""
         raw = self.client.chat.completions.with_raw_response.create(
-            model="turnfold", messages=self.messages, stream=True, extra_headers=dict(self.headers), **self.fields
+            messages=self.messages,
+            stream=True,
+            extra_headers=dict(self.headers),
+            **{"model": "turnfold", **self.fields},
         )
         said, calls = "", dict[int, list[str]]()
         for chunk in raw.parse():
