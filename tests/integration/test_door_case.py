@@ -11,7 +11,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.real_client import REAL_CHATS, LangChainChat, OpenAIChat, RealChat, Told
+from tests.fake.real_client import REAL_CHATS, OpenAIChat, RealChat, Told
 from tests.fake.resending import counts
 from tests.fake.served_door import OTHER_OWNER, OTHER_TOKEN, OWNER, ServedDoor, serve
 
@@ -145,7 +145,7 @@ def test_a_restart_between_any_two_requests_changes_nothing(open_chat: OpenChat,
         for number in range(1, 8):
             ask(steady, chat, number)
     bodies = server.bodies("chat")
-    programs = [OpenAIChat("http://127.0.0.1"), LangChainChat("http://127.0.0.1")]
+    programs: list[RealChat] = [client("http://127.0.0.1") for client in REAL_CHATS]
     for program in programs:
         program.headers = {"X-Session-Id": type(program).__name__}
     sessions = set()

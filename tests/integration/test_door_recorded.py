@@ -68,7 +68,7 @@ def reply_to(name: str, number: int) -> Reply:
 
 def replay(served: ServedDoor, server: FakeOpenAI, name: str) -> list[tuple[str, str]]:
     """Sends the requests, and returns what each was decided as."""
-    decided, sessions = [], list[str]()
+    decided, sessions = list[tuple[str, str]](), list[str]()
     with httpx2.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=60) as client:
         for request in recorded(name):
             if request["method"] == "GET":
