@@ -66,7 +66,7 @@ class AnswerCall:
                 attempts=settings.model_attempts,
                 on_text=lambda text: write(TokenDelta(text)),
                 on_restart=lambda: write(AnswerRestarted()),
-                may_restart=client is None,
+                may_restart=client is None or client.hears_restarts,
             )
         except TurnfoldError as error:
             # The reason of the failure matters more to the user than a row that can't be written.

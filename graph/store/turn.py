@@ -268,10 +268,11 @@ class TurnStore:
         with self._database.read() as connection:
             return last_turn(connection, session_id)
 
-    def list(self, session_id: str, *, last: int) -> tuple[TurnRow, ...]:
-        """Returns the newest `last` turns, oldest first."""
+    def list(self, session_id: str, *, last: int, before: int | None = None) -> tuple[TurnRow, ...]:
+        """Returns the newest `last` turns, or the newest before this number, oldest first."""
+        query = NEWEST if before is None else NEWEST.where(_turn.number < before)
         with self._database.read() as connection:
-            rows = connection.execute(NEWEST.limit(last), {"session_id": session_id}).all()
+            rows = connection.execute(query.limit(last), {"session_id": session_id}).all()
         return tuple(TurnRow(*row) for row in reversed(rows))
 
     def between(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
