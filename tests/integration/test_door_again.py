@@ -106,6 +106,20 @@ def test_an_answer_made_anew_replaces_the_first_one_and_going_back_to_that_is_a_
 
 
 @pytest.mark.parametrize("client", REAL_CHATS)
+def test_a_request_with_the_same_key_is_given_the_same_answer(
+    chat: Chat, served: ServedDoor, server: FakeOpenAI, client: type[RealChat]
+) -> None:
+    program = client(served.url)
+    program.headers = {"Idempotency-Key": "one"}
+    first = program.ask(question(1))
+    program.messages = program.messages[:-1]
+    assert program.send() == first._replace(matched="retry")
+    assert (len(server.bodies("chat")), counts(chat)[:3]) == (1, [1, 1, 2])
+    program.headers = {"Idempotency-Key": "two"}
+    assert program.ask(question(2))[1:3] == (first.session_id, 2)
+
+
+@pytest.mark.parametrize("client", REAL_CHATS)
 def test_several_models_in_one_chat_of_a_client_have_a_session_each(
     open_chat: OpenChat, server: FakeOpenAI, client: type[RealChat]
 ) -> None:
@@ -138,6 +152,26 @@ def test_a_model_changed_within_a_chat_stays_in_its_session(
         program.fields = {"model": "turnfold/another-model"}
         assert program.ask(question(2))[1:3] == (first.session_id, 2)
     assert [body["model"] for body in server.bodies("chat")] == server.models
+
+
+@pytest.mark.parametrize("client", REAL_CHATS)
+def test_a_history_from_another_backend_is_kept_once_and_folded(
+    chat: Chat, served: ServedDoor, server: FakeOpenAI, client: type[RealChat]
+) -> None:
+    program = client(served.url)
+    for number in range(1, 7):
+        program.messages += [
+            {"role": "user", "content": question(number)},
+            {"role": "assistant", "content": f"다른 서버의 답 {number}입니다. 트래픽은 새벽에 옮깁니다."},
+        ]
+    first = program.ask(question(7))
+    assert (first.turn, first.matched) == (7, "new")
+    session = Chat(chat.service.for_owner(OWNER), first.session_id)
+    session.wait_for_folds()
+    assert program.ask(question(8))[1:4] == (first.session_id, 8, "history")
+    session.wait_for_folds()
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), (4, 6), 7, 8]
+    assert counts(chat)[:3] == [1, 8, 16]
 
 
 def test_chats_of_both_clients_are_one_if_one_takes_over_the_others_history(served: ServedDoor) -> None:

@@ -93,6 +93,18 @@ def test_of_a_mixed_round_the_server_runs_its_own(
 
 
 @both_clients
+def test_what_was_said_around_the_servers_own_tools_is_known_again(
+    chat: Chat, served: ServedDoor, server: FakeOpenAI, client: type[RealChat]
+) -> None:
+    program = client(served.url, token=OTHER_TOKEN)
+    server.script(tools(CLOCK, answer="시계를 보겠습니다."), text("정오입니다."))
+    first = program.ask(question(1))
+    assert first.text == "시계를 보겠습니다.\n\n정오입니다."
+    assert program.ask(question(2))[1:4] == (first.session_id, 2, "history")
+    assert counts(chat)[:2] == [1, 2]
+
+
+@both_clients
 def test_several_rounds_are_one_turn(
     chat: Chat, served: ServedDoor, server: FakeOpenAI, client: type[RealChat]
 ) -> None:
