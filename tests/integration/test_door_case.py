@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.fake.body import shape, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import text
+from tests.fake.openai_reply import failure, text
+from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.real_client import REAL_CHATS, OpenAIChat, RealChat, Told
 from tests.fake.resending import counts
@@ -46,6 +49,7 @@ def test_two_chats_that_begin_alike_stay_two(
     chat: Chat, served: ServedDoor, server: FakeOpenAI, client: type[RealChat], greeting: str
 ) -> None:
     one, two = client(served.url), client(served.url)
+    one.fields = two.fields = {"user": "LibreChat has one for all chats of a user"}
     server.script(text("Hello!"), text("Hello!"))
     sessions = {one.ask(greeting).session_id, two.ask(greeting).session_id}
     assert len(sessions) == 2
@@ -107,6 +111,38 @@ def test_a_title_request_before_the_chats_first_answer_begins_no_session(
     assert titles.ask(TITLE).matched == "aside"
     assert counts(chat) == [0, 0, 0, 0]
     assert ask(program, chat, 1)[2:4] == (1, "new")
+
+
+@pytest.mark.parametrize("client", REAL_CHATS)
+def test_a_title_is_given_while_the_chats_turn_runs(
+    chat: Chat, served: ServedDoor, server: FakeOpenAI, client: type[RealChat]
+) -> None:
+    program, titles = client(served.url), client(served.url)
+    program.headers = titles.headers = CHAT_ID
+    first, titled = ask(program, chat, 1), threading.Event()
+    server.script(lambda body: answer_body(body) if titled.wait(60) else failure(500), to=question(2))
+    with ThreadPoolExecutor() as pool:
+        asking = pool.submit(program.ask, question(2))
+        server.wait_until(lambda _: len(server.bodies("chat", to=question(2))) == 1)
+        assert titles.ask(TITLE).matched == "aside"
+        titled.set()
+        assert asking.result(60)[1:3] == (first.session_id, 2)
+
+
+@pytest.mark.parametrize("client", REAL_CHATS)
+def test_documents_around_the_last_question_make_no_fork(
+    chat: Chat, served: ServedDoor, server: FakeOpenAI, client: type[RealChat]
+) -> None:
+    program = client(served.url)
+    first = ask(program, chat, 1)
+    for number in (2, 3):
+        kept = list(program.messages)
+        wrapped = f"Use the context.\n<context>\n문서 {number}\n</context>\n{question(number)}"
+        assert program.ask(wrapped)[1:3] == (first.session_id, number)
+        assert f"문서 {number}" in str(server.bodies("chat")[-1]["messages"][-1])
+        program.messages = [*kept, {"role": "user", "content": question(number)}, program.messages[-1]]
+    assert ask(program, chat, 4)[1:3] == (first.session_id, 4)
+    assert counts(chat)[:3] == [1, 4, 8]
 
 
 @pytest.mark.parametrize("client", REAL_CHATS)
