@@ -54,6 +54,11 @@ def text_of(told: list[Told]) -> str:
     return text
 
 
+def essence_of(told: list[Told]) -> tuple[str, list[Told]]:
+    """What is the same however pieces of text were joined: the text, and all else."""
+    return text_of(told), [each for each in told if each.name or '"content":' not in each.data]
+
+
 class Answer(NamedTuple):
     """An answer as far as it was read."""
 

@@ -10,7 +10,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.served_chat import DONE, Answer, ServedChat, Told, read, text_of
+from tests.fake.served_chat import DONE, Answer, ServedChat, Told, essence_of, read, text_of
 
 ANSWER = "서버 이전은 10월 3일이며 담당자는 김민수입니다. " * 20
 
@@ -170,9 +170,10 @@ def test_who_comes_by_the_address_alone_is_told_the_same(served: ServedChat, ser
     answer = served.send({"message": question(1)})
     address = answer.headers["location"]
     third = answer.told[3].id
-    assert served.ask("GET", f"{address}?after={third}").told == answer.told[4:]
+    behind = served.ask("GET", f"{address}?after={third}").told
+    assert essence_of(answer.told[:4] + behind) == essence_of(answer.told)
     assert served.ask("GET", f"{address}?after={answer.told[-2].id}").status == 204
-    assert served.ask("GET", address).told == answer.told
+    assert essence_of(served.ask("GET", address).told) == essence_of(answer.told)
 
 
 def test_only_the_last_line_is_missing(served: ServedChat) -> None:
