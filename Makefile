@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise fault backup restore export import
+.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door fault backup restore export import
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -52,6 +52,10 @@ bench-secret: $(STAMP)
 # How long it takes to find a session by the 500 messages that a program sends again.
 bench-recognise: $(STAMP)
 	$(BIN)/python -m bench.recognise
+
+# Needs a Chromium: what the door for programs adds to an answer, and the page beside 500 of its open streams.
+bench-door: $(STAMP)
+	$(BIN)/python -m bench.door
 
 # Kills, locks, full disks and load for about a quarter of an hour; the last line sums up. SEED=<number> repeats a run.
 fault: $(STAMP)

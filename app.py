@@ -16,11 +16,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from api.cors import Cors
-from api.door import Door
 from api.host import HostCheck
+from api.program_routes import ProgramRoutes
 from api.server_end import told_of_end
-from api.token_guard import Guard
 from component import delivery, service_provider, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
@@ -48,7 +46,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         wide_window.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
-        stack.enter_context(told_of_end(door.close))
+        stack.enter_context(told_of_end(programs.close))
         yield {"settings": settings}
 
 
@@ -67,13 +65,10 @@ def opened_with() -> Settings:
     return settings
 
 
-door = Door(lambda owner: service_provider.current().for_owner(owner).completions)
+programs = ProgramRoutes(lambda owner: service_provider.current().for_owner(owner), opened_with)
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,
-    routes=[
-        Route("/health", health),
-        door.routes(Middleware(Cors, opened_with), Middleware(Guard, opened_with)),
-    ],
+    routes=[Route("/health", health), *programs.routes()],
     middleware=[Middleware(SecurityHeaders), Middleware(HostCheck, opened_with)],
 )

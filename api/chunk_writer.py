@@ -60,17 +60,17 @@ class ChunkWriter:
         """Returns the last lines: why it ended, the figures, the usage if it was asked for and is known, `[DONE]`."""
         last = self._delta({}, end.finish_reason, **_figures(end))
         if with_usage and end.usage is not None:
-            last += _line({**self._head, "choices": [], "usage": _usage(end.usage)})
+            last += data_line({**self._head, "choices": [], "usage": _usage(end.usage)})
         return last + DONE
 
     def _delta(self, delta: Mapping[str, Any], finish_reason: str | None = None, **added: object) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-        return _line({**self._head, "choices": [choice], **added})
+        return data_line({**self._head, "choices": [choice], **added})
 
 
 def failure_line(problem: Problem) -> bytes:
     """Returns the last line of a stream that fails: no `[DONE]` follows, as that would be success to clients."""
-    return _line(problem.body())
+    return data_line(problem.body())
 
 
 def whole_completion(
@@ -106,7 +106,8 @@ def _usage(usage: ClientUsage) -> dict[str, Any]:
     return told
 
 
-def _line(value: Mapping[str, Any]) -> bytes:
+def data_line(value: Mapping[str, Any]) -> bytes:
+    """Returns a JSON value as the data of one event."""
     return b"data: " + _escaped(plain_value(value)) + b"\n\n"
 
 

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from graph.settings import Settings
 
 _OURS: Final = "x-turnfold-"
-_ALLOWED: Final = re.compile(rf"authorization|content-type|({_OURS}|x-stainless-)[a-z0-9-]+", re.ASCII)
-_EXPOSED: Final = ("x-request-id", "retry-after")
+_ALLOWED: Final = re.compile(rf"authorization|content-type|last-event-id|({_OURS}|x-stainless-)[a-z0-9-]+", re.ASCII)
+_EXPOSED: Final = ("location", "retry-after", "x-request-id")
 
 
 class Cors:
@@ -65,7 +65,7 @@ def _permission(origin: str, asked: Headers) -> Response:
         status_code=204,
         headers={
             "Access-Control-Allow-Origin": origin,
-            "Access-Control-Allow-Methods": "GET, POST",
+            "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
             "Access-Control-Allow-Headers": ", ".join(filter(_ALLOWED.fullmatch, names)),
             "Access-Control-Max-Age": "600",
             "Vary": "Origin, Access-Control-Request-Headers",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 import anyio
 from anyio import to_thread
@@ -15,9 +15,24 @@ from starlette.routing import Mount, Route, Router
 from api.completion import CreateCompletion
 from api.edge import Edge
 from api.model_id import list_models, model_entry
+from api.request import CompletionBody
+from api.route_table import EVENTS, Operation
 from graph.client import CompletionSource
 
 PATIENCE_SECONDS: Final = 10.0
+OPERATIONS: Final = (
+    Operation("listModels", "GET", "/v1/models", dict[str, Any]),
+    Operation("getModel", "GET", "/v1/models/{model_id}", dict[str, Any]),
+    Operation(
+        "createChatCompletion",
+        "POST",
+        "/v1/chat/completions",
+        dict[str, Any],
+        body=CompletionBody,
+        media_types=("application/json", EVENTS),
+        refusals=(404, 409, 502),
+    ),
+)
 # Of the door's own: the page's routes have theirs, and neither waits for the other.
 _THREADS: Final = 16
 
@@ -41,16 +56,18 @@ class Door:
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._create = CreateCompletion(completions_of, threads=self._threads, patience_seconds=patience_seconds)
 
-    def routes(self, *middleware: Middleware) -> Mount:
+    def routes(self, *middleware: Middleware, beside: Iterable[Route] = ()) -> Mount:
         """Returns all of /v1, other addresses there included.
 
         Args:
+            beside: Further routes below /v1.
             middleware: What stands before the routes, outermost first; it sets `request.state.client`.
         """
         routes = [
             *_with_slash("/models", self._list_models, "GET"),
             Route("/models/{model_id:path}", self._get_model, methods=["GET"]),
             *_with_slash("/chat/completions", self._create, "POST"),
+            *beside,
         ]
         # A redirect would follow the Host header, and makes a GET of a POST.
         return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=[*middleware, Middleware(Edge)])

@@ -22,6 +22,8 @@ from graph.settings import Settings
 _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?", re.ASCII)
 _PORTS: Final = {"http": "80", "https": "443"}
 _POLICY_VIOLATION: Final = 1008
+# What the paths of the routes for programs begin with.
+_OF_PROGRAMS: Final = ("v1", "chat", "sessions")
 _WRONG_HOST: Final = Problem(
     403,
     "host_not_allowed",
@@ -92,7 +94,7 @@ class HostCheck:
 def is_for_programs(scope: Scope) -> bool:
     """Whether the path is one of the routes for programs."""
     path: str = scope["path"]
-    return path == "/v1" or path.startswith("/v1/")
+    return path.removeprefix("/").partition("/")[0] in _OF_PROGRAMS
 
 
 def _sent(scope: Scope, name: bytes) -> list[str]:

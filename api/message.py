@@ -41,7 +41,7 @@ class _Part(Sent):
     type: str
     text: str = ""
     refusal: str = ""
-    image_url: Annotated[str, BeforeValidator(_as_url)] = ""
+    image_url: Annotated[str, BeforeValidator(_as_url, json_schema_input_type=str | dict[str, Any])] = ""
 
     @model_validator(mode="after")
     def _check(self) -> _Part:
@@ -70,7 +70,9 @@ class SentMessage(Sent):
     """One message; what stands in its fields otherwise, such as `name`, is ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: Annotated[list[_Part], BeforeValidator(_as_parts), Field(max_length=PARTS)] = []
+    content: Annotated[
+        list[_Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[_Part]), Field(max_length=PARTS)
+    ] = []
     refusal: str = ""
     tool_calls: list[_Call] = Field(default=[], max_length=PARTS)
     tool_call_id: str = Field(default="", max_length=_ID_CHARS)

@@ -77,7 +77,9 @@ class _StreamOptions(Sent):
     include_usage: bool = False
 
 
-class _Body(_Sampling):
+class CompletionBody(_Sampling):
+    """The body of `/v1/chat/completions`; fields that aren't named here are ignored."""
+
     messages: list[SentMessage] = Field(min_length=1, max_length=MESSAGES)
     model: str = Field(default=DEFAULT_ID, min_length=1, max_length=256)
     stream: bool = False
@@ -113,9 +115,9 @@ def parse_request(body: bytes, headers: Headers, client: ApiClient) -> ParsedReq
     """
     fields = parse_object(body)
     try:
-        sent = _Body.model_validate(fields)
+        sent = CompletionBody.model_validate(fields)
     except ValidationError as error:
-        raise _invalid(error) from None
+        raise invalid_field(error) from None
     messages = chat_of(sent.messages)
     _check_question(messages)
     model, is_plain = parse_model_id(sent.model)
@@ -157,7 +159,7 @@ def _check_question(messages: Sequence[ClientMessage]) -> None:
         raise refused("empty_message", "The last message is empty.", "messages")
 
 
-def _invalid(error: ValidationError) -> ProblemError:
+def invalid_field(error: ValidationError) -> ProblemError:
     """Returns what is told of the first wrong field: where, and what it takes; never what stood there."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(step) for step in first["loc"])[:200]

@@ -110,7 +110,7 @@ class Guard:
 
     async def _pass_on(self, client: ApiClient, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on; one for an answer only if its program has room for it, and counts it until it ends."""
-        if scope["method"] != "POST":
+        if not _is_for_an_answer(scope):
             await self._app(scope, receive, send)
             return
         if self._open[client.name] >= OPEN_ANSWERS:
@@ -121,6 +121,14 @@ class Guard:
             await self._app(scope, receive, send)
         finally:
             self._open[client.name] -= 1
+
+
+def _is_for_an_answer(scope: Scope) -> bool:
+    """Whether a request may stay open for as long as a turn runs; a program with many of these can still stop them."""
+    path = scope["path"].rstrip("/")
+    if scope["method"] == "GET":
+        return bool(path.endswith("/events"))
+    return scope["method"] == "POST" and not path.endswith("/stop")
 
 
 def _digest(token: bytes) -> bytes:

@@ -64,6 +64,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "too_long": "That's too long. Please send it in parts.",
     "unknown_call": "This answers no tool call that is still open.",
     "unanswered_call": "An open tool call has no answer yet.",
+    "context_not_kept": "The setting CONTEXT_VOLATILE has each message bring its own context: none is kept.",
     "bad_context": "The context of a request consists of names and texts.",
     "project_full": "The project's memory has no room for more of this kind.",
     "rules_changed": "The rules have changed since they were shown. Look at them again.",

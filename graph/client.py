@@ -37,21 +37,24 @@ class ClientOptions:
 
     Attributes:
         name: The program's name: that of its token. The page shows it.
-        system: Its system and developer messages, joined by blank lines; they replace those of its request before.
+        system: Its system and developer messages, joined by blank lines; they replace those of the request before. None
+            keeps these: it has no way to say any.
         lead: What it sent in front of the history that is known: its own context, sent with this turn and not archived.
         tools: Its tools, in OpenAI's shape.
         tool_choice: As OpenAI has it; None if it wasn't sent.
         sampling: Parameters that go to the model as they are: temperature, top_p, stop, response_format, and so on.
         allowed_tools: The names of the server's tools that it may use; None for all.
+        hears_restarts: Whether it can be told that text which it was sent is void.
     """
 
     name: str
-    system: str = ""
+    system: str | None = ""
     lead: str = ""
     tools: tuple[Mapping[str, Any], ...] = ()
     tool_choice: str | Mapping[str, Any] | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
     allowed_tools: frozenset[str] | None = None
+    hears_restarts: bool = False
 
     @property
     def tool_names(self) -> frozenset[str]:

@@ -52,6 +52,7 @@ InputReason = Literal[
     "bad_strategy",
     "compact_failed",
     "compact_stopped",
+    "context_not_kept",
     "empty",
     "no_effect",
     "no_reset",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from langchain_core.messages import AnyMessage
 
 RecordKind = Literal["interval", "merge", "verbatim", "rolling", "compaction"]

@@ -6,21 +6,17 @@ python -m bench.page [--samples 7] [--turns 1000]
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from bench.page import endpoint
+from bench.page.app import PRODUCT, opened_browser, started_app
 from bench.page.measure import Chat, Sample
 from bench.page.wire import Wire
 from graph.service import open_service
@@ -29,8 +25,7 @@ from graph.settings import Settings
 MAX_RATIO: Final = 1.3
 MAX_BYTES_RATIO: Final = 3.0
 SHOWN_TURNS: Final = 30
-_ROOT: Final = Path(__file__).parents[2]
-_FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+_BARE: Final = Path(__file__).parent / "bare.py"
 _KEY: Final = "sk-bench"
 _LONG: Final = "long-session"
 _PAST: Final = f"{endpoint.AT_ONCE} 다음 단계와 남은 예산을 정리해 주세요."
@@ -45,17 +40,16 @@ def main() -> int:
     is_met = True
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(endpoint.serving())
+        url = stack.enter_context(endpoint.serving()).url
         settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": _KEY, "CHAT_MODEL": "bench-model"}
         settings |= {"MODEL_WINDOW_TOKENS": "100000", "TURNFOLD_DATA_DIR": str(folder / "data")}
         _fill(settings, options.turns)
         past = {"PAST_TURNS": "0", "PAST_TEXT": endpoint.ANSWER}
-        ours = stack.enter_context(_started(folder, _ROOT / "app.py", settings))
-        bare = stack.enter_context(_started(folder, Path(__file__).parent / "bare.py", {**settings, **past}))
+        ours = _wired(stack, folder, PRODUCT, settings)
+        bare = _wired(stack, folder, _BARE, {**settings, **past})
         long_past = {**past, "PAST_TURNS": str(SHOWN_TURNS)}
-        long_bare = stack.enter_context(_started(folder, Path(__file__).parent / "bare.py", {**settings, **long_past}))
-        browser = stack.enter_context(sync_playwright()).chromium.launch(executable_path=_chromium(), args=list(_FLAGS))
-        stack.callback(browser.close)
+        long_bare = _wired(stack, folder, _BARE, {**settings, **long_past})
+        browser = stack.enter_context(opened_browser())
         for title, last_turn, bare_wire, beside in (
             ("a new chat", 0, bare, ""),
             (f"{options.turns} turns, {SHOWN_TURNS} shown", options.turns, long_bare, ""),
@@ -79,27 +73,11 @@ def _fill(settings: dict[str, str], turns: int) -> None:
                 pass
 
 
-@contextmanager
-def _started(folder: Path, script: Path, settings: dict[str, str]) -> Iterator[Wire]:
-    """Runs a Streamlit app; yields the relay in front of it."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", "--server.port=0"]
-    process = subprocess.Popen(  # noqa: S603  # it runs the product and the bare chat
-        command, cwd=folder, env={**kept, **settings}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        ports = (re.search(r"http://\S+?:(\d+)", line) for line in process.stdout or ())
-        wire = Wire(int(next(filter(None, ports))[1]))
-        yield wire
-        wire.close()
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def _chromium() -> str | None:
-    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    return next(filter(None, map(shutil.which, names)), None)
+def _wired(stack: ExitStack, folder: Path, script: Path, settings: dict[str, str]) -> Wire:
+    """Runs an app until the stack ends; returns the relay in front of it."""
+    wire = Wire(stack.enter_context(started_app(folder, script, settings)))
+    stack.callback(wire.close)
+    return wire
 
 
 def _compare(

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from graph.admin.transfer import export_lines, import_lines
 from graph.store.database import open_database
 from graph.store.search import SearchStore
+from graph.store.transfer import export_lines, import_lines
 
 _OWNER: Final = "bench"
 _MOMENT: Final = datetime(2026, 1, 1, tzinfo=UTC).isoformat()

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from graph.admin.backup import back_up, restore
-from graph.admin.transfer import export_lines, import_lines
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
 from graph.settings import Settings, load_settings
 from graph.store.database import Database, open_database
+from graph.store.transfer import export_lines, import_lines
 
 _PRIVATE_FOLDER: Final = 0o700
 _PRIVATE_FILE: Final = 0o600

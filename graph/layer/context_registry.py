@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from graph.layer.app_context import AppContextService
+from graph.layer.context_key import PROJECT_ROOT
 from graph.layer.context_store import MemoryContextStore
 from graph.layer.execution import MOST_SUMMARIES
 from graph.layer.file_context_store import FileContextStore
 from graph.layer.request_context import RequestPolicy
-from graph.layer.scope import ContextScope, PersistenceKind
+from graph.layer.scope import ContextScope, ContextSnapshot, PersistenceKind
+from prompt.system.framing import Language
 
 _PERSISTENT_FILE: Final = "persistent-context.json"
 _SUMMARY_FILE: Final = "execution-summary-cache.json"
@@ -64,6 +66,24 @@ class ContextRegistry:
             if len(self._services) > _MOST_SERVICES:
                 self._services.popitem(last=False)
             return self._services[key]
+
+    def told(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
+        """Takes over what a request says of its context, and returns the volatile values that hold for it.
+
+        Args:
+            owner: The owner.
+            root: The project's root, which was checked; a request has no say in it.
+            context: See `apply_request`.
+            language: Of the note of what was cut.
+
+        Raises:
+            FileAccessError: The folder or file of the context can't be read, written or locked.
+            DiskFullError: There is no room left for its folder.
+        """
+        app_context = self.app_context(owner, root)
+        app_context.ensure_volatile_server_working_directory(self._directory, Path(root))
+        said = {key: value for key, value in context.items() if key != PROJECT_ROOT}
+        return app_context.update_volatile_from_request(said, language)
 
     def summaries(self, owner: str, root: str) -> FileContextStore:
         """Returns EXECUTION_TREE x PERSISTENT of this owner and root: the lines of the newest 20 turns, by turn.

@@ -26,19 +26,20 @@ def apply_request(
 
     A strict allow-list: of a request `currentFile`, `selection` and `projectRoot` are taken, each a text; every other
     key is dropped, the server's own `workingDirectory` too. Relative paths are resolved against the server's directory,
-    by their letters alone: nothing is looked up on the disk. A path over 4,096 characters is dropped, as its beginning
-    would name another file. A selection has at most 8,000 characters, the note of what was cut included. A blank
-    `currentFile` or `selection` takes back an earlier one; a blank `projectRoot` says nothing.
+    if that is among the stored values, by their letters alone: nothing is looked up on the disk. A path over 4,096
+    characters is dropped, as its beginning would name another file. A selection has at most 8,000 characters, the note
+    of what was cut included. A blank `currentFile` or `selection` takes back an earlier one; a blank `projectRoot` says
+    nothing.
 
     Args:
-        stored: The values so far, the server's `workingDirectory` and `projectRoot` among them.
+        stored: The values so far; in a project the server's `workingDirectory` and `projectRoot` among them.
         request: What the caller says.
         policy: "merge" keeps what earlier requests said and this one doesn't; "request" doesn't. A selection isn't
             kept for another file.
         language: Of the note.
     """
-    said = _accepted(request, stored[WORKING_DIRECTORY], language)
-    kept = {key: stored[key] for key in (WORKING_DIRECTORY, PROJECT_ROOT)}
+    said = _accepted(request, stored.get(WORKING_DIRECTORY, ""), language)
+    kept = {key: stored.get(key, "") for key in (WORKING_DIRECTORY, PROJECT_ROOT)}
     if policy == "merge":
         kept[CURRENT_FILE] = stored.get(CURRENT_FILE, "")
         if said.get(CURRENT_FILE, kept[CURRENT_FILE]) == kept[CURRENT_FILE]:

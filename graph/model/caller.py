@@ -26,13 +26,13 @@ from graph.error import TurnStoppedSignal
 from graph.model.chunk import Answer, AnswerBuilder
 from graph.model.failure import to_model_error
 from graph.model.loop import CallLoop, ChatRunnable, error_of
+from graph.model.stop_watch import StopWatch
 from graph.model_error import CutStreamError, DeadlineError, ModelError, UnreachableError
 
 __all__ = ["ChatRunnable", "ModelCaller"]
 
 T = TypeVar("T")
 
-_POLL_SECONDS: Final = 0.05
 _FIRST_WAIT_SECONDS: Final = 0.5
 _MAX_WAIT_SECONDS: Final = 8.0
 _BACKOFF: Final = wait_exponential(multiplier=_FIRST_WAIT_SECONDS, max=_MAX_WAIT_SECONDS) + wait_random(
@@ -57,6 +57,7 @@ class ModelCaller:
     def __init__(self, *, secrets: Iterable[str] = ()) -> None:
         self.loop = CallLoop()
         self._secrets = tuple(secrets)
+        self._stops = StopWatch()
 
     def __enter__(self) -> Self:
         """Starts the loop."""
@@ -102,7 +103,9 @@ class ModelCaller:
             ModelError: The call failed; see its subclasses.
         """
         ends_at = time.monotonic() + deadline_seconds
-        call = _Call(self.loop, self._secrets, model, messages, stop, ends_at, on_text, on_restart, may_restart)
+        call = _Call(
+            self.loop, self._stops, self._secrets, model, messages, stop, ends_at, on_text, on_restart, may_restart
+        )
         retrying = Retrying(
             retry=retry_if_exception(call.should_retry),
             stop=stop_after_attempt(attempts),
@@ -142,6 +145,7 @@ class _Call:
     """
 
     loop: CallLoop
+    stops: StopWatch
     secrets: tuple[str, ...]
     model: ChatRunnable
     messages: Sequence[BaseMessage]
@@ -162,10 +166,11 @@ class _Call:
         builder = AnswerBuilder()
         reading = self.loop.start_call(self.model, list(self.messages), chunks.put)
         try:
-            while (chunk := self._next(chunks)) is not None:
-                if text := builder.add(chunk):
-                    self.is_heard = True
-                    self.on_text(text)
+            with self.stops.watching(self.stop, lambda: chunks.put(None)):
+                while (chunk := self._next(chunks)) is not None:
+                    if text := builder.add(chunk):
+                        self.is_heard = True
+                        self.on_text(text)
             error = error_of(reading)
         finally:
             reading.cancel()
@@ -190,9 +195,12 @@ class _Call:
         while True:
             self._check()
             try:
-                return chunks.get(timeout=min(_POLL_SECONDS, max(0.0, self._remaining_seconds())))
+                chunk = chunks.get(timeout=max(0.0, self._remaining_seconds()))
             except Empty:
                 continue
+            if chunk is None:
+                self._check()  # it may be the one that wakes a stopped call
+            return chunk
 
     def _check(self) -> None:
         if self.stop.is_set():

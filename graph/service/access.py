@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from graph.core.schedule import round_rate
+from graph.core.text import plain_text
 from graph.error import BusyError, InputError
 from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
@@ -25,7 +26,9 @@ from graph.view import LiveTurn, Phase, TurnOptions
 from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.project_turns import ProjectTurns
+from graph.worker.session_context import SessionContexts
 from graph.worker.turn_runner import TurnRunner
+from prompt.system.framing import Language
 
 # A worker prunes checkpoints and releases the lease after its turn has ended for the user.
 AFTERMATH_SECONDS: Final = 5.0
@@ -39,6 +42,7 @@ class SessionAccess:
     Attributes:
         owner: Whose sessions these are: the owner of every session that the service can see.
         roots: The folders that a project may be in.
+        contexts: What programs say of the context of sessions without a project.
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
         compacting: The stop event of each manual compaction that runs in this server, by session.
@@ -55,6 +59,7 @@ class SessionAccess:
     asides: AsideRunner
     strategies: Strategies
     roots: RootFolders
+    contexts: SessionContexts
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
@@ -105,6 +110,11 @@ class SessionAccess:
             yield lease
         finally:
             self.stores.leases.release(lease)
+
+    def context_of(self, session: SessionRow, context: Mapping[str, str], language: Language) -> Mapping[str, str]:
+        """Returns what a turn's request says of its context; without a project, with what earlier ones said of it."""
+        said = {plain_text(key): plain_text(value) for key, value in context.items()}
+        return said if session.project_root else self.contexts.told(session.session_id, said, language)
 
     def chosen(self, options: TurnOptions) -> dict[str, Any]:
         """Returns the settings that the options set.

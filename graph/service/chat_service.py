@@ -24,6 +24,7 @@ from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
+from graph.service.summaries import Summaries
 from graph.service.turns import Turns
 from graph.settings import Settings
 from graph.store.stores import Stores, open_stores
@@ -34,6 +35,7 @@ from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_context import ProjectContext, loader_of
 from graph.worker.project_turns import ProjectTurns
+from graph.worker.session_context import SessionContexts, without_project
 from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_runner import TurnRunner
 
@@ -48,6 +50,7 @@ class ChatService:
         folds: Records and figures; compact, restore, reset.
         projects: A project's memory and rules: show, change, agree, restore.
         completions: Answers programs that speak OpenAI's protocol.
+        summaries: Summarises what belongs to no session.
     """
 
     def __init__(self, access: SessionAccess) -> None:
@@ -58,6 +61,7 @@ class ChatService:
         self.folds = Folds(access)
         self.projects = Projects(access)
         self.completions = Completions(access, self.turns, self.sessions, self.folds)
+        self.summaries = Summaries(access)
 
     def for_owner(self, owner: str) -> ChatService:
         """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing."""
@@ -120,6 +124,7 @@ def open_service(
         recovery = StateRecovery(graph, chat_stores, strategies)
         roots = RootFolders(settings.project_roots)
         projects = None
+        contexts = SessionContexts(settings.context_volatile)
         if context is None and roots.roots:
             projects, context = _join_projects(settings, roots, chat_stores, chat_models, now)
             stack.callback(projects.close)
@@ -130,7 +135,9 @@ def open_service(
             recovery=recovery,
             fold_worker=fold_worker,
             limiter=limiter,
-            blocks=TurnBlocks(context, chat_stores.blocks, chat_stores.calls, chat_models, partial(tools_of, deps)),
+            blocks=TurnBlocks(
+                context or without_project, chat_stores.blocks, chat_stores.calls, chat_models, partial(tools_of, deps)
+            ),
             projects=projects,
             max_workers=settings.concurrent_turns,
         )
@@ -156,6 +163,7 @@ def open_service(
             asides,
             strategies,
             roots,
+            contexts,
             now,
             projects,
         )
@@ -181,4 +189,4 @@ def _join_projects(
         deadline_seconds=settings.fold_deadline_seconds,
         is_offline=settings.is_offline,
     )
-    return turns, ProjectContext(roots, registry, stores.agreements, turns, directory=Path.cwd())
+    return turns, ProjectContext(roots, registry, stores.agreements, turns)

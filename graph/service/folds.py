@@ -12,8 +12,10 @@ from graph.core.model_input import system_part
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.error import InputError, NotFoundError
+from graph.input_view import CallInput
 from graph.record import Record
 from graph.service.access import SessionAccess
+from graph.service.inputs import read_inputs
 from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
 from graph.view import ChartPoint, Gauge, NextFold, Statistics
@@ -101,6 +103,10 @@ class Folds:
         # An unanswered turn has no point; the next answered turn is then the first whose input has the record.
         folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in adopted}
         return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)
+
+    def inputs(self, session_id: str, turn: int) -> tuple[CallInput, ...]:
+        """Returns what each call of a turn was sent, block by block, and what it cost; see `read_inputs`."""
+        return read_inputs(self._access, session_id, turn)
 
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
         """Returns how much of the context window the last model call took.

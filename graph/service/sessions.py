@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from textwrap import dedent
 from typing import Final
 
+from graph.core.language import session_language
 from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
-from graph.error import TurnfoldError
+from graph.error import InputError, TurnfoldError
 from graph.layer.prompt_composer import memory_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess, new_session_id
 from graph.service.example import ExampleLanguage, open_example
 from graph.service.forks import fork
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
+from graph.store.transfer import export_lines
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
 from graph.view import ContextNotice, ModelOption, SessionItem, SessionView, TurnOptions
@@ -41,9 +45,15 @@ class Sessions:
         self._fold_worker = access.fold_worker
         self._stop = stop
 
-    def new_id(self) -> str:
-        """Returns an unused id; the session is created by its first message."""
-        return new_session_id()
+    def new_id(self, message_id: str | None = None) -> str:
+        """Returns an unused id; the session is created by its first message.
+
+        Args:
+            message_id: The caller's id of that message, if it may be sent again: the id is then always the same one.
+        """
+        if message_id is None:
+            return new_session_id()
+        return hashlib.sha256(f"{len(self._owner)}:{self._owner}{message_id}".encode()).hexdigest()[:32]
 
     def open_example(self, language: ExampleLanguage) -> str:
         """Returns the id of this owner's example chat, which is made if there is none (any more); no model is called.
@@ -55,16 +65,20 @@ class Sessions:
         """
         return open_example(self._access, language)
 
-    def list(self, *, search: str = "", last: int | None = None, also: str = "") -> tuple[SessionItem, ...]:
+    def list(
+        self, *, search: str = "", last: int | None = None, also: str = "", before: tuple[datetime, str] | None = None
+    ) -> tuple[SessionItem, ...]:
         """Returns the sessions, newest first.
 
         Args:
             search: Text that the title must contain, or words that one message must have.
             last: At most this many of the newest; all if None.
             also: A session that is listed too, as the last one, if it's older than these.
+            before: When a session was updated, and its id, as it was last listed: only those behind it. No session
+                is listed twice that way, and none is left out but those that were updated meanwhile.
         """
         hits = self._hits(search)
-        rows = self._stores.sessions.list(self._owner, search=search, found=hits, limit=last, also=also)
+        rows = self._stores.sessions.list(self._owner, search=search, found=hits, limit=last, also=also, before=before)
         return tuple(self._item(row, search, hits.get(row.session_id)) for row in rows)
 
     def count(self, *, search: str = "") -> int:
@@ -139,13 +153,14 @@ class Sessions:
         self,
         session_id: str,
         *,
+        title: str | None = None,
         compression_rate: float | None = None,
         strategy: str | None = None,
         model: str | None = None,
         project_root: str | None = None,
         has_memory: bool | None = None,
     ) -> SessionView:
-        """Changes a session's settings, from the next fold and the next turn on.
+        """Changes a session's title and settings, these from the next fold and the next turn on; all of them or none.
 
         Folds that are due are started again with them; the settings are kept even if no model can be reached. Another
         project, or none, makes another front with the next turn. A new session takes its settings from the options of
@@ -164,12 +179,41 @@ class Sessions:
         )
         session = self._access.own(session_id)
         changes = self._access.changes_of(session, options)
+        if title is not None:
+            self.rename(session_id, title)
         if changes:
             self._stores.sessions.update(session_id, self._owner, **changes)
         session = replace(session, **changes)
         # Folds prepared with the old settings can't be used; start the new ones now so that the next turn doesn't wait.
         self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.get(session_id)
+
+    def update_context(self, session_id: str, context: Mapping[str, str]) -> Mapping[str, str]:
+        """Takes over what a program says of the session's context, for the turns that begin from now on.
+
+        It is kept in memory: without a project for this session, in a project for all of the owner's sessions there.
+
+        Args:
+            session_id: The session.
+            context: `currentFile` and `selection`; a blank one takes back an earlier one, other keys are dropped.
+
+        Returns:
+            The volatile values that hold now.
+
+        Raises:
+            InputError: Not all of it is text, or it is too long; or `context_not_kept`: by `CONTEXT_VOLATILE` each
+                message brings its own.
+            PathError: The project's folder is gone or refused.
+        """
+        row = self._access.own(session_id)
+        self._access.chosen(TurnOptions(context=context))
+        if self._settings.context_volatile == "request":
+            raise InputError("context_not_kept")
+        language = session_language(self._stores.archive.opening(session_id))
+        projects = self._access.project_turns
+        if projects is not None and row.project_root:
+            return projects.tell(self._owner, row.project_root, context, language)
+        return self._access.contexts.told(session_id, context, language)
 
     def memory(self, session_id: str) -> str:
         """Returns the lines of its project's memory that the session's model is told, as they are sent; "" for none."""
@@ -217,10 +261,19 @@ class Sessions:
             self._stores.search.forget_deleted()
             self._fold_worker.forget(session_id)
             self._access.runner.forget(session_id)
+            self._access.contexts.forget(session_id)
             if self._access.project_turns is not None:
                 self._access.project_turns.forget(session_id)
         finally:
             self._stores.leases.release(lease)
+
+    def export(self, session_id: str) -> tuple[str, ...]:
+        """Returns the lines of an export of this session alone; see `graph.store.transfer`.
+
+        They are read at once, so that whoever takes them slowly keeps no database from writing.
+        """
+        self._access.own(session_id)
+        return tuple(export_lines(self._stores.database, only=session_id))
 
     def model_options(self) -> tuple[ModelOption, ...]:
         """Returns the models to choose from: the default one first, then those that the endpoint lists."""

@@ -11,7 +11,7 @@ from graph.client import ClientOptions
 from graph.core.client_chain import OpenAnchor
 from graph.core.context_block import ContextRequest
 from graph.core.language import session_language
-from graph.core.text import plain_text, plain_value
+from graph.core.text import plain_value
 from graph.node.context import TurnContext
 from graph.service.access import SessionAccess
 from graph.service.turn_views import answers_in, steps_in
@@ -69,7 +69,7 @@ def job_of(
         language=context.language,
         turn=turn.number,
         message=access.stores.archive.get(lease.session_id, turn.user_message_id).message,
-        context={plain_text(key): plain_text(value) for key, value in options.context.items()},
+        context=access.context_of(session, options.context, context.language),
     )
     return Job(log, context, tuple(messages), session.compression_rate, request, anchor)
 

@@ -18,14 +18,14 @@ from graph.view import StepStatus, ToolStep, Transcript, TurnView
 from prompt.system.framing import Language
 
 
-def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Transcript:
-    """Returns the newest `last` turns, each in its last attempt.
+def read_transcript(access: SessionAccess, session_id: str, *, last: int, before: int | None = None) -> Transcript:
+    """Returns the newest `last` turns, or the newest before this number, each in its last attempt.
 
     Raises:
         NotFoundError: There is no such session.
     """
     session = access.own(session_id)
-    rows = access.stores.turns.list(session_id, last=last)
+    rows = access.stores.turns.list(session_id, last=last, before=before)
     if not rows:
         return Transcript((), 0)
     last_row, is_abandoned = _refreshed(access, rows[-1])
@@ -41,6 +41,20 @@ def read_transcript(access: SessionAccess, session_id: str, *, last: int) -> Tra
     )
     resets = access.stores.resets
     return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
+
+
+def read_turn(access: SessionAccess, session_id: str, number: int) -> TurnView:
+    """Returns one turn in its last attempt.
+
+    Raises:
+        NotFoundError: There is no such session or turn.
+    """
+    session = access.own(session_id)
+    row, is_abandoned = _refreshed(access, access.stores.turns.get(session_id, number))
+    said = [entry.message for entry in access.stores.archive.live_turns(session_id, number, number)]
+    if is_abandoned:
+        row, said = _as_closed(row, said, session_language(access.stores.archive.opening(session_id)))
+    return _turn_view(row, said, is_last=number == session.turn_count)
 
 
 def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:

@@ -23,6 +23,7 @@ from graph.service.imported import import_history
 from graph.service.reservation import check_unchanged, opening_of, reserved
 from graph.service.resumption import resume
 from graph.service.turn_job import job_of
+from graph.service.turn_stream import TurnStream, open_stream
 from graph.service.turn_views import read_transcript
 from graph.store.database import Lease
 from graph.store.session import SessionRow
@@ -229,9 +230,13 @@ class Turns:
             time.sleep(wait_seconds)  # another process runs it, and writes down its text twice a second
         return self._access.live_turn(session_id)
 
-    def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
-        """Returns the newest `last` turns, each in its last attempt."""
-        return read_transcript(self._access, session_id, last=last)
+    def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
+        """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""
+        return open_stream(self._access, session_id, turn)
+
+    def transcript(self, session_id: str, *, last: int = 30, before: int | None = None) -> Transcript:
+        """Returns the newest `last` turns, or the newest before this number, each in its last attempt."""
+        return read_transcript(self._access, session_id, last=last, before=before)
 
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
         """Returns the turn of a message that is already archived, else None."""

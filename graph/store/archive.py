@@ -70,6 +70,7 @@ _IS_IN_TURNS = and_(
 )
 _LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE, _IS_IN_TURNS)
 _OF_TURNS = _LIVE_ROWS.where(_IS_IN_TURNS).order_by(_message.position)
+_ALL_OF_TURNS = select(*_COLUMNS).where(_IS_IN_TURNS).order_by(_message.position)
 _OPENING = _LIVE_ROWS.where(_IN_SESSION, _message.turn == 1).order_by(_message.position).limit(1)
 
 
@@ -155,6 +156,12 @@ class Archive:
         with self._database.read() as connection:
             place = {"of_session": session_id, "first": first_turn, "last": last_turn}
             return [_to_archived(row) for row in connection.execute(_OF_TURNS, place)]
+
+    def all_of_turn(self, session_id: str, turn: int) -> list[ArchivedMessage]:
+        """Returns every message of a turn, those of earlier attempts included, in order."""
+        with self._database.read() as connection:
+            place = {"of_session": session_id, "first": turn, "last": turn}
+            return [_to_archived(row) for row in connection.execute(_ALL_OF_TURNS, place)]
 
     def opening(self, session_id: str) -> AnyMessage | None:
         """Returns the first message of a session, None if there is none."""

@@ -151,7 +151,14 @@ class SessionStore:
         return SessionRow(*row)
 
     def list(
-        self, owner: str, *, search: str = "", found: Iterable[str] = (), limit: int | None = None, also: str = ""
+        self,
+        owner: str,
+        *,
+        search: str = "",
+        found: Iterable[str] = (),
+        limit: int | None = None,
+        also: str = "",
+        before: tuple[datetime, str] | None = None,
     ) -> tuple[SessionRow, ...]:
         """Returns the owner's sessions that have a turn, most recently updated first.
 
@@ -161,9 +168,11 @@ class SessionStore:
             found: Sessions that match the search whatever their title is.
             limit: How many at most; None for all.
             also: A session that is returned too, as the last one, if only the limit leaves it out.
+            before: When a session was updated, and its id: only those behind it.
         """
         query = _ROWS.where(*_with_turns(owner, search, found))
-        newest = query.order_by(_session.updated_at.desc(), _session.session_id).limit(limit)
+        behind = query if before is None else query.where(_is_behind(*before))
+        newest = behind.order_by(_session.updated_at.desc(), _session.session_id).limit(limit)
         with self._database.read() as connection:
             rows = [SessionRow(*row) for row in connection.execute(newest)]
             if also and len(rows) == limit and all(row.session_id != also for row in rows):
@@ -260,6 +269,12 @@ def _with_turns(owner: str, search: str, found: Iterable[str]) -> tuple[ColumnEl
         return listed
     is_titled = _session.title_folded.contains(_fold(search), autoescape=True)
     return (*listed, or_(is_titled, _session.session_id.in_(list(found))))
+
+
+def _is_behind(updated_at: datetime, session_id: str) -> ColumnElement[bool]:
+    """Whether a session stands behind this place in the list, whether or not a session stands there still."""
+    is_same_time = and_(_session.updated_at == updated_at, _session.session_id > session_id)
+    return or_(_session.updated_at < updated_at, is_same_time)
 
 
 def _is(session_id: str, owner: str) -> ColumnElement[bool]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from sqlalchemy import Update, bindparam, insert, select, update
+from sqlalchemy import Update, insert, update
 
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.error import NotFoundError
@@ -18,6 +18,7 @@ from graph.store.archive import find_position, find_turn, insert_message
 from graph.store.database import Clock, Database, Lease
 from graph.store.image import keep_images
 from graph.store.reset import extend_context
+from graph.store.running_turn import PartialText, TurnPlace, save_partials, stopping
 from graph.store.schema import turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import (
@@ -42,9 +43,6 @@ TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 _WAITING_TIME = timedelta(minutes=30)
 _turn = turn_table.c
 _ADD = insert(turn_table)
-_STOP = select(_turn.stop_requested).where(
-    _turn.session_id == bindparam("session_id"), _turn.number == bindparam("number")
-)
 
 
 class TurnStore:
@@ -233,15 +231,10 @@ class TurnStore:
             complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
             change_session(connection, lease.session_id, updated_at=now)
 
-    def save_partial(self, lease: Lease, number: int, text: str) -> None:
-        """Stores what was streamed so far, so that any server can show it.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
-        change = _change(lease.session_id, number).where(_turn.status == RUNNING)
-        with self._database.write(lease) as connection:
-            connection.execute(change.values(partial_text=text))
+    def save_partials(self, partials: Sequence[PartialText]) -> None:
+        """Stores what turns have streamed so far, for any server to show; one that lost its lease stays as it is."""
+        with self._database.write() as connection:
+            save_partials(connection, partials, self._clock())
 
     def request_stop(self, session_id: str, number: int) -> None:
         """Asks a running turn, of any server, to stop; does nothing if it has ended."""
@@ -249,10 +242,10 @@ class TurnStore:
         with self._database.write() as connection:
             connection.execute(change.values(stop_requested=True))
 
-    def is_stop_requested(self, session_id: str, number: int) -> bool:
-        """Whether the turn's current attempt was asked to stop; False if there is no such turn."""
+    def stopping(self, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
+        """Returns which of these turns were asked to stop in their current attempt."""
         with self._database.read() as connection:
-            return bool(connection.execute(_STOP, {"session_id": session_id, "number": number}).scalar())
+            return stopping(connection, turns)
 
     def get(self, session_id: str, number: int) -> TurnRow:
         """Returns the turn.
@@ -268,10 +261,11 @@ class TurnStore:
         with self._database.read() as connection:
             return last_turn(connection, session_id)
 
-    def list(self, session_id: str, *, last: int) -> tuple[TurnRow, ...]:
-        """Returns the newest `last` turns, oldest first."""
+    def list(self, session_id: str, *, last: int, before: int | None = None) -> tuple[TurnRow, ...]:
+        """Returns the newest `last` turns, or the newest before this number, oldest first."""
+        query = NEWEST if before is None else NEWEST.where(_turn.number < before)
         with self._database.read() as connection:
-            rows = connection.execute(NEWEST.limit(last), {"session_id": session_id}).all()
+            rows = connection.execute(query.limit(last), {"session_id": session_id}).all()
         return tuple(TurnRow(*row) for row in reversed(rows))
 
     def between(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from zoneinfo import ZoneInfo
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from graph.core.zone import find_zone
 from graph.tool.tool_context import ToolContext
@@ -29,10 +30,15 @@ def build_current_time(context: ToolContext) -> BaseTool:
     return StructuredTool(
         name="get_current_time",
         description=words.clock,
-        args_schema=create_model("Arguments", timezone=(str, Field("", description=words.clock_zone))),
+        args_schema=_arguments(language),
         func=get_current_time,
         handle_tool_error=True,
     )
+
+
+@cache  # see `graph.tool.recall`
+def _arguments(language: Language) -> type[BaseModel]:
+    return create_model("Arguments", timezone=(str, Field("", description=DESCRIPTIONS[language].clock_zone)))
 
 
 def tell_time(moment: datetime, zone: str, language: Language) -> str:

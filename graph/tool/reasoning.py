@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import Annotated, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool
-from pydantic import Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from graph.core.turn import text_of
 from graph.error import TurnfoldError
 from graph.tool.tool_context import SideCall, ToolContext
+from prompt.system.framing import Language
 from prompt.tool import reasoning as prompt
 from prompt.tool.description import DESCRIPTIONS
 
@@ -40,16 +42,21 @@ def build_reasoning(context: ToolContext) -> BaseTool:
         context.keep(SideCall(tool_call_id, messages, answer.usage, time.monotonic() - began))
         return text_of(answer.message)
 
-    words = DESCRIPTIONS[context.language]
     return StructuredTool(
         name="reasoning",
-        description=words.reasoning,
-        args_schema=create_model(
-            "Arguments",
-            material=(str, Field(description=words.reasoning_material)),
-            question=(str, Field(description=words.reasoning_question)),
-            # Injected: not in the schema that the model is sent.
-            tool_call_id=(Annotated[str, InjectedToolCallId], ...),
-        ),
+        description=DESCRIPTIONS[context.language].reasoning,
+        args_schema=_arguments(context.language),
         func=reasoning,
+    )
+
+
+@cache  # see `graph.tool.recall`
+def _arguments(language: Language) -> type[BaseModel]:
+    words = DESCRIPTIONS[language]
+    return create_model(
+        "Arguments",
+        material=(str, Field(description=words.reasoning_material)),
+        question=(str, Field(description=words.reasoning_question)),
+        # Injected: not in the schema that the model is sent.
+        tool_call_id=(Annotated[str, InjectedToolCallId], ...),
     )

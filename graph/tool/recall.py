@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from graph.core.search_term import broad_words, cut_around, searchable_text
 from graph.core.turn import RECALL_TOOL
@@ -58,13 +59,19 @@ def build_recall(past: PastTurns, language: Language) -> BaseTool:
     return StructuredTool(
         name=RECALL_TOOL,
         description=described.recall,
-        args_schema=create_model(
-            "Arguments",
-            query=(str, Field("", description=described.recall_query)),
-            turns=(str, Field("", description=described.recall_turns)),
-        ),
+        args_schema=_arguments(language),
         func=recall,
         handle_tool_error=True,
+    )
+
+
+@cache  # to make one anew for each call of a model takes half a millisecond
+def _arguments(language: Language) -> type[BaseModel]:
+    described = DESCRIPTIONS[language]
+    return create_model(
+        "Arguments",
+        query=(str, Field("", description=described.recall_query)),
+        turns=(str, Field("", description=described.recall_turns)),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from graph.core.extract import cut_at_word
 from graph.model_error import ModelError, UnreachableError
@@ -37,13 +38,19 @@ def build_web_search(context: ToolContext) -> BaseTool:
     return StructuredTool(
         name="web_search",
         description=described.search,
-        args_schema=create_model(
-            "Arguments",
-            query=(str, Field(description=described.search_query)),
-            max_results=(int, Field(_USUAL_RESULTS, description=described.search_count.format(most=_MAX_RESULTS))),
-        ),
+        args_schema=_arguments(language),
         func=web_search,
         handle_tool_error=True,
+    )
+
+
+@cache  # see `graph.tool.recall`
+def _arguments(language: Language) -> type[BaseModel]:
+    described = DESCRIPTIONS[language]
+    return create_model(
+        "Arguments",
+        query=(str, Field(description=described.search_query)),
+        max_results=(int, Field(_USUAL_RESULTS, description=described.search_count.format(most=_MAX_RESULTS))),
     )
 
 

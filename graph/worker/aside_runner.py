@@ -177,7 +177,7 @@ class AsideRunner:
 
 
 def _messages(request: ClientRequest) -> list[AnyMessage]:
-    system = plain_text(request.options.system)
+    system = plain_text(request.options.system or "")
     return [*([SystemMessage(system)] if system else []), *to_messages(request.messages)]
 
 

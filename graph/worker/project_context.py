@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final
 
 from graph.core.context_block import ContextRequest
 from graph.core.turn import text_of
 from graph.error import PathError, TurnfoldError
 from graph.layer.app_context import PersistentRefreshTrigger
-from graph.layer.context_key import CURRENT_FILE, PROJECT_ROOT
+from graph.layer.context_key import CURRENT_FILE
 from graph.layer.context_registry import ContextRegistry
 from graph.layer.execution import ExecutionContext
 from graph.layer.prompt_composer import LLMTaskType, PromptComposer, memory_of
@@ -20,6 +19,7 @@ from graph.root_folder import RootFolders
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.worker.agreed_rules import agreed_rules
 from graph.worker.project_turns import ProjectTurns, execution_id
+from graph.worker.session_context import without_project
 
 # What the folder of a project has become: it isn't one of the owner's projects any more.
 _TAKEN_AWAY: Final = frozenset({"not_allowed", "symlink_outside"})
@@ -28,7 +28,7 @@ _TAKEN_AWAY: Final = frozenset({"not_allowed", "symlink_outside"})
 class ProjectContext:
     """A `ContextSource` over real folders. Safe to use from any thread.
 
-        source = ProjectContext(roots, registry, agreements, project_turns, directory=Path.cwd())
+        source = ProjectContext(roots, registry, agreements, project_turns)
         front, volatile = source(request)
 
     The front depends on the default rules, the agreed rules and the tools, and on the lines of memory that the session
@@ -39,7 +39,6 @@ class ProjectContext:
         registry: The contexts of owners and roots.
         agreements: Which rules each owner has agreed to; no others are sent.
         turns: Reads the memory, and is told what failed.
-        directory: The server's working directory.
     """
 
     def __init__(
@@ -48,17 +47,14 @@ class ProjectContext:
         registry: ContextRegistry,
         agreements: RuleAgreementStore,
         turns: ProjectTurns,
-        *,
-        directory: Path,
     ) -> None:
         self._roots = roots
         self._registry = registry
         self._agreements = agreements
         self._turns = turns
-        self._directory = directory
 
     def __call__(self, request: ContextRequest) -> tuple[str, str]:
-        """Returns front and volatile block; no front without a project, or if its folder isn't allowed any more.
+        """Returns front and volatile block; no front without a project, neither if its folder isn't allowed any more.
 
         A memory that can't be read is noted as the session's problem, and left out until it can.
 
@@ -68,7 +64,7 @@ class ProjectContext:
         """
         self._turns.solved(request.session_id)
         if not request.root:
-            return "", ""
+            return without_project(request)
         try:
             return self._composed(request)
         except PathError as error:
@@ -82,13 +78,10 @@ class ProjectContext:
 
     def _composed(self, request: ContextRequest) -> tuple[str, str]:
         owner, root, language = request.owner, request.root, request.language
-        # The root is the session's, which was checked; a request has no say in it.
-        said = {key: value for key, value in request.context.items() if key != PROJECT_ROOT}
         with self._roots.opened(root) as folder:
-            app_context = self._registry.app_context(owner, root)
-            app_context.ensure_volatile_server_working_directory(self._directory, Path(root))
-            volatile = app_context.update_volatile_from_request(said, language)
+            volatile = self._registry.told(owner, root, request.context, language)
             place = locate(folder, volatile.get(CURRENT_FILE))
+        app_context = self._registry.app_context(owner, root)
         agreed = agreed_rules(self._agreements.newest(owner, root))
         app_context.refresh_persistent_if_needed(PersistentRefreshTrigger(root, agreed.digest))
         execution = ExecutionContext(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from datetime import datetime
@@ -17,6 +17,7 @@ from graph.error import InternalError, ProjectBusyError, TurnfoldError, TurnStop
 from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
 from graph.layer.context_registry import ContextRegistry
 from graph.layer.execution import ExecutionContext
+from graph.layer.scope import ContextSnapshot
 from graph.model.factory import ChatModels
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
@@ -102,6 +103,19 @@ class ProjectTurns:
             _LOG.error("the memory of a project can't be read because of a defect", exc_info=error)
             raise InternalError from error
         return lines.result()
+
+    def tell(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
+        """Takes over what a program says of the context of its work here; holds for the turns that begin from now on.
+
+        Returns:
+            The volatile values that hold now.
+
+        Raises:
+            PathError: The folder is gone or refused.
+            StoreError: A file of ours can't be read or written.
+        """
+        with self._roots.opened(root):
+            return self._registry.told(owner, root, context, language)
 
     def begin(self, request: ContextRequest) -> None:
         """Has the user's message noted."""

@@ -28,7 +28,7 @@ class TurnBlocks:
     """Composes the blocks of each turn once; all calls of the turn are sent the same ones.
 
     Args:
-        source: Composes the texts; None if no session has blocks.
+        source: Composes the texts.
         blocks: Where they are kept.
         calls: Tell what was sent before.
         models: Tell how much a model can be sent.
@@ -37,7 +37,7 @@ class TurnBlocks:
 
     def __init__(
         self,
-        source: ContextSource | None,
+        source: ContextSource,
         blocks: ContextBlockStore,
         calls: CallStore,
         models: ChatModels,
@@ -83,8 +83,8 @@ class TurnBlocks:
         return replace(turn, front=front, volatile=self._kept(turn, "volatile", passing))
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
-        """Returns the block of the program's instructions; a turn of the page has the newest that any program sent."""
-        if turn.client is None:
+        """Returns the block of the program's instructions; a turn that says none has the newest of any program."""
+        if turn.client is None or turn.client.system is None:
             return self._blocks.newest(turn.lease.session_id, "client")
         session_id, system = turn.lease.session_id, turn.client.system.strip()
         text = self._fitted(turn, "client", headed(CLIENT_HEADING[turn.language], system) if system else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ from graph.view import LiveTurn, StepStatus, ToolStep
 
 _LOG = logging.getLogger(__name__)
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
+_PLACES: Final = 2**30
+_FAR: Final = 10**6
 
 
 @dataclass(eq=False)
@@ -43,6 +46,8 @@ class TurnLog:
 
     Attributes:
         stop: Set to end the turn.
+        first_place: The place of its first event. A log that goes on in an attempt begins anywhere far behind, so that
+            no place in the logs before it, which may have been another process's, is one of its own.
 
     Args:
         turn: The turn's number.
@@ -53,6 +58,8 @@ class TurnLog:
 
     def __init__(self, turn: int, attempt: int, *, said: str = "", steps: tuple[ToolStep, ...] = ()) -> None:
         self.stop = threading.Event()
+        self.first_place = 1 + (secrets.randbelow(_PLACES) * _FAR if said or steps else 0)
+        self._before = said, steps
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._watchers: list[_Watcher] = []
@@ -100,6 +107,24 @@ class TurnLog:
         self._tell(watcher)
 
         return partial(self._forget, watcher)
+
+    def view_behind(self, count: int) -> LiveTurn:
+        """Returns what the turn looked like behind the first `count` of its events."""
+        said, steps = self._before
+        replayed = TurnLog(*self.place, said=said, steps=steps)
+        for event in self.events()[:count]:
+            replayed.append(event)
+        return replayed.view()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The numbers of the turn and of the attempt."""
+        return self._view.number, self._view.attempt
+
+    def events(self, after: int = 0) -> list[Event]:
+        """Returns the events so far, without the first `after` of them."""
+        with self._changed:
+            return self._events[after:]
 
     def view(self) -> LiveTurn:
         """Returns the turn as it is now."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
@@ -26,6 +25,7 @@ from graph.log import in_turn
 from graph.node.context import TurnContext
 from graph.recovery import StateRecovery, config_of
 from graph.state import ChatState
+from graph.store.running_turn import PartialText, TurnPlace
 from graph.store.stores import Stores
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
@@ -277,19 +277,20 @@ class TurnRunner:
         began = time.monotonic()
         while not self._closing.wait(max(0.0, began + _WATCH_SECONDS - time.monotonic())):
             began = time.monotonic()
-            running = [job for job in list(self._jobs.values()) if not job.log.is_over]
-            saved = {job.log: saved.get(job.log, "") for job in running}
-            for job in running:
-                self._after("watch", job.session_id, partial(self._exchange, job, saved))
+            if running := [job for job in list(self._jobs.values()) if not job.log.is_over]:
+                self._after("watch", "(all)", partial(self._exchange, running, saved))
 
-    def _exchange(self, job: Job, saved: dict[TurnLog, str]) -> None:
-        log, text = job.log, job.log.partial_text
-        if saved[log] != text:
-            with contextlib.suppress(LeaseLostError):  # the turn has just ended
-                self._stores.turns.save_partial(job.context.lease, job.number, text)
-            saved[log] = text
-        if not log.stop.is_set() and self._stores.turns.is_stop_requested(job.session_id, job.number):
-            log.stop.set()
+    def _exchange(self, running: Sequence[Job], saved: dict[TurnLog, str]) -> None:
+        """Does it for all of them in one transaction each: hundreds of streams would keep everybody else waiting."""
+        texts = {job.log: job.log.partial_text for job in running}
+        said = [(job, text) for job in running if (text := texts[job.log]) != saved.get(job.log, "")]
+        if said:
+            self._stores.turns.save_partials([PartialText(job.context.lease, job.number, text) for job, text in said])
+        saved.clear()
+        saved.update(texts)
+        going = {TurnPlace(job.session_id, job.number): job.log for job in running if not job.log.stop.is_set()}
+        for place in self._stores.turns.stopping(going):
+            going[place].stop.set()
 
     def _forget_old_jobs(self) -> None:
         """Drops the oldest jobs that are over, so that memory doesn't grow with the number of sessions."""

@@ -21,6 +21,7 @@ from graph.service import ChatService
 from graph.service.access import SessionAccess
 from graph.service.recognition import Recognition
 from graph.store.database import Lease
+from graph.store.running_turn import PartialText
 from graph.store.schema import turn_table
 from graph.store.turn import TurnEnd
 
@@ -177,7 +178,7 @@ class Door:
     def _answer(self, lease: Lease, number: int, answer: str, status: TurnEnd | None, decision: Decision) -> None:
         stores = self.access.stores
         if status is None:
-            stores.turns.save_partial(lease, number, answer)
+            stores.turns.save_partials([PartialText(lease, number, answer)])
             return
         if answer and status != "requires_action":
             self._append(lease, number, [AIMessage(answer, id=f"answer-{uuid.uuid4().hex}")])

@@ -15,7 +15,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Reply, close_early, failure, reset, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by, tool
-from tests.fake.rebuilt import rebuilt
 
 PIRATE = "Talk like a pirate."
 OURS = ["get_current_time", "web_search", "reasoning", "recall"]
@@ -62,12 +61,10 @@ def test_what_a_program_adds_is_listed_so_that_each_input_is_rebuilt(
     for number in range(1, 6):
         chat.say(question(number), options=asked_by(system=f"{PIRATE} {number // 3}", lead=f"file {number}"))
         chat.wait_for_folds()
-    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
-    calls = [call for turn in range(1, 6) for call in access.stores.calls.of_turn(chat.session_id, turn)]
+    calls = [call for turn in range(1, 6) for call in chat.service.folds.inputs(chat.session_id, turn)]
     for call, body in zip(calls, server.bodies("chat"), strict=True):
-        built = rebuilt(access.stores, call, access.strategies.of(strategy))
-        assert built.digest() == call.input_hash
-        assert [kind for kind, *_ in call.manifest].count("context") == 2
+        assert call.is_verified
+        assert [block.kind for block in call.blocks].count("context") == 2
         assert faults(body["messages"]) == []
 
 

@@ -138,6 +138,7 @@ def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so
     chat.say("오는 뭐지? " + padding_to(server, 1_210))
     assert "shortened" in last_kinds(chat)
     assert "(이번 호출에만 줄임)" in system_prompt(server.bodies("chat")[-1])
+    assert chat.service.folds.inputs(chat.session_id, 5)[-1].is_verified
     assert chat.service.folds.records(chat.session_id)[0].kind == "verbatim"
 
 
@@ -161,6 +162,7 @@ def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
     assert "characters fit the window / 일부만 표시됨]" in content_of(body["messages"][-1])
     assert tokens_of(body) < 3_000
     assert "cut" in last_kinds(chat)
+    assert chat.service.folds.inputs(chat.session_id, 1)[-1].is_verified
     assert roles(body) == ["system", "user", "assistant", "tool"]
 
 

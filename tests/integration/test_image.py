@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from graph.admin.transfer import export_lines, import_lines
+from tests.fake.rebuilt import rebuilt
+
 from graph.client import ClientMessage
 from graph.core.image import reference_of
 from graph.core.token import IMAGE_TOKENS
@@ -21,7 +22,6 @@ from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, failure
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.rebuilt import rebuilt
 
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
 

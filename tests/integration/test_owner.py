@@ -15,6 +15,7 @@ from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
+from graph.service.summaries import Summaries
 from graph.service.turns import Turns
 from graph.settings import Settings
 from graph.view import TurnOptions
@@ -29,6 +30,8 @@ ARGUMENTS = {
     "title": "내 것",
     "record_id": "record-1",
     "last": 3,
+    "turn": 1,
+    "context": {},
     "after_turn": 1,
     "answers": (),
     "options": TurnOptions(),
@@ -40,6 +43,7 @@ PARTS = {
     "folds": Folds,
     "projects": Projects,
     "completions": Completions,
+    "summaries": Summaries,
 }
 # What takes no session's id: of the server, the same for every owner; of one owner; or of a folder that owners share.
 OF_THE_SERVER = {
@@ -54,6 +58,7 @@ OF_THE_SERVER = {
     "folds.command_of",
     "folds.uses_rate",
     "projects.roots",
+    "summaries.make",
 }
 OF_AN_OWNER = {
     "completions.begin",

@@ -15,7 +15,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.oracle import state_ids
-from tests.fake.rebuilt import rebuilt
 
 EARLY: dict[str, dict[str, Any]] = {
     "interval": {},
@@ -111,13 +110,11 @@ def test_every_input_is_rebuilt_from_the_tables_and_checks_its_hash(
     source.front = "다른 규칙"
     ask(chat, 6, 9)
     chat.regenerate()
-    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
-    calls = [call for turn in range(1, 10) for call in access.stores.calls.of_turn(chat.session_id, turn)]
+    calls = [call for turn in range(1, 10) for call in chat.service.folds.inputs(chat.session_id, turn)]
     assert len(calls) == 11
     for call in calls:
-        built = rebuilt(access.stores, call, access.strategies.of(strategy))
-        assert built.digest() == call.input_hash
-        assert ("context", "front") in [(kind, name) for kind, name, *_ in call.manifest]
+        assert call.is_verified
+        assert ("context", "front") in [(block.kind, block.id) for block in call.blocks]
 
 
 def test_what_is_counted_is_what_is_sent(

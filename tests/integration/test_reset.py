@@ -9,10 +9,10 @@ import pytest
 from alembic import command
 from sqlalchemy import create_engine
 
-from graph.admin.transfer import export_lines, import_lines
 from graph.error import BusyError, InputError
 from graph.event import Folded
 from graph.store.database import open_database
+from graph.store.transfer import export_lines, import_lines
 from graph.store.upgrade import make_config
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question

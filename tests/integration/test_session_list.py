@@ -41,6 +41,28 @@ def test_each_of_many_sessions_is_listed_and_found(many: Chat) -> None:
     assert len(service.sessions.list(search="대화 4", last=10)) == 10
 
 
+@pytest.mark.parametrize("search", ["", "대화 4"])
+def test_pages_of_sessions_neither_repeat_nor_leave_out_one(many: Chat, search: str) -> None:
+    service = many.service
+    many.change("UPDATE session SET updated_at = (SELECT max(updated_at) FROM session) WHERE session_id LIKE '%7'")
+    everything = [item.session_id for item in service.sessions.list(search=search)]
+    pages, before = [], None
+    while page := service.sessions.list(search=search, last=30, before=before):
+        pages += [item.session_id for item in page]
+        before = page[-1].updated_at, page[-1].session_id
+    assert pages == everything
+
+
+def test_a_session_that_moves_to_the_front_between_two_pages_repeats_nothing(many: Chat) -> None:
+    service = many.service
+    first = service.sessions.list(last=30)
+    many.change(
+        "UPDATE session SET updated_at = updated_at + 3600000000 * 600 WHERE session_id IN ('copy-29', 'copy-40')"
+    )
+    second = service.sessions.list(last=30, before=(first[-1].updated_at, first[-1].session_id))
+    assert [item.session_id for item in second] == [f"copy-{number}" for number in range(30, 61) if number != 40]
+
+
 def test_more_leads_to_the_last_of_many_sessions(many: Chat) -> None:
     page = new_page().run()
     page.session_state["shown_sessions"] = COUNT - 40

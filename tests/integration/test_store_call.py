@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from graph.admin.transfer import export_lines, import_lines
 from graph.core.manifest import LONGEST_CHAIN, Manifest
 from graph.error import DatabaseError, LeaseLostError
 from graph.store.call import ModelCall
+from graph.store.transfer import export_lines, import_lines
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.admin.transfer import export_lines, import_lines
 from graph.store.database import Lease, open_database
 from graph.store.search import Hit, SearchStore
+from graph.store.transfer import export_lines, import_lines
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 

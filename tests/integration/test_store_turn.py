@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.token import sum_tokens
 from graph.error import InternalError, NotFoundError
+from graph.store.running_turn import PartialText, TurnPlace
 from graph.store.turn import TurnStore
 from tests.fake.store import OWNER, SESSION, StoreSet
 
@@ -77,7 +80,7 @@ def test_history_counts_what_is_live_of_every_turn_before(stores: StoreSet) -> N
 def test_new_attempt_clears_the_end_of_the_one_before(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.begin(lease, "q1")
-    stores.turns.save_partial(lease, 1, "half an ans")
+    stores.turns.save_partials([PartialText(lease, 1, "half an ans")])
     stores.turns.request_stop(SESSION, 1)
     stores.turns.finish(lease, 1, "failed", error_code="provider", error_detail="503", partial_text="half an answer")
     failed = stores.turns.get(SESSION, 1)
@@ -105,7 +108,7 @@ def test_first_end_of_a_turn_stands(stores: StoreSet) -> None:
     stores.begin(lease, "q1")
     stores.turns.finish(lease, 1, "finished")
     stores.turns.finish(lease, 1, "failed", error_code="late")
-    stores.turns.save_partial(lease, 1, "late text")
+    stores.turns.save_partials([PartialText(lease, 1, "late text")])
     turn = stores.turns.get(SESSION, 1)
     assert (turn.status, turn.error_code, turn.partial_text) == ("finished", "", "")
 
@@ -114,17 +117,26 @@ def test_any_server_may_ask_a_running_turn_to_stop(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.begin(lease, "q1")
     elsewhere = TurnStore(stores.database, clock=stores.clock)
-    assert not stores.turns.is_stop_requested(SESSION, 1)
+    assert not stores.turns.stopping([TurnPlace(SESSION, 1)])
     elsewhere.request_stop(SESSION, 1)
-    assert stores.turns.is_stop_requested(SESSION, 1)
-    assert not stores.turns.is_stop_requested(SESSION, 2)
+    assert stores.turns.stopping([TurnPlace(SESSION, 1), TurnPlace(SESSION, 2)]) == {(SESSION, 1)}
 
 
 def test_ended_turn_is_not_asked_to_stop(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.run_turn(lease, "one")
     stores.turns.request_stop(SESSION, 1)
-    assert not stores.turns.is_stop_requested(SESSION, 1)
+    assert not stores.turns.stopping([TurnPlace(SESSION, 1)])
+
+
+def test_one_turn_that_lost_its_lease_keeps_no_other_from_being_saved(stores: StoreSet) -> None:
+    lost, held = stores.make_session("lost"), stores.make_session("held")
+    for lease in (lost, held):
+        stores.begin(lease, "q1")
+    stores.turns.save_partials(
+        [PartialText(replace(lost, fence=lost.fence + 1), 1, "old"), PartialText(held, 1, "new")]
+    )
+    assert [stores.turns.get(name, 1).partial_text for name in ("lost", "held")] == ["", "new"]
 
 
 def test_list_gives_the_newest_in_order(stores: StoreSet) -> None:
@@ -148,5 +160,5 @@ def test_nothing_said_yet(stores: StoreSet) -> None:
 def test_partial_text_that_no_database_takes_is_kept_in_its_length(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.begin(lease, "q1")
-    stores.turns.save_partial(lease, 1, "a\ud83db\x00c")
+    stores.turns.save_partials([PartialText(lease, 1, "a\ud83db\x00c")])
     assert stores.turns.get(SESSION, 1).partial_text == "a\ufffdb\ufffdc"

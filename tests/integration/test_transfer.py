@@ -9,18 +9,17 @@ from typing import Any
 import pytest
 
 from graph.admin.__main__ import main
-from graph.admin.transfer import export_lines, import_lines
 from graph.error import InputError
 from graph.store.database import Database, open_database
 from graph.store.schema import rule_agreement_table
+from graph.store.transfer import export_lines, import_lines
 from graph.view import TurnOptions
 from tests.fake.body import system_prompt
-from tests.fake.chat import question
+from tests.fake.chat import Chat, question
 from tests.fake.context_source import FRONT, ScriptedContext
 from tests.fake.logs import kept_logging
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.rebuilt import rebuilt
 
 
 @pytest.fixture(scope="module")
@@ -145,13 +144,27 @@ def test_inputs_with_blocks_are_rebuilt_where_they_were_imported(
         import_lines(database, exported, owner="local")
     source = ScriptedContext()
     chat = open_chat("exported", context=source)
-    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
-    for call in [call for turn in range(1, 5) for call in access.stores.calls.of_turn("exported", turn)]:
-        assert rebuilt(access.stores, call, access.strategies.of("interval")).digest() == call.input_hash
+    for call in [call for turn in range(1, 5) for call in chat.service.folds.inputs("exported", turn)]:
+        assert call.is_verified
     chat.ask(5, 5)
     assert FRONT in system_prompt(server.bodies("chat")[-1])
     assert (source.requests[0].front, source.requests[0].has_memory) == (FRONT, False)
     assert chat.rows("SELECT version FROM context_block WHERE kind = 'front'") == [(1,)]
+
+
+def test_one_session_is_exported_with_the_lines_that_it_has_among_all(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    chat.ask(1, 4)
+    other = Chat(chat.service)
+    other.ask(1, 1)
+    head, *lines = chat.service.sessions.export(chat.session_id)
+    assert json.loads(head)["format"] == "turnfold-export"
+    with closing(open_database(chat.service.settings.database_path, busy_timeout_seconds=10)) as database:
+        everything = list(export_lines(database))
+    assert everything[0] == head
+    own = [line for line in everything[1:] if json.loads(line)["row"]["session_id"] == chat.session_id]
+    assert lines == own
+    assert len(everything) > len(own) + 1
 
 
 def test_an_agreement_stays_on_its_machine(exported: list[str], empty: Database) -> None:

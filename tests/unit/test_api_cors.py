@@ -33,13 +33,15 @@ def asked(origin: str, headers: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("origin", ["https://notes.example", "app://editor.example"])
 def test_a_browser_is_answered_before_it_has_a_token(origin: str) -> None:
-    wanted = "authorization,content-type,x-stainless-lang,X-Stainless-Something-New, x-turnfold-session"
+    wanted = "authorization,content-type,Last-Event-ID,x-stainless-lang,X-Stainless-Something-New, x-turnfold-session"
     unwanted = "cookie,x-evil,x-turnfold-,x-stainless-a_b,,"
     answer = client_of(NAMED).options("/v1/models", headers=asked(origin, f"{wanted},{unwanted}"))
     assert answer.status_code == 204
     assert answer.headers["access-control-allow-origin"] == origin
-    assert answer.headers["access-control-allow-methods"] == "GET, POST"
-    allowed = "authorization, content-type, x-stainless-lang, x-stainless-something-new, x-turnfold-session"
+    assert answer.headers["access-control-allow-methods"] == "GET, POST, PUT, PATCH, DELETE"
+    allowed = (
+        "authorization, content-type, last-event-id, x-stainless-lang, x-stainless-something-new, x-turnfold-session"
+    )
     assert answer.headers["access-control-allow-headers"] == allowed
     assert "access-control-allow-credentials" not in answer.headers
     assert "Origin" in answer.headers["vary"]
@@ -63,7 +65,7 @@ def test_a_page_may_read_answers_and_errors_with_our_headers(token: str, status:
     assert answer.status_code == status
     assert answer.headers["access-control-allow-origin"] == "https://notes.example"
     exposed = answer.headers["access-control-expose-headers"].split(", ")
-    assert {"x-request-id", "retry-after"} <= set(exposed)
+    assert {"x-request-id", "retry-after", "location"} <= set(exposed)
     assert ("x-turnfold-session" in exposed) == (status == 200)
     assert "access-control-allow-credentials" not in answer.headers
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -120,7 +121,29 @@ def test_a_program_has_so_many_answers_under_way_and_others_are_not_held_up() ->
     asyncio.run(crowd())
 
 
-async def status(guard: Guard, method: str, token: str) -> Message:
+def test_a_program_that_has_so_many_can_still_stop_one_but_follow_none() -> None:
+    async def crowd() -> None:
+        ended = asyncio.Event()
+
+        async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["path"] == "/chat/s1/events":
+                await ended.wait()
+            await JSONResponse({})(scope, receive, send)
+
+        guard = Guard(answering, lambda: settings_of(chat_api_tokens=LISTED))
+        following = partial(status, guard, "GET", CANARY, "/chat/s1/events")
+        waiting = [asyncio.create_task(following()) for _ in range(OPEN_ANSWERS)]
+        await asyncio.sleep(0)
+        assert (await following())["status"] == 429
+        assert (await status(guard, "POST", CANARY, "/chat"))["status"] == 429
+        assert (await status(guard, "POST", CANARY, "/sessions/s1/stop"))["status"] == 200
+        ended.set()
+        assert [(await task)["status"] for task in waiting] == [200] * OPEN_ANSWERS
+
+    asyncio.run(crowd())
+
+
+async def status(guard: Guard, method: str, token: str, path: str = "/") -> Message:
     """Sends one request and returns the start of its answer."""
     sent: list[Message] = []
 
@@ -131,6 +154,6 @@ async def status(guard: Guard, method: str, token: str) -> Message:
         sent.append(message)
 
     headers = [(b"authorization", f"Bearer {token}".encode())]
-    scope: dict[str, Any] = {"type": "http", "method": method, "path": "/", "headers": headers}
+    scope: dict[str, Any] = {"type": "http", "method": method, "path": path, "headers": headers}
     await guard(scope, receive, send)
     return sent[0]

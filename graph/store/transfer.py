@@ -1,4 +1,4 @@
-"""Exports all sessions as JSON Lines, and imports them without loss."""
+"""Exports sessions as JSON Lines, and imports them without loss."""
 
 from __future__ import annotations
 
@@ -55,11 +55,19 @@ class Imported(NamedTuple):
     skipped_count: int
 
 
-def export_lines(database: Database) -> Iterator[str]:
-    """Yields a head line, then every row of every session, as of one moment: messages, turns, records, calls."""
+def export_lines(database: Database, *, only: str = "") -> Iterator[str]:
+    """Yields a head line, then every row of every session, as of one moment: messages, turns, records, calls.
+
+    Args:
+        database: Where from.
+        only: The one session to export; "" for all.
+    """
+    wanted = select(session_table.c.session_id).order_by(session_table.c.created_at)
+    if only:
+        wanted = wanted.where(session_table.c.session_id == only)
     with database.read() as connection:
         yield json.dumps({"format": _FORMAT, "version": _VERSION, "revision": head_revision()})
-        ids = connection.execute(select(session_table.c.session_id).order_by(session_table.c.created_at)).scalars()
+        ids = connection.execute(wanted).scalars()
         for session_id in list(ids):
             for table in _TABLES.values():
                 for row in _rows(connection, table, session_id):

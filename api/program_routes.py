@@ -1,0 +1,128 @@
+"""All routes for programs behind one check of tokens, the document of them, and the page that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import anyio
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse
+from starlette.routing import BaseRoute, Match, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api import chat, door, session_route, summary_route
+from api.chat import Chat
+from api.cors import Cors
+from api.docs_page import chosen_language, render
+from api.door import Door
+from api.edge import Edge
+from api.host import is_for_programs
+from api.openapi import document
+from api.route_table import Operation
+from api.served import ServedOperations
+from api.token_guard import Guard
+from graph.service import ChatService
+from graph.settings import Settings
+
+_CHAT_THREADS: Final = 16
+# Each module with routes has its operations here.
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    *door.OPERATIONS,
+    *summary_route.OPERATIONS,
+    *chat.OPERATIONS,
+    *session_route.OPERATIONS,
+    Operation("getDocument", "GET", "/openapi.json", dict[str, Any], needs_token=False),
+    Operation("getDocs", "GET", "/docs", str, media_types=("text/html",), needs_token=False),
+)
+
+
+class ProgramRoutes:
+    """What programs reach of the service.
+
+    Usage:
+        >>> programs = ProgramRoutes(service.for_owner, lambda: settings)
+        >>> app = Starlette(routes=programs.routes())
+        ...
+        >>> programs.close()
+
+    Args:
+        service_of: Returns the service of an owner; called for each request.
+        settings: Returns the settings; called at the first request.
+    """
+
+    def __init__(self, service_of: Callable[[str], ChatService], settings: Callable[[], Settings]) -> None:
+        self._settings = settings
+        self._door = Door(lambda owner: service_of(owner).completions)
+        self._chat = Chat(service_of, anyio.CapacityLimiter(_CHAT_THREADS))
+        self._served = ServedOperations(service_of)
+
+    def routes(self) -> list[BaseRoute]:
+        """Returns all of them, other addresses below theirs included."""
+        guarded = [
+            self._door.routes(beside=self._served.routes(summary_route.OPERATIONS, below="/v1")),
+            *self._chat.routes(),
+            *self._served.routes(session_route.OPERATIONS),
+        ]
+        checks = Middleware(Cors, self._settings), Middleware(Guard, self._settings), Middleware(Edge)
+        return [
+            _OfPrograms(_behind(checks, guarded)),
+            *(
+                Route(path, _behind([Middleware(Edge)], [Route(path, show, methods=["GET"])]))
+                for path, show in (("/openapi.json", self._show_document), ("/docs", self._show_docs))
+            ),
+        ]
+
+    def close(self) -> None:
+        """Ends what is being answered, as the server ends; from any thread."""
+        self._door.close()
+        self._chat.close()
+
+    async def _show_document(self, _: Request) -> JSONResponse:
+        self._check_open()
+        return JSONResponse(self._document)
+
+    async def _show_docs(self, request: Request) -> HTMLResponse:
+        self._check_open()
+        language = chosen_language(request.query_params.get("lang", ""), request.headers.get("accept-language", ""))
+        headers = {"Content-Language": language, "Vary": "Accept-Language"}
+        return HTMLResponse(render(self._document, language), headers=headers)
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return document(OPERATIONS)
+
+    def _check_open(self) -> None:
+        """Without a token there is no door, and nothing tells of one."""
+        if not self._settings().api_tokens:
+            raise HTTPException(404)
+
+
+class _OfPrograms(BaseRoute):
+    """Leads every path of the routes for programs to them, so that no other part of the server answers there.
+
+    A `Mount` answers its own path only with a slash behind it, and none that has a line break.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether it is a request for one of them."""
+        return (Match.FULL if scope["type"] == "http" and is_for_programs(scope) else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on."""
+        await self.app(scope, receive, send)
+
+
+def _behind(layers: Sequence[Middleware], routes: Sequence[BaseRoute]) -> ASGIApp:
+    """Returns the routes behind these layers, the outermost first."""
+    # A redirect would follow the Host header, and makes a GET of a POST.
+    app: ASGIApp = Router(routes, redirect_slashes=False)
+    for layer in reversed(layers):
+        app = layer.cls(app, *layer.args, **layer.kwargs)
+    return app

@@ -1,0 +1,158 @@
+"""Summarises what a program sends, as a session's turns would be summarised; nothing of it is stored."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from langchain_core.messages import HumanMessage
+
+from graph.client import ClientMessage
+from graph.core.client_message import to_messages
+from graph.core.fold_record import begin_record, end_record, end_verbatim, source_of
+from graph.core.fold_spec import FoldSpec, fold_of
+from graph.core.language import session_language
+from graph.core.review import SummaryDraft, flaw_of
+from graph.core.schedule import round_rate
+from graph.core.text import check_text
+from graph.core.token import measure
+from graph.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
+from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
+from graph.record import ArchivedMessage, Record
+from graph.service.access import SessionAccess
+from graph.store.aside_call import AsideCall
+from prompt.system.framing import Language
+
+_LOG = logging.getLogger(__name__)
+_MOST_CHARS: Final = 2_000_000
+
+
+class Summaries:
+    """Summaries beside all sessions: asked for, reviewed and mended as a fold, under the limits of turns."""
+
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
+
+    def make(
+        self,
+        messages: Sequence[ClientMessage],
+        *,
+        client: str,
+        rate: float | None = None,
+        target_chars: int | None = None,
+        language: Language | None = None,
+    ) -> Record:
+        """Returns the record of a summary, of no session and stored nowhere; waits until it is made.
+
+        If the model's drafts can't be taken, sentences of the source are picked, and the outcome says so. What even
+        those don't make shorter stands word for word.
+
+        Args:
+            messages: What to summarise, oldest first.
+            client: The name of the program that asked; its cost is kept under it.
+            rate: The share of its characters to aim at; None for the server's.
+            target_chars: The length to aim at instead.
+            language: The language of the instructions and, unless the user wrote in another one than Korean or
+                English, of the summary; None for that of the user's first one.
+
+        Raises:
+            InputError: There is no text in it, too much, or the rate is outside its bounds.
+            BusyError: A limit of the server is reached.
+            ModelError: The summary model failed before it wrote anything.
+            ClosingError: The server ended before the model wrote anything.
+        """
+        access = self._access
+        spec = self._spec(messages, access.settings.compression_rate if rate is None else rate, language)
+        if target_chars is not None:
+            spec = replace(spec, target_chars=target_chars)
+        access.runner.limiter.begin()
+        try:
+            return self._made(spec, client)
+        finally:
+            access.runner.limiter.end()
+
+    def _spec(self, messages: Sequence[ClientMessage], rate: float, language: Language | None) -> FoldSpec:
+        check_text("\n".join(message.text for message in messages), max_chars=_MOST_CHARS)
+        now, turn, entries = self._access.clock(), 0, []
+        for position, message in enumerate(to_messages(messages), start=1):
+            turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)
+            said = message.model_copy(update={"id": f"message-{position}"})
+            entries.append(ArchivedMessage(position, turn, 1, said, *measure(said), now))
+        opening = next((entry.message for entry in entries if isinstance(entry.message, HumanMessage)), None)
+        chosen = language or session_language(opening)
+        # Not "interval", of which short ones stand word for word: whoever asks for a summary wants one.
+        return fold_of((), entries, kind="compaction", rate=round_rate(rate), language=chosen)
+
+    def _made(self, spec: FoldSpec, client: str) -> Record:
+        access, began = self._access, time.monotonic()
+        summariser = access.models.summariser("")
+        record = begin_record("", spec, model=summariser.name, source_key="", created_at=access.clock())
+        drafts: list[SummaryDraft] = []
+        error: TurnfoldError | None = None
+        try:
+            self._draft(spec, summariser, drafts)
+        except TurnfoldError as caught:
+            error = caught
+        seconds = time.monotonic() - began
+        if isinstance(summariser, ModelSummariser):
+            self._keep(spec, summariser.name, drafts, client, seconds, "" if error is None else error.code)
+        if error is not None and not drafts:
+            # Nobody can stop a summary but the server that ends.
+            raise ClosingError if isinstance(error, TurnStoppedSignal) else error
+        source = source_of(spec, is_quoted=isinstance(summariser, ExtractiveSummariser))
+        done = end_record(record, source, drafts, "", seconds=seconds)
+        return done if done.status == "COMPLETED" else _picked(done, spec)
+
+    def _draft(self, spec: FoldSpec, summariser: Summariser, drafts: list[SummaryDraft]) -> None:
+        """Writes a draft, and has it mended once if it needs it."""
+        source = source_of(spec, is_quoted=isinstance(summariser, ExtractiveSummariser))
+        ask = partial(
+            summariser.summarise,
+            asked=spec.asked,
+            may_retry=True,
+            stop=threading.Event(),
+            deadline_seconds=self._access.settings.fold_deadline_seconds,
+        )
+        generate_summary(spec.messages, spec.target_chars, ask, drafts=drafts)
+        if (flaw := flaw_of(drafts[-1], source)) is not None:
+            mend = partial(ask, flawed=(drafts[-1], flaw))
+            generate_summary(spec.messages, spec.target_chars, mend, drafts=drafts)
+
+    def _keep(
+        self, spec: FoldSpec, model: str, drafts: Sequence[SummaryDraft], client: str, seconds: float, error_code: str
+    ) -> None:
+        """Stores what it cost; nothing of its text."""
+        is_usage = bool(drafts) and all(draft.is_usage for draft in drafts)
+        row = AsideCall(
+            owner=self._access.owner,
+            client=client,
+            model=model,
+            sent_tokens=spec.source_tokens * max(1, len(drafts)),
+            usage_input_tokens=sum(draft.input_tokens for draft in drafts) if is_usage else None,
+            usage_output_tokens=sum(draft.output_tokens for draft in drafts) if is_usage else None,
+            usage_cached_tokens=None,
+            seconds=seconds,
+            error_code=error_code,
+            created_at=self._access.clock(),
+        )
+        try:
+            self._access.stores.asides.add(row)
+        except StoreError as error:  # the summary is worth more than its row
+            _LOG.warning("what a summary cost was not kept: %s", error.code)
+
+
+def _picked(failed: Record, spec: FoldSpec) -> Record:
+    """Returns the record with sentences of the source in place of the drafts; with all of it if none are shorter."""
+    source = source_of(spec, is_quoted=True)
+    picked = ExtractiveSummariser().summarise(spec.messages, spec.target_chars)
+    done = end_record(failed, source, [picked], "", seconds=failed.seconds, is_fallback=True)
+    if done.status != "COMPLETED":
+        done = end_verbatim(failed, source)
+    # Picking costs nothing; the drafts did.
+    cost = {"input_tokens": failed.input_tokens, "output_tokens": failed.output_tokens, "is_usage": failed.is_usage}
+    return done.with_changes(error_code=failed.error_code, **cost)

@@ -1,0 +1,71 @@
+"""What servers write and read of all their running turns at once: the texts so far, and who was asked to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, exists, select, tuple_, update
+
+from graph.store.database import Lease
+from graph.store.schema import lease_table, turn_table
+from graph.store.turn_row import RUNNING
+
+_turn, _lease = turn_table.c, lease_table.c
+_SAVE: Final = (
+    update(turn_table)
+    .where(
+        _turn.session_id == bindparam("of_session"),
+        _turn.number == bindparam("of_number"),
+        _turn.status == RUNNING,
+        exists().where(
+            _lease.session_id == bindparam("of_session"),
+            _lease.owner == bindparam("holder"),
+            _lease.fence == bindparam("held_fence"),
+            _lease.expires_at > bindparam("now"),
+        ),
+    )
+    .values(partial_text=bindparam("text"))
+)
+_STOPPING: Final = select(_turn.session_id, _turn.number).where(
+    tuple_(_turn.session_id, _turn.number).in_(bindparam("turns", expanding=True)), _turn.stop_requested
+)
+
+
+class TurnPlace(NamedTuple):
+    """A turn of a session."""
+
+    session_id: str
+    number: int
+
+
+class PartialText(NamedTuple):
+    """What a running turn has streamed so far."""
+
+    lease: Lease
+    number: int
+    text: str
+
+
+def save_partials(connection: Connection, partials: Iterable[PartialText], now: datetime) -> None:
+    """Stores the texts of running turns; what has ended, or whose lease was lost, stays as it is."""
+    rows = [
+        {
+            "of_session": partial.lease.session_id,
+            "of_number": partial.number,
+            "holder": partial.lease.holder,
+            "held_fence": partial.lease.fence,
+            "now": now,
+            "text": partial.text,
+        }
+        for partial in partials
+    ]
+    if rows:
+        connection.execute(_SAVE, rows)
+
+
+def stopping(connection: Connection, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
+    """Returns which of these turns were asked to stop in their current attempt."""
+    rows = connection.execute(_STOPPING, {"turns": [tuple(turn) for turn in turns]})
+    return frozenset(TurnPlace(*row) for row in rows)

@@ -1,0 +1,141 @@
+"""`/chat` of a real service behind a real server on loopback, and a client that reads its events.
+
+with ServedChat(chat.service) as served:
+    stream = served.send({"message": "안녕하세요"})
+    assert stream.told[-1].data == "[DONE]"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+import httpx2
+
+from graph.service import ChatService
+from tests.fake.served_programs import TOKEN, TOKENS, ServedPrograms
+
+DONE: Final = "[DONE]"
+
+
+class Told(NamedTuple):
+    """One event as a client reads it; a chunk has no name."""
+
+    id: str
+    name: str
+    data: str
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401  # JSON of any shape
+        return json.loads(self.data)
+
+
+def read(lines: bytes) -> list[Told]:
+    """The whole events of a stream that may have been cut anywhere."""
+    told = []
+    for block in lines.decode(errors="ignore").split("\n\n")[:-1]:
+        fields = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line)
+        if "data" in fields:
+            told.append(Told(fields.get("id", ""), fields.get("event", ""), fields["data"]))
+    return told
+
+
+def text_of(told: list[Told]) -> str:
+    """What a client shows that keeps all of these: a snapshot or a restart replaces what it had."""
+    text = ""
+    for each in told:
+        if each.name in ("snapshot", "answer_restarted"):
+            text = each.value["text"]
+        elif not each.name and each.data != DONE:
+            text += "".join(choice["delta"].get("content", "") for choice in each.value.get("choices", ()))
+    return text
+
+
+def essence_of(told: list[Told]) -> tuple[str, list[Told]]:
+    """What is the same however pieces of text were joined: the text, and all else."""
+    return text_of(told), [each for each in told if each.name or '"content":' not in each.data]
+
+
+class Answer(NamedTuple):
+    """An answer as far as it was read."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def told(self) -> list[Told]:
+        return read(self.body)
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401  # JSON of any shape
+        return json.loads(self.body)
+
+
+class ServedChat(ServedPrograms):
+    """A context manager; listens on a free port of 127.0.0.1 and ends by itself.
+
+    Args:
+        service: What it serves.
+        tools: The server's tools that its program may use, None for all.
+    """
+
+    def __init__(self, service: ChatService, *, tools: str | None = None) -> None:
+        super().__init__(service, tokens=TOKENS if tools is None else f"editor:local:{TOKEN}:{tools}")
+        self._clients: dict[str, httpx2.Client] = {}
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for client in self._clients.values():
+            client.close()
+        super().__exit__(kind, error, trace)
+
+    def end_streams(self) -> None:
+        """Ends what is being streamed, as a server does that was told to end."""
+        self._programs.close()
+
+    def send(self, body: Mapping[str, Any], **how: Any) -> Answer:  # noqa: ANN401  # see `ask`
+        return self.ask("POST", "/chat", json=body, **how)
+
+    def follow(self, session_id: str, after: str = "", **how: Any) -> Answer:  # noqa: ANN401  # see `ask`
+        headers = {"Last-Event-ID": after} if after else {}
+        return self.ask("GET", f"/chat/{session_id}/events", headers=headers, **how)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        token: str = TOKEN,
+        headers: Mapping[str, str] | None = None,
+        until: Callable[[bytes], bool] = lambda _: False,
+        **request: Any,  # noqa: ANN401  # what httpx takes
+    ) -> Answer:
+        """Sends a request and reads its answer to the end, or until it looks like that; then the client is gone."""
+        with self.opened(method, path, token=token, headers=headers, **request) as answer:
+            body = b""
+            for piece in answer.iter_raw():
+                body += piece
+                if until(body):
+                    break
+            return Answer(answer.status_code, answer.headers, body)
+
+    @contextmanager
+    def opened(
+        self,
+        method: str,
+        path: str,
+        *,
+        token: str = TOKEN,
+        headers: Mapping[str, str] | None = None,
+        **request: Any,  # noqa: ANN401  # what httpx takes
+    ) -> Iterator[httpx2.Response]:
+        """Sends a request, and leaves it to the caller to read the answer."""
+        if token not in self._clients:  # making one takes longer than most requests
+            self._clients[token] = self.client(token)
+        with self._clients[token].stream(method, path, headers=headers, **request) as answer:
+            yield answer

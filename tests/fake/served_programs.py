@@ -1,0 +1,61 @@
+"""The routes for programs over a real service, behind a real server on loopback; two programs, two owners.
+
+with ServedPrograms(service) as served:
+    served.client().get("/sessions")             # the owner's own program
+    served.client(STRANGER).get("/sessions")     # another owner's
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from types import TracebackType
+from typing import Final, Self
+
+import httpx2
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from api.host import HostCheck
+from api.program_routes import ProgramRoutes
+from graph.service import ChatService
+from graph.settings import Settings
+
+TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of this test server alone
+STRANGER: Final = "token-of-a-stranger-012345678"
+TOKENS: Final = f"editor:local:{TOKEN},stranger:stranger:{STRANGER}"
+_PATIENCE_SECONDS: Final = 60.0
+
+
+class ServedPrograms:
+    """A context manager; listens on a free port of 127.0.0.1 and ends by itself."""
+
+    def __init__(self, service: ChatService, *, tokens: str = TOKENS) -> None:
+        settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
+        self._programs = ProgramRoutes(service.for_owner, lambda: settings)
+        self.app = Starlette(routes=self._programs.routes(), middleware=[Middleware(HostCheck, lambda: settings)])
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="critical", lifespan="off"))
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def client(self, token: str = TOKEN) -> httpx2.Client:
+        """Returns a client that sends this token, or none for ""."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=_PATIENCE_SECONDS, trust_env=False)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._programs.close()
+        self._server.should_exit = True
+        self._thread.join(20)
+        assert not self._thread.is_alive()

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.served_chat import DONE, Answer, ServedChat, Told, essence_of, read, text_of
+
+ANSWER = "서버 이전은 10월 3일이며 담당자는 김민수입니다. " * 20
+
+
+@pytest.fixture
+def chat(open_chat: OpenChat) -> Chat:
+    return open_chat()
+
+
+@pytest.fixture
+def served(chat: Chat) -> Iterator[ServedChat]:
+    with ServedChat(chat.service) as opened:
+        yield opened
+
+
+def names(told: list[Told]) -> list[str]:
+    """The events' names in order, each run of chunks as one."""
+    found: list[str] = []
+    for each in told:
+        name = each.name or ("done" if each.data == DONE else "chunk")
+        if not (name == "chunk" and found[-1:] == ["chunk"]):
+            found.append(name)
+    return found
+
+
+def session_of(answer: Answer) -> str:
+    return str(answer.told[0].value["metadata"]["conversationId"])
+
+
+def test_a_stream_begins_as_the_seed_has_it_and_ends_with_figures(served: ServedChat, server: FakeOpenAI) -> None:
+    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text(ANSWER))
+    answer = served.send({"message": "몇 시인가요?"})
+    session_id = answer.headers["x-turnfold-session"]
+    assert answer.body.startswith(
+        b'retry: 2000\ndata: {"metadata":{"conversationId":"' + session_id.encode() + b'"}}\n\n'
+    )
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
+    assert answer.headers["location"] == f"/chat/{session_id}/events"
+    assert names(answer.told) == [
+        "chunk", "turn_started", "tool_started", "tool_finished", "chunk", "turn_finished", "chunk", "done",
+    ]  # fmt: skip
+    ids = [each.id for each in answer.told if each.id]
+    assert ids == sorted(set(ids), key=lambda each: int(each.split(".")[2]))
+    assert all(each.startswith("1.1.") for each in ids)
+    ending = answer.told[-3].value
+    assert (ending["turn"], ending["text"], ending["finish_reason"]) == (1, ANSWER, "stop")
+    assert ending["usage"] == {"input_tokens": 200, "output_tokens": 40, "cached_tokens": 0}
+    assert ending["figures"]["turn"] == 1
+    assert text_of(answer.told) == ANSWER
+
+
+def test_the_turn_is_marked_with_the_programs_name(served: ServedChat, chat: Chat) -> None:
+    session_id = session_of(served.send({"message": "안녕하세요"}))
+    assert Chat(chat.service, session_id).last_turn.client == "editor"
+
+
+def is_cut_after(length: int) -> Callable[[bytes], bool]:
+    return lambda body: len(body) >= length
+
+
+def test_a_stream_that_is_cut_while_it_runs_gives_every_event_once(
+    served: ServedChat, server: FakeOpenAI, chat: Chat
+) -> None:
+    """Each connection ends after a random number of bytes; a second client and the page watch the same turn."""
+    server.script(
+        tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="먼저 시각을 봅니다. " * 10),
+        text(ANSWER * 2, pause_seconds=0.01),
+        to="몇 시",
+    )
+    draw = random.Random(13)  # noqa: S311  # the same places in each run
+    got = without_preamble(served.send({"message": "몇 시인가요?"}, until=is_cut_after(400)).told)
+    session_id = chat.service.sessions.list()[0].session_id
+    other: list[Answer] = []
+    second = threading.Thread(target=lambda: other.append(served.follow(session_id)))
+    second.start()
+    connections, longest = 0, 600
+    while names(got)[-1:] != ["done"]:
+        length = draw.randrange(60, longest)
+        part = served.follow(session_id, got[-1].id, until=is_cut_after(length)).body[:length]
+        longest = 600 if (told := without_preamble(read(part))) else longest * 2
+        got += told
+        connections += 1
+        assert connections < 5_000
+    second.join()
+    assert connections > 20
+    whole = without_preamble(other[0].told)
+    check_once(got)
+    assert text_of(got) == text_of(whole) == streamed_text(Chat(chat.service, session_id))
+    assert [each for each in got if each.name] == [each for each in whole if each.name]
+    assert served.follow(session_id, got[-2].id).status == 204
+
+
+def test_a_stream_that_is_cut_at_any_of_100_places_gives_every_event_once(
+    served: ServedChat, server: FakeOpenAI
+) -> None:
+    server.script(
+        tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="먼저 시각을 봅니다."),
+        text(*[f"{number}번째 말. " for number in range(60)]),
+        to="몇 시",
+    )
+    whole = served.send({"message": "몇 시인가요?"})
+    session_id, draw = session_of(whole), random.Random(1)  # noqa: S311  # the same places in each run
+    for place in draw.sample(range(len(whole.body)), 100):
+        got = without_preamble(read(whole.body[:place]))
+        rest = served.follow(session_id, got[-1].id if got else "")
+        told = got + (without_preamble(rest.told) if rest.status == 200 else whole.told[-1:])
+        check_once(told)
+        assert text_of(told) == text_of(whole.told)
+        assert [each for each in told if each.name] == [each for each in whole.told if each.name]
+        assert told[-2:] == whole.told[-2:]
+
+
+def check_once(told: list[Told]) -> None:
+    ids = [each.id for each in told if each.data != DONE]
+    assert all(ids)
+    assert len(ids) == len(set(ids))
+    assert [each.data for each in told].count(DONE) == 1
+
+
+def streamed_text(chat: Chat) -> str:
+    """What the page's own watcher saw of the newest turn."""
+    return "".join(getattr(event, "text", "") for event in chat.events() if type(event).__name__ == "TokenDelta")
+
+
+def without_preamble(told: list[Told]) -> list[Told]:
+    return [each for each in told if each.id or each.data == DONE]
+
+
+def test_a_client_that_leaves_ends_no_turn(served: ServedChat, server: FakeOpenAI, chat: Chat) -> None:
+    server.script(text(ANSWER, pause_seconds=0.01))
+    answer = served.send({"message": question(1)}, until=lambda body: b'"content":"' in body)
+    session_id = session_of(answer)
+    assert "".join(names(answer.told)).count("done") == 0
+    told = served.follow(session_id, answer.told[-1].id).told
+    assert names(told)[-3:] == ["turn_finished", "chunk", "done"]
+    assert Chat(chat.service, session_id).last_turn.answer_text == ANSWER.strip()
+
+
+def test_an_unknown_id_gets_one_snapshot_and_what_follows(served: ServedChat, server: FakeOpenAI) -> None:
+    server.script(text(ANSWER, pause_seconds=0.01))
+    answer = served.send({"message": question(1)}, until=lambda body: body.count(b'"content":') > 4)
+    session_id = session_of(answer)
+    for after in ("1.1.5000", "1.7.2", "9.1.1", "no id at all", "1.1.end"):
+        told = served.follow(session_id, after, until=lambda body: body.count(b"data:") > 2).told
+        assert told[0].name == "snapshot"
+        assert told[0].value["status"] == "running"
+        assert names(told).count("snapshot") == 1
+    told = served.follow(session_id, "9.1.1").told
+    assert text_of(told) == ANSWER
+    assert names(told) == ["snapshot", "chunk", "turn_finished", "chunk", "done"]
+    # The snapshot's own id is one to go on from.
+    assert text_of(told[:1]) + text_of(served.follow(session_id, told[0].id).told) == ANSWER
+
+
+def test_who_comes_by_the_address_alone_is_told_the_same(served: ServedChat, server: FakeOpenAI) -> None:
+    server.script(text(ANSWER))
+    answer = served.send({"message": question(1)})
+    address = answer.headers["location"]
+    third = answer.told[3].id
+    behind = served.ask("GET", f"{address}?after={third}").told
+    assert essence_of(answer.told[:4] + behind) == essence_of(answer.told)
+    assert served.ask("GET", f"{address}?after={answer.told[-2].id}").status == 204
+    assert essence_of(served.ask("GET", address).told) == essence_of(answer.told)
+
+
+def test_only_the_last_line_is_missing(served: ServedChat) -> None:
+    answer = served.send({"message": question(1)})
+    told = served.follow(session_of(answer), answer.told[-3].id).told
+    assert told == answer.told[-2:]
+
+
+def test_after_a_restart_a_finished_turn_is_told_from_the_tables(
+    open_chat: OpenChat, served: ServedChat, server: FakeOpenAI
+) -> None:
+    server.script(text(ANSWER))
+    answer = served.send({"message": question(1)})
+    session_id, middle = session_of(answer), answer.told[3].id
+    with ServedChat(open_chat(session_id).service) as again:
+        told = again.follow(session_id, middle).told
+        assert names(told) == ["snapshot", "turn_finished", "chunk", "done"]
+        assert (told[0].id, told[0].value["text"]) == ("1.1.0", ANSWER.strip())
+        last = answer.told[-3].value
+        assert told[1].value["text"] == last["text"]
+        assert {**told[1].value, "figures": 0} == {**last, "figures": 0}
+        assert told[2].id == "1.1.end"
+        assert again.follow(session_id, "1.1.end").status == 204
+
+
+def test_a_turn_of_another_process_is_shown_by_snapshots_until_its_end(
+    open_chat: OpenChat, served: ServedChat, server: FakeOpenAI
+) -> None:
+    server.script(text(ANSWER, pause_seconds=0.03))
+    answer = served.send({"message": question(1)}, until=lambda body: body.count(b'"content":') > 2)
+    session_id = session_of(answer)
+    with ServedChat(open_chat(session_id).service) as other:
+        told = other.follow(session_id, answer.told[-1].id).told
+    assert set(names(told[:-3])) == {"snapshot"}
+    texts = [each.value["text"] for each in told[:-3]]
+    assert texts == sorted(texts, key=len)
+    assert texts[-1] == ANSWER.strip()
+    assert names(told[-3:]) == ["turn_finished", "chunk", "done"]
+
+
+def test_a_failed_turn_is_told_as_one(served: ServedChat, server: FakeOpenAI) -> None:
+    server.script(failure(400))
+    answer = served.send({"message": question(1)})
+    failed, error, done = answer.told[-3:]
+    assert failed.name == "turn_failed"
+    assert failed.value["error"] == error.value["error"]
+    assert error.value["error"]["code"] == "upstream_error"
+    assert done.data == DONE
+
+
+def test_a_stopped_turn_keeps_what_was_said(served: ServedChat, server: FakeOpenAI, chat: Chat) -> None:
+    server.script(hang("부분 답변"))
+    answer = served.send({"message": question(1)}, until=lambda body: "부분".encode() in body)
+    session_id = session_of(answer)
+    chat.service.turns.stop(session_id)
+    told = served.follow(session_id, answer.told[-1].id).told
+    assert (told[-3].name, told[-3].value["text"]) == ("turn_stopped", "부분 답변")
+
+
+def test_a_busy_session_is_refused_for_good(served: ServedChat, server: FakeOpenAI, chat: Chat) -> None:
+    server.script(hang("기다리는 중"))
+    session_id = session_of(served.send({"message": question(1)}, until=lambda body: b"turn_started" in body))
+    refused = served.send({"message": question(2), "session_id": session_id})
+    assert (refused.status, refused.json["error"]["code"]) == (409, "session_busy")
+    assert refused.headers["x-should-retry"] == "false"
+    assert refused.headers["content-type"].startswith("application/json")
+    chat.service.turns.stop(session_id)
+    served.follow(session_id)
+    assert served.send({"message": question(2), "session_id": session_id}).status == 200
+
+
+def test_a_closing_server_ends_its_streams_with_an_error(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(hang("기다리는 중"))
+    with ServedChat(chat.service) as served:
+        lines = b""
+        with served.opened("POST", "/chat", json={"message": question(1)}) as answer:
+            for piece in answer.iter_raw():
+                lines += piece
+                if "기다리는".encode() in lines:
+                    served.end_streams()
+        assert read(lines)[-1].value["error"]["code"] == "server_closing"
+        assert served.follow(session_of(Answer(200, {}, lines))).status == 503
