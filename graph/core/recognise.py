@@ -116,7 +116,7 @@ def _asked_before(case: Case) -> Decision | None:
     """Finds the same question behind the same history."""
     rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
     row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_family(row), row.is_last), default=None)
-    if row is None or (not case.is_pinned(row) and _has_twin(case, rows)):
+    if row is None or (not case.is_pinned(row) and _has_twin(case, row, rows)):
         return None
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
     is_anew = row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
@@ -125,11 +125,20 @@ def _asked_before(case: Case) -> Decision | None:
     return Decision("regenerate", _matched(case, [row]), row.session_id, anchor=case.chain.anchor)
 
 
-def _has_twin(case: Case, asked: Iterable[AnchorRow]) -> bool:
-    """Whether a chat of the same words so far ends where the question is asked, which it wasn't there yet."""
-    others = {row.session_id for row in asked}
-    ends = case.find("chain", [case.history[-1].chain])
-    return any(row.is_live and row.is_last and row.session_id not in others for row in ends)
+def _has_twin(case: Case, row: AnchorRow, asked: Iterable[AnchorRow]) -> bool:
+    """Whether a chat of the same words so far ends where the question is asked, which it wasn't there yet.
+
+    Several models in one chat of a client may answer with the same words: then each goes on in its own session.
+    """
+    others = {other.session_id for other in asked}
+    ends = case.find("chain", [case.history[-1].chain]) if case.history else []
+    return any(
+        end.is_live
+        and end.is_last
+        and end.session_id not in others
+        and case.is_in_family(end) >= case.is_in_family(row)
+        for end in ends
+    )
 
 
 def _at(case: Case, place: Place) -> Decision:

@@ -53,7 +53,7 @@ class Recognition:
         """
         stores, owner = self._access.stores, self._access.owner
         chain = self._key.read(request, owner=owner)
-        if is_aside(request, is_known_chat=bool(stores.sessions.family(owner, chain.family))):
+        if is_aside(request, is_hinted=bool(chain.family)):
             return Decision("aside", "aside")
         with stores.database.reading():
             if request.session:

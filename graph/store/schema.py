@@ -56,7 +56,6 @@ session_table = Table(
     Column("forked_after", Integer, nullable=False, server_default="0"),
     Column("tools_off", JsonTuple, nullable=False, server_default="[]"),
     Index("session_by_owner", "owner", "updated_at"),
-    Index("session_by_family", "owner", "family"),
 )
 
 turn_table = Table(

@@ -81,9 +81,6 @@ _NUMBERS = {
     column.name: select(column).where(_session.session_id == bindparam("session_id"))
     for column in (_session.context_from_position, _session.restored_tokens)
 }
-_FAMILY = _ROWS.where(
-    _session.owner == bindparam("owner"), _session.family == bindparam("family"), _session.turn_count > 0
-).order_by(_session.updated_at.desc(), _session.session_id)
 _ONE = _ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 
 
@@ -178,13 +175,6 @@ class SessionStore:
             if also and len(rows) == limit and all(row.session_id != also for row in rows):
                 rows += [SessionRow(*row) for row in connection.execute(query.where(_session.session_id == also))]
         return tuple(rows)
-
-    def family(self, owner: str, family: str) -> tuple[SessionRow, ...]:
-        """Returns the owner's sessions of a family that have a turn, most recently updated first; "" is no family."""
-        if not family:
-            return ()
-        with self._database.read() as connection:
-            return tuple(SessionRow(*row) for row in connection.execute(_FAMILY, {"owner": owner, "family": family}))
 
     def count(self, owner: str, *, search: str = "", found: Iterable[str] = ()) -> int:
         """Returns how many sessions `list` returns without a limit."""

@@ -2,12 +2,15 @@
 
 with ServedDoor(completions) as door:
     client = openai.OpenAI(base_url=door.url, api_key=TOKEN)
+
+with serve(chat.service) as door: ...  # the real service, for both owners
 """
 
 from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -18,27 +21,38 @@ from starlette.middleware import Middleware
 from api.door import Door
 from api.token_guard import Guard
 from graph.client import CompletionSource
+from graph.service import ChatService
 from graph.settings import Settings
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105 - opens nothing but this server
 OWNER: Final = "kim"
+# Of another owner's program, which may use all of the server's tools.
+OTHER_TOKEN: Final = "token-of-a-script-0123456789"  # noqa: S105 - opens nothing but this server
+OTHER_OWNER: Final = "lee"
 
 
 class ServedDoor:
     """A context manager; listens on a free port of 127.0.0.1 and ends by itself.
+
+    Args:
+        completions: What answers all programs, or returns what answers those of an owner.
+        patience_seconds: The door's.
 
     Attributes:
         door: The routes' own object.
         owners: Whose completions were asked for, in order.
     """
 
-    def __init__(self, completions: CompletionSource, *, patience_seconds: float = 10.0) -> None:
-        settings = Settings(_env_file=None, chat_api_tokens=f"editor:{OWNER}:{TOKEN}:recall")  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
+    def __init__(
+        self, completions: CompletionSource | Callable[[str], CompletionSource], *, patience_seconds: float = 10.0
+    ) -> None:
+        tokens = f"editor:{OWNER}:{TOKEN}:recall,script:{OTHER_OWNER}:{OTHER_TOKEN}"
+        settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
         self.owners: list[str] = []
 
         def completions_of(owner: str) -> CompletionSource:
             self.owners.append(owner)
-            return completions
+            return completions(owner) if callable(completions) else completions
 
         self.door = Door(completions_of, patience_seconds=patience_seconds)
         app = Starlette(routes=[self.door.routes(Middleware(Guard, lambda: settings))])
@@ -70,3 +84,8 @@ class ServedDoor:
         self._server.should_exit = True
         self._thread.join(20)
         assert not self._thread.is_alive()
+
+
+def serve(service: ChatService, *, patience_seconds: float = 10.0) -> ServedDoor:
+    """Returns the routes over a real service."""
+    return ServedDoor(lambda owner: service.for_owner(owner).completions, patience_seconds=patience_seconds)

@@ -149,7 +149,7 @@ def failing_stores(fault: Nth | Full) -> OpenStores:
             event.listen(stores.database._reader, "do_connect", use_ours)  # noqa: SLF001  # the driver is the seam, not our code
             stores.database.close()
             connection = sqlite3.connect(settings.checkpoint_path, check_same_thread=False, factory=FailingConnection)
-            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA synchronous=NORMAL")
             yield replace(stores, checkpointer=Checkpointer(connection, settings.checkpoint_path))
             connection.close()
 

@@ -304,7 +304,7 @@ def test_history_wins_over_a_hint(door: Door) -> None:
 def test_requests_of_a_front_end_itself_are_aside(door: Door) -> None:
     hint = Hint(OPEN_WEBUI, "chat-7")
     title = user("### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: Hi\n</chat_history>")
-    assert door.decide([title], hint=hint).kind == "new"
+    assert door.decide([title], hint=hint).kind == "aside"
     door.ask([user("Hi")], "Hello!", hint=hint)
     assert door.decide([title], hint=hint).kind == "aside"
     assert door.decide([title]).kind == "new"

@@ -25,10 +25,10 @@ def request(*texts: str, **fields: object) -> ClientRequest:
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_known_form_is_aside_in_a_known_chat_alone(form: str) -> None:
-    assert is_aside(request(form), is_known_chat=True)
-    assert not is_aside(request(form), is_known_chat=False)
-    assert not is_aside(request("Hi", "Hello", form), is_known_chat=True)
+def test_known_form_is_aside_if_the_client_names_its_chat(form: str) -> None:
+    assert is_aside(request(form), is_hinted=True)
+    assert not is_aside(request(form), is_hinted=False)
+    assert not is_aside(request("Hi", "Hello", form), is_hinted=True)
 
 
 @pytest.mark.parametrize(
@@ -36,19 +36,22 @@ def test_known_form_is_aside_in_a_known_chat_alone(form: str) -> None:
     [
         "Hi",
         "### Task: write a poem",
+        "Provide a concise, 5-word-or-less title for the conversation that I paste below.",
         "What does <chat_history> mean?",
         *(f"Explain: {form}" for form in FORMS.values()),
     ],
 )
 def test_what_a_user_says_is_no_aside(text: str) -> None:
-    assert not is_aside(request(text), is_known_chat=True)
+    assert not is_aside(request(text), is_hinted=True)
 
 
 def test_request_that_says_so_is_aside_whatever_it_holds() -> None:
-    assert is_aside(request("Hi", "Hello", "more", is_plain=True), is_known_chat=False)
-    assert is_aside(request("Hi", task="title_generation"), is_known_chat=False)
-    assert not is_aside(request("Hi", task="  "), is_known_chat=False)
+    assert is_aside(request("Hi", "Hello", "more", is_plain=True), is_hinted=False)
+    assert is_aside(request("Hi", task="title_generation"), is_hinted=False)
+    assert not is_aside(request("Hi", task="  "), is_hinted=False)
 
 
 def test_huge_question_is_looked_at_once() -> None:
-    assert not is_aside(request("### Task:" * 100_000), is_known_chat=True)
+    assert not is_aside(request("### Task:" * 100_000), is_hinted=True)
+    parts = "Provide a concise, 5-word-or-less title for the conversation", "\n\nConversation:\nUser:" * 100_000
+    assert not is_aside(request("".join(parts)), is_hinted=True)

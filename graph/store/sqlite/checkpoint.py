@@ -146,7 +146,8 @@ def _open(path: Path, busy_timeout_seconds: float) -> Checkpointer:
         try:
             if connection.execute("PRAGMA page_count").fetchone() == (0,):
                 connection.execute("PRAGMA auto_vacuum=FULL")  # has no effect once there is a table
-            connection.execute("PRAGMA synchronous=FULL")
+            # A cache: what a power failure takes of it is made anew from the tables, so no turn waits for the disk.
+            connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
             _check(connection, path)
             checkpointer = Checkpointer(connection, path, busy_timeout_seconds=busy_timeout_seconds)

@@ -13,7 +13,6 @@ def upgrade() -> None:
     for name in ("client", "family", "forked_from"):
         op.add_column("session", sa.Column(name, sa.Text, nullable=False, server_default=""))
     op.add_column("session", sa.Column("forked_after", sa.Integer, nullable=False, server_default="0"))
-    op.create_index("session_by_family", "session", ["owner", "family"])
     op.add_column("session", sa.Column("tools_off", sa.Text, nullable=False, server_default="[]"))
     op.add_column("turn", sa.Column("client", sa.Text, nullable=False, server_default=""))
     op.add_column("turn", sa.Column("is_imported", sa.Boolean, nullable=False, server_default=sa.false()))

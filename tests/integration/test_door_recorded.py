@@ -1,0 +1,133 @@
+"""Requests of real front ends, as they were recorded, are sent again in their order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+from tests.fake.chat import Chat
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import Reply, ScriptedCall, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.served_door import OWNER, TOKEN, ServedDoor, serve
+
+FOLDER: Final = Path(__file__).parent / "recorded_client"
+ASIDE: Final = ("aside", "")
+NOT_TAKEN: Final = ("prefill_unsupported", "")
+# The first request of Continue's second recording was answered with these.
+CALLS: Final = tools(
+    ScriptedCall("Read", '{"filepath":"a.txt"}', "call_a1"),
+    ScriptedCall("List", '{"dirpath":"."}', "call_a2"),
+    answer="I look at both. ",
+)
+# What each request is decided as, and in which turn of which session: "1/2" is the second turn of the first session.
+DECIDED: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "open_webui": [ASIDE, ("new", "1/1"), ASIDE, ASIDE, ("hint", "1/2"), ASIDE, ("hint", "1/3"), ASIDE],
+    "open_webui_task_header": [
+        *[ASIDE, ("new", "1/1"), ASIDE, ASIDE, ("hint", "1/2"), ASIDE, ("hint", "1/3"), ASIDE],
+        *[("hint", "1/3"), ASIDE],  # Try Again
+        *[NOT_TAKEN, ASIDE],  # Continue Response
+        *[("fork", "2/2"), ASIDE],  # an edit of the second message
+    ],
+    "continue": [("new", "1/1"), ("history", "1/2")],
+    "continue_tool": [("new", "1/1"), ("history", "1/1"), ("history", "1/2")],
+    "libre_chat": [("new", "1/1"), ASIDE, ("hint", "1/2")],
+}
+
+
+@pytest.fixture
+def chat(open_chat: OpenChat, server: FakeOpenAI) -> Chat:
+    server.models = ["test"]
+    return open_chat(chat_model="test")
+
+
+@pytest.fixture
+def served(chat: Chat) -> Iterator[ServedDoor]:
+    with serve(chat.service) as door:
+        yield door
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line.replace("{token}", TOKEN)) for line in lines]
+
+
+def said(number: int) -> str:
+    """What the endpoint answered when the requests were recorded."""
+    return f"Answer {number} from the scripted model: the budget is fine. "
+
+
+def reply_to(name: str, number: int) -> Reply:
+    return CALLS if (name, number) == ("continue_tool", 1) else text(said(number))
+
+
+def replay(served: ServedDoor, server: FakeOpenAI, name: str) -> list[tuple[str, str]]:
+    """Sends the requests, and returns what each was decided as."""
+    decided, sessions = list[tuple[str, str]](), list[str]()
+    with httpx2.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=60) as client:
+        for request in recorded(name):
+            if request["method"] == "GET":
+                assert client.get(request["path"], headers=request["headers"]).status_code == 200
+                continue
+            number = len(decided) + 1
+            is_refused = DECIDED[name][number - 1] == NOT_TAKEN
+            if not is_refused:
+                server.script(reply_to(name, number))
+            answer = client.post(request["path"], headers=request["headers"], json=request["body"])
+            if is_refused:
+                assert answer.status_code == 400
+                decided.append((answer.json()["error"]["code"], ""))
+                continue
+            assert answer.status_code == 200, answer.text
+            told = answer.headers
+            place = ""
+            if session_id := told.get("X-Turnfold-Session", ""):
+                sessions += [session_id] * (session_id not in sessions)
+                place = f"{sessions.index(session_id) + 1}/{told['X-Turnfold-Turn']}"
+            decided.append((told["X-Turnfold-Matched"], place))
+    return decided
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_each_request_of_a_front_end_is_what_its_user_did(
+    served: ServedDoor, server: FakeOpenAI, chat: Chat, name: str
+) -> None:
+    assert replay(served, server, name) == DECIDED[name]
+    titles = [what for what in DECIDED[name] if what == ASIDE]
+    assert chat.rows("SELECT count(*) FROM aside_call") == [(len(titles),)]
+    kept = chat.service.for_owner(OWNER)
+    texts = [
+        chat.rows("SELECT content FROM message WHERE session_id = ?", item.session_id) for item in kept.sessions.list()
+    ]
+    assert not [row for rows in texts for (row,) in rows if "### Task" in row or "5-word" in row]
+
+
+def test_what_the_user_of_a_front_end_sees_is_what_is_kept(served: ServedDoor, server: FakeOpenAI, chat: Chat) -> None:
+    replay(served, server, "open_webui_task_header")
+    service = chat.service.for_owner(OWNER)
+    shown = [
+        [(turn.user_text, turn.answer_text) for turn in service.turns.transcript(item.session_id, last=10).turns]
+        for item in service.sessions.list()
+    ]
+    first = ("안녕", said(2).strip())
+    assert sorted(shown, key=len) == [
+        [first, ("예산은 90만 원입니다.", said(13).strip())],
+        [first, ("예산은 120만 원입니다.", said(5).strip()), ("세 번째 질문입니다.", said(9).strip())],
+    ]
+
+
+def test_tools_of_a_front_end_go_to_the_model_and_their_results_too(
+    served: ServedDoor, server: FakeOpenAI, chat: Chat
+) -> None:
+    replay(served, server, "continue_tool")
+    bodies = server.bodies("chat")
+    assert {"Read", "List"} <= {tool["function"]["name"] for tool in bodies[0]["tools"]}
+    results = [message["content"] for message in bodies[1]["messages"] if message["role"] == "tool"]
+    assert results == ["Content of a.txt:\nhello budget\n", "Files in /srv/code:\na.txt (file, 13 bytes)"]
+    (session,) = chat.service.for_owner(OWNER).sessions.list()
+    assert session.turn_count == 2
