@@ -10,7 +10,6 @@ from api.access import ApiClient
 from api.body import parse_object
 from api.model_id import parse_model_id
 from api.request import invalid_field
-from graph.client import ClientOptions
 from graph.view import TurnOptions
 
 _PROJECT_ROOT: Final = "projectRoot"
@@ -66,7 +65,7 @@ class ChatMessage(_Exact):
             has_memory=chosen.has_memory,
             time_zone=chosen.time_zone,
             context=self.context,
-            client=ClientOptions(client.name, system=None, allowed_tools=client.tools, hears_restarts=True),
+            client=client.options(),
         )
 
 
