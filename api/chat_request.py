@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from api.body import parse_object
 from api.model_id import parse_model_id
 from api.request import invalid_field
-from api.token_guard import ApiClient
-from graph.client import ClientOptions
 from graph.view import TurnOptions
 
 _PROJECT_ROOT: Final = "projectRoot"
@@ -66,7 +64,7 @@ class ChatMessage(_Exact):
             has_memory=chosen.has_memory,
             time_zone=chosen.time_zone,
             context=self.context,
-            client=ClientOptions(client.name, system=None, allowed_tools=client.tools, hears_restarts=True),
+            client=client.options(),
         )
 
 

@@ -13,6 +13,14 @@ from api.problem import Problem, ProblemError
 from graph.error import InputError, TurnfoldError, TurnRateError
 from graph.model_error import ModelError
 
+# Where each kind of input stands, if it stands in one field alone: a text may be a message, a title or a context.
+_FIELDS: Final[Mapping[str, str]] = {
+    "bad_image": "messages",
+    "unknown_call": "messages",
+    "unanswered_call": "messages",
+    "bad_rate": "compression_rate",
+    "bad_strategy": "strategy",
+}
 _LONG_MESSAGE: Final = "This one message is longer than the model's context window. Send it in parts."
 _STORAGE: Final = Problem(
     503, "storage_unavailable", "The chat can't be stored or read at the moment.", retry_after_seconds=5
@@ -115,8 +123,8 @@ def _of_http(error: HTTPException) -> Problem:
 
 def _of_input(error: InputError) -> Problem:
     if error.reason == "over_window":
-        return replace(BY_CODE["context_length"], message=_LONG_MESSAGE)
+        return replace(BY_CODE["context_length"], message=_LONG_MESSAGE, param=None)
     code = {"empty": "empty_message", "too_long": "string_above_max_length"}.get(error.reason, error.reason)
     why = error.reason.replace("_", " ")
     added = "" if error.detail == error.reason else f" ({error.detail})"
-    return Problem(400, code, f"The request's content isn't accepted: {why}{added}.", "messages")
+    return Problem(400, code, f"The request's content isn't accepted: {why}{added}.", _FIELDS.get(error.reason))

@@ -23,7 +23,7 @@ from api.session_answer import (
 )
 from graph.error import NotFoundError
 from graph.record import Record
-from graph.view import SessionItem, Transcript
+from graph.view import SessionItem, Transcript, TurnOptions
 
 JSON_LINES: Final = "application/x-ndjson"
 _TURN: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
@@ -109,12 +109,16 @@ def _stop(call: Call) -> None:
     call.service.turns.stop(call.session_id)
 
 
+def _by(call: Call) -> TurnOptions:
+    return TurnOptions(client=call.client.options())
+
+
 def _retry(call: Call) -> TurnBegun:
-    return TurnBegun(session_id=call.session_id, turn=call.service.turns.retry(call.session_id))
+    return TurnBegun(session_id=call.session_id, turn=call.service.turns.retry(call.session_id, options=_by(call)))
 
 
 def _regenerate(call: Call) -> TurnBegun:
-    return TurnBegun(session_id=call.session_id, turn=call.service.turns.regenerate(call.session_id))
+    return TurnBegun(session_id=call.session_id, turn=call.service.turns.regenerate(call.session_id, options=_by(call)))
 
 
 def _compact(call: Call) -> Record:

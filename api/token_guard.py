@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.problem import Problem
 from graph.api_token import ApiToken
+from graph.client import ClientOptions
 from graph.settings import Settings
 
 OPEN_ANSWERS: Final = 64
@@ -47,6 +48,10 @@ class ApiClient:
     name: str
     owner: str
     tools: frozenset[str] | None
+
+    def options(self) -> ClientOptions:
+        """Returns what it adds to a turn begun by routes of our own: its name and which tools may be used."""
+        return ClientOptions(self.name, system=None, allowed_tools=self.tools, hears_restarts=True)
 
 
 class ApiClients:

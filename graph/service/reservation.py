@@ -31,7 +31,7 @@ class Opening(NamedTuple):
 def opening_of(text: str, options: TurnOptions, decision: Decision | None) -> Opening:
     """Returns what the session is created with if need be; one that began elsewhere is titled after its beginning."""
     if decision is None:
-        return Opening(text)
+        return Opening(text, options.client_name)
     said = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
     return Opening(plain_text(next(said, text)), options.client_name, decision.family)
 

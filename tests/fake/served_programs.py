@@ -41,7 +41,11 @@ class ServedPrograms:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
 
     def client(self, token: str = TOKEN) -> httpx2.Client:
         """Returns a client that sends this token, or none for ""."""

@@ -7,7 +7,7 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
-from api.body import read_body
+from api.body import BODY_BYTES, read_body
 from api.problem import ProblemError
 
 
@@ -61,3 +61,43 @@ def test_a_compressed_body_is_refused() -> None:
 def test_a_client_that_leaves_gets_no_answer() -> None:
     with pytest.raises(ClientDisconnect):
         read([b"123", None])
+
+
+class _ByteClock(asyncio.SelectorEventLoop):
+    """A loop whose time is set by what it reads, not by waiting."""
+
+    read_seconds = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.read_seconds
+
+
+def test_a_body_of_a_byte_a_second_is_read_for_thirty_seconds() -> None:
+    loop = _ByteClock()
+
+    async def receive() -> Message:
+        loop.read_seconds += 1
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": b"a", "more_body": True}
+
+    async def read_by_default() -> None:
+        await read_body(Request({"type": "http", "headers": []}, receive))
+
+    with asyncio.Runner(loop_factory=lambda: loop) as runner, pytest.raises(ProblemError) as refused:
+        runner.run(read_by_default())
+    assert (refused.value.problem.status, refused.value.problem.code) == (408, "request_timeout")
+    assert 30 <= loop.read_seconds <= 31
+
+
+def test_a_body_of_a_gigabyte_is_held_no_further_than_its_limit() -> None:
+    piece, pieces_read = bytes(2**20), 0
+
+    async def receive() -> Message:
+        nonlocal pieces_read
+        pieces_read += 1
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    with pytest.raises(ProblemError) as refused:
+        asyncio.run(read_body(Request({"type": "http", "headers": []}, receive)))
+    assert refused.value.problem.status == 413
+    assert pieces_read == BODY_BYTES // len(piece) + 1

@@ -5,36 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from api.body import JSON_DEPTH
 from api.problem import ProblemError
-from api.request import ParsedRequest, parse_request
-from api.token_guard import ApiClient
-from graph.client import ClientMessage, Hint
+from api.request import parse_request
+from graph.client import ClientMessage
 from graph.event import ClientCall
+from tests.fake.parsed_request import CLIENT, QUESTION, messages, parsed, problem
 
-CLIENT = ApiClient("editor", "kim", frozenset({"recall"}))
-QUESTION = {"role": "user", "content": "안녕"}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}, "x": None}
-
-
-def parsed(headers: Mapping[str, str] | None = None, /, **fields: Any) -> ParsedRequest:  # noqa: ANN401 - any JSON
-    body = {"model": "turnfold", "messages": [QUESTION], **fields}
-    return parse_request(json.dumps(body).encode(), Headers(headers or {}), CLIENT)
-
-
-def problem(headers: Mapping[str, str] | None = None, /, **fields: Any) -> tuple[int, str, str | None]:  # noqa: ANN401 - any JSON
-    with pytest.raises(ProblemError) as refused:
-        parsed(headers, **fields)
-    told = refused.value.problem
-    return told.status, told.code, told.param
-
-
-def messages(*sent: Mapping[str, object]) -> tuple[ClientMessage, ...]:
-    return parsed(messages=[*sent, QUESTION]).request.messages[:-1]
 
 
 def test_the_least_request_asks_the_default_model_for_a_whole_answer() -> None:
@@ -217,153 +197,6 @@ def test_text_is_taken_as_it_can_be_stored() -> None:
     body = rb'{"messages": [{"role": "user", "content": "a\u0000b\ud83d\ude00c\ud83d"}]}'
     (message,) = parse_request(body, Headers({}), CLIENT).request.messages
     assert message.text == "a�b😀c�"
-
-
-@pytest.mark.parametrize(
-    ("headers", "fields", "hint"),
-    [
-        ({"X-OpenWebUI-Chat-Id": "c1", "X-Session-Id": "s1"}, {}, Hint("x-openwebui-chat-id", "c1")),
-        ({"X-OpenWebUI-Chat-Id": "local:abc"}, {"prompt_cache_key": "k"}, Hint("prompt_cache_key", "k")),
-        ({"X-OpenWebUI-Chat-Id": "local:abc"}, {}, None),
-        ({"X-Conversation-Id": "{{LIBRECHAT_BODY_CONVERSATIONID}}"}, {}, None),
-        ({"x-session-affinity": ""}, {"metadata": {"chat_id": "m"}}, Hint("metadata.chat_id", "m")),
-        ({}, {"user": "u1", "metadata": {"other": 5}}, None),
-    ],
-)
-def test_the_surest_of_a_clients_own_ids_is_the_hint(
-    headers: Mapping[str, str], fields: dict[str, Any], hint: Hint | None
-) -> None:
-    assert parsed(headers, **fields).request.hint == hint
-
-
-@pytest.mark.parametrize(
-    ("headers", "fields", "user"),
-    [
-        ({"X-OpenWebUI-User-Id": "h"}, {"user": "u"}, "h"),
-        ({}, {"user": "홍길동", "safety_identifier": "s"}, "홍길동"),
-        ({}, {"safety_identifier": "s"}, "s"),
-        ({}, {}, ""),
-    ],
-)
-def test_the_end_user_is_told_apart(headers: Mapping[str, str], fields: dict[str, Any], user: str) -> None:
-    assert parsed(headers, **fields).request.user == user
-
-
-@pytest.mark.parametrize(
-    ("headers", "fields", "session"),
-    [
-        ({"X-Turnfold-Session": "a"}, {"metadata": {"turnfold_session": "b"}}, "a"),
-        ({}, {"metadata": {"turnfold_session": "b"}}, "b"),
-    ],
-)
-def test_a_session_is_named_by_header_or_metadata(
-    headers: Mapping[str, str], fields: dict[str, Any], session: str
-) -> None:
-    assert parsed(headers, **fields).request.session == session
-
-
-def test_headers_say_what_a_request_is_for() -> None:
-    headers = {
-        "X-Turnfold-Task": "title_generation",
-        "Idempotency-Key": "key-1",
-        "x-stainless-retry-count": "2",
-        "X-Turnfold-On-Disconnect": "Continue",
-    }
-    asked = parsed(headers)
-    request = asked.request
-    assert (request.task, request.idempotency_key, request.is_retry, asked.goes_on) == (
-        "title_generation",
-        "key-1",
-        True,
-        True,
-    )
-
-
-@pytest.mark.parametrize("count", ["0", "", "00", "x", "-1"])
-def test_a_first_try_is_no_retry(count: str) -> None:
-    assert not parsed({"x-stainless-retry-count": count}).request.is_retry
-
-
-def test_a_task_that_nothing_was_put_into_is_none() -> None:
-    assert parsed({"X-Turnfold-Task": "{{TASK}}"}).request.task == ""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "X-Turnfold-Session",
-        "X-Turnfold-Task",
-        "X-Turnfold-On-Disconnect",
-        "Idempotency-Key",
-        "X-OpenWebUI-Chat-Id",
-        "X-OpenWebUI-User-Id",
-        "X-Conversation-Id",
-        "X-Session-Id",
-        "x-session-affinity",
-        "x-opencode-session",
-    ],
-)
-@pytest.mark.parametrize("value", ["a" * 257, "caf\xe9", "a\tb", "a\x7f"])
-def test_a_header_that_cant_be_sent_back_is_refused(name: str, value: str) -> None:
-    assert problem({name: value})[:2] == (400, "invalid_header")
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)
-FIELDS = [
-    *("messages", "model", "stream", "stream_options", "tools", "tool_choice", "metadata", "n", "logprobs", "user"),
-    *("temperature", "stop", "response_format", "prompt_cache_key", "safety_identifier", "max_tokens", "modalities"),
-]
-PART = st.fixed_dictionaries(
-    {},
-    optional={"type": st.sampled_from(["text", "image_url", "file"]) | JSON, "text": JSON, "image_url": JSON},
-)
-MESSAGE = st.fixed_dictionaries(
-    {},
-    optional={
-        "role": st.sampled_from(["system", "developer", "user", "assistant", "tool"]) | JSON,
-        "content": JSON | st.lists(PART, max_size=3),
-        "tool_calls": JSON | st.lists(JSON, max_size=2),
-        "tool_call_id": JSON,
-    },
-)
-
-
-@given(
-    fields=st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=5),
-    sent=JSON | st.lists(MESSAGE | JSON, max_size=4),
-    value=st.text(max_size=20),
-)
-def test_whatever_is_sent_is_read_or_refused_with_400(fields: dict[str, Any], sent: object, value: str) -> None:
-    body = json.dumps({"messages": sent, **fields}).encode()
-    headers = Headers(raw=[(b"x-session-id", value.encode("utf-8", "replace"))])
-    result: ParsedRequest | ProblemError
-    try:
-        result = parse_request(body, headers, CLIENT)
-    except ProblemError as refused:
-        result = refused
-    if isinstance(result, ProblemError):
-        assert result.problem.status == 400
-        json.dumps(result.problem.body(), ensure_ascii=False).encode()
-    else:
-        options = result.request.options
-        assert result.request.messages[-1].role in ("user", "tool")
-        json.dumps([options.tools, dict(options.sampling)], allow_nan=False, ensure_ascii=False).encode()
-
-
-@given(st.binary(max_size=200))
-def test_whatever_bytes_are_sent_are_refused_with_400(body: bytes) -> None:
-    with pytest.raises(ProblemError) as refused:
-        parse_request(body, Headers({}), CLIENT)
-    assert refused.value.problem.status == 400
-
-
-@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(lambda text: text.strip()))
-def test_text_of_any_script_is_read_as_it_was_sent(text: str) -> None:
-    assert messages({"role": "assistant", "content": text})[0].text == text
 
 
 def test_a_refusal_repeats_nothing_of_what_was_said() -> None:

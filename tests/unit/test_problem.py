@@ -94,6 +94,19 @@ def test_what_is_wrong_with_the_servers_files_stays_in_its_log() -> None:
     assert "small-model" in problem_of_failure("model_missing", "small-model").message
 
 
+@pytest.mark.parametrize(
+    ("reason", "field"),
+    [("unknown_call", "messages"), ("bad_strategy", "strategy"), ("bad_rate", "compression_rate")],
+)
+def test_input_that_stands_in_one_field_alone_is_told_by_it(reason: InputReason, field: str) -> None:
+    assert problem_of(InputError(reason)).param == field
+
+
+@pytest.mark.parametrize("reason", ["empty", "too_long", "over_window", "not_last", "no_reset", "nothing_to_compact"])
+def test_input_that_may_stand_anywhere_is_told_of_no_field(reason: InputReason) -> None:
+    assert problem_of(InputError(reason)).param is None
+
+
 @pytest.mark.parametrize("reason", get_args(InputReason))
 def test_every_reason_of_refused_input_is_a_sentence(reason: InputReason) -> None:
     problem = problem_of(InputError(reason))
