@@ -116,7 +116,7 @@ def _asked_before(case: Case) -> Decision | None:
     """Finds the same question behind the same history."""
     rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
     row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_family(row), row.is_last), default=None)
-    if row is None or (not case.is_pinned(row) and _has_twin(case, row, rows)):
+    if row is None or _has_twin(case, row, rows):
         return None
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
     is_anew = row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
