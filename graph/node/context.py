@@ -100,6 +100,11 @@ class TurnContext:
         """The names of the tools that the program runs itself."""
         return self.client.tool_names if self.client else frozenset()
 
+    @property
+    def hears_restarts(self) -> bool:
+        """Whether words that were sent can be taken back: the page and some programs are told so."""
+        return self.client is None or self.client.hears_restarts
+
     def offers(self, name: str) -> bool:
         """Whether a tool of ours is offered in this turn."""
         allowed = self.client.allowed_tools if self.client else None

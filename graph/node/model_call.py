@@ -70,7 +70,7 @@ class AnswerCall:
                 attempts=settings.model_attempts,
                 on_text=self._hear,
                 on_restart=self._restart,
-                may_restart=client is None or client.hears_restarts,
+                may_restart=self._runtime.context.hears_restarts,
             )
         except TurnfoldError as error:
             # The reason of the failure matters more to the user than a row that can't be written.

@@ -25,7 +25,7 @@ from graph.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSign
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
 from graph.record import ArchivedMessage, Record
 from graph.service.access import SessionAccess
-from graph.store.aside import AsideCall
+from graph.store.aside_call import AsideCall
 from prompt.system.framing import Language
 
 _LOG = logging.getLogger(__name__)
