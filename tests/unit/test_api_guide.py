@@ -7,7 +7,7 @@ from typing import Final, get_args
 
 import pytest
 
-from api import access, body, header, message, program_routes, refusal, request, summary_route
+from api import body, header, message, program_routes, refusal, request, summary_route, token_guard
 from api.body import read_body
 from api.model_id import parse_model_id
 from graph.api_token import read_tokens
@@ -92,7 +92,7 @@ def test_the_guide_s_limits_are_those_of_the_code(language: Language) -> None:
         message.PARTS,
         request._TOOLS,  # noqa: SLF001  # a figure of the guide
         header._VALUE_CHARS,  # noqa: SLF001  # a figure of the guide
-        access.OPEN_ANSWERS,
+        token_guard.OPEN_ANSWERS,
         imported._MOST_MESSAGES,  # noqa: SLF001  # a figure of the guide
         imported._MOST_BYTES // MEBIBYTE,  # noqa: SLF001  # a figure of the guide
         turn._WAITING_TIME.seconds // 60,  # noqa: SLF001  # a figure of the guide
