@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph.admin.transfer import export_lines, import_lines
-from tests.fake.rebuilt import rebuilt
 
 from graph.client import ClientMessage
 from graph.core.image import reference_of
@@ -13,6 +11,7 @@ from graph.core.token import IMAGE_TOKENS
 from graph.error import InputError
 from graph.event import TurnFailed
 from graph.store.database import open_database
+from graph.store.transfer import export_lines, import_lines
 from graph.view import TurnOptions
 from tests.fake.body import faults, shape, system_prompt
 from tests.fake.chat import Chat, question, text_of
@@ -111,10 +110,8 @@ def test_images_stand_behind_the_block_of_their_turn_and_every_input_is_rebuilt(
         assert f"file-{number}.py" in text["text"]
         assert text["text"].endswith(question(number))
         assert [part["image_url"]["url"] for part in images] == [PNG, WEB]
-    access = chat.service._access  # noqa: SLF001  # nobody but a test has to know
-    calls = [call for turn in range(1, 6) for call in access.stores.calls.of_turn(chat.session_id, turn)]
-    for call in calls:
-        assert rebuilt(access.stores, call, access.strategies.of(strategy)).digest() == call.input_hash
+    calls = [call for turn in range(1, 6) for call in chat.service.folds.inputs(chat.session_id, turn)]
+    assert all(call.is_verified for call in calls)
     assert len(calls) == 5
 
 
