@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, get_args
+
+import pytest
+
+from prompt.system.framing import Language
+from tests.fake.chat import Chat
+from tests.fake.offline import KEYLESS, models_without_pauses
+from tests.fake.open_chat import OpenChat
+from tests.fake.served_programs import TOKEN, ServedPrograms
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+GUIDES: Final[dict[Language, str]] = {"ko": "api.ko.md", "en": "api.md"}
+BUDGET: Final[dict[Language, str]] = {"ko": "120만", "en": "1200"}
+SERVER: Final = "http://localhost:8501"
+LANGUAGES: Final = pytest.mark.parametrize("language", get_args(Language))
+_CURL: Final = 'curl() { command curl --fail --silent --show-error "$@"; }\n'
+
+
+@pytest.fixture
+def chat(open_chat: OpenChat) -> Chat:
+    return open_chat(**KEYLESS, models=models_without_pauses)
+
+
+@pytest.fixture
+def served(chat: Chat) -> Iterator[ServedPrograms]:
+    with ServedPrograms(chat.service) as served:
+        yield served
+
+
+def sections(language: Language) -> dict[str, list[tuple[str, str]]]:
+    """The lines to paste of each section, each with its language."""
+    parts = (DOCS / GUIDES[language]).read_text(encoding="utf-8").split("\n## ")
+    return {part.partition("\n")[0]: re.findall(r"```(\w+)\n(.*?)```", part, re.DOTALL) for part in parts}
+
+
+def pasted(command: list[str], text: str, served: ServedPrograms, session_id: str = "") -> str:
+    """Runs lines of the guide against this server; returns what they print."""
+    environment = {**os.environ, "CHAT_API_TOKEN": TOKEN, "SESSION": session_id, "PYTHONIOENCODING": "utf-8"}
+    lines = [*command, text.replace(SERVER, served.url)]
+    said = subprocess.run(lines, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode == 0, said.stderr
+    return said.stdout
+
+
+@LANGUAGES
+@pytest.mark.parametrize("client", ["openai", "LangChain"])
+def test_the_guide_s_program_gets_its_answer_from_memory(
+    chat: Chat, served: ServedPrograms, language: Language, client: str
+) -> None:
+    (blocks,) = [blocks for title, blocks in sections(language).items() if client in title]
+    printed = pasted([sys.executable, "-c"], "\n".join(text for name, text in blocks if name == "python"), served)
+    assert BUDGET[language] in printed
+    (session,) = chat.service.sessions.list()
+    if client == "openai":
+        assert "history {'session': " in printed
+        assert session.turn_count == 4
+
+
+@LANGUAGES
+def test_the_guide_names_each_figure_of_an_answer(chat: Chat, served: ServedPrograms, language: Language) -> None:
+    body = {"model": "turnfold", "messages": [{"role": "user", "content": "My budget is 1200 euros."}]}
+    answer = served.client().post("/v1/chat/completions", json=body).json()
+    text = (DOCS / GUIDES[language]).read_text(encoding="utf-8")
+    assert [name for name in answer["turnfold"] if f"`{name}`" not in text] == []
+    assert chat.service.sessions.get(answer["turnfold"]["session"]).turn_count == 1
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this computer")
+@LANGUAGES
+def test_the_guide_s_lines_for_the_shell_are_answered(chat: Chat, served: ServedPrograms, language: Language) -> None:
+    session_id = ""
+    blocks = [text for part in sections(language).values() for name, text in part if name in ("sh", "bash")]
+    for text in [block for block in blocks if block.startswith("curl")]:
+        assert pasted(["bash", "-c"], _CURL + text, served, session_id)
+        session_id = session_id or chat.service.sessions.list()[0].session_id
+    (session,) = chat.service.sessions.list()
+    assert session.turn_count == 3
+    assert BUDGET[language] in chat.service.turns.transcript(session_id, last=2).turns[0].answer_text

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Final, get_args
+
+import pytest
+
+from api import body, header, message, program_routes, refusal, request, summary_route, token_guard
+from api.body import read_body
+from api.model_id import parse_model_id
+from graph.api_token import read_tokens
+from graph.client import Matched
+from graph.core import recognise
+from graph.service import imported, summaries
+from graph.settings import Settings
+from graph.store import turn
+from graph.tool.registry import TOOL_NAMES
+from prompt.system.framing import Language
+
+ROOT: Final = Path(__file__).parents[2]
+GUIDES: Final[dict[Language, str]] = {"ko": "docs/api.ko.md", "en": "docs/api.md"}
+SECTIONS: Final[dict[str, tuple[str, str]]] = {
+    "switch": ("켜기", "Switching it on"),
+    "addresses": ("주소", "Addresses"),
+    "found": ("요청이 어느 세션으로 이어지는가", "Which session a request goes on with"),
+    "held": ("요청에 담을 수 있는 것", "What a request may hold"),
+    "errors": ("오류", "Errors"),
+    "limits": ("한도", "Limits"),
+}
+MEBIBYTE: Final = 2**20
+# Which argument of these calls is the code.
+_CODE_AT: Final = {"refused": 0, "Problem": 1}
+# What no program is answered with: it has left.
+UNSEEN: Final = {"client_left", "client_too_slow"}
+OF_CONTENT: Final = {"unanswered_call", "unknown_call", "string_above_max_length", "method_not_allowed"}
+LANGUAGES: Final = pytest.mark.parametrize("language", get_args(Language))
+
+
+def guide(language: Language) -> str:
+    return (ROOT / GUIDES[language]).read_text(encoding="utf-8")
+
+
+def section(language: Language, name: str) -> str:
+    title = SECTIONS[name][language == "en"]
+    found = guide(language).partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    assert found
+    return found
+
+
+def rows(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def coded(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def codes_in_routes() -> set[str]:
+    """The codes that the modules of routes refuse requests with."""
+    found = {problem.code for problem in refusal.BY_CODE.values()}
+    for module in (ROOT / "api").glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CODE_AT:
+                code = node.args[_CODE_AT[node.func.id]] if len(node.args) > 1 else None
+                found |= {code.value} if isinstance(code, ast.Constant) and isinstance(code.value, str) else set()
+    return found | {kind for kind in request._OUR_KINDS if kind != "invalid_value"}  # noqa: SLF001  # a figure of the guide
+
+
+@LANGUAGES
+def test_the_guide_has_every_code_and_no_other(language: Language) -> None:
+    told = {code for row in rows(section(language, "errors"))[1:] for code in coded(row[1])}
+    assert told == (codes_in_routes() - UNSEEN) | OF_CONTENT
+
+
+@LANGUAGES
+def test_each_code_stands_beside_its_status(language: Language) -> None:
+    told = {code: row[0] for row in rows(section(language, "errors"))[1:] for code in coded(row[1])}
+    for problem in refusal.BY_CODE.values():
+        assert str(problem.status) in told[problem.code].split(", "), problem.code
+
+
+@LANGUAGES
+def test_the_guide_s_limits_are_those_of_the_code(language: Language) -> None:
+    figures = [int(re.sub(r"\D", "", row[1])) for row in rows(section(language, "limits"))[1:]]
+    assert figures == [
+        body.BODY_BYTES // MEBIBYTE,
+        int(body.BODY_SECONDS),
+        message.MESSAGES,
+        message.PARTS,
+        request._TOOLS,  # noqa: SLF001  # a figure of the guide
+        header._VALUE_CHARS,  # noqa: SLF001  # a figure of the guide
+        token_guard.OPEN_ANSWERS,
+        imported._MOST_MESSAGES,  # noqa: SLF001  # a figure of the guide
+        imported._MOST_BYTES // MEBIBYTE,  # noqa: SLF001  # a figure of the guide
+        turn._WAITING_TIME.seconds // 60,  # noqa: SLF001  # a figure of the guide
+        recognise.RETRIED_FOR.seconds // 60,
+        summaries._MOST_CHARS,  # noqa: SLF001  # a figure of the guide
+        summary_route._MOST_TARGET_CHARS,  # noqa: SLF001  # a figure of the guide
+    ]
+    assert read_body.__kwdefaults__ == {"most_bytes": body.BODY_BYTES, "seconds": body.BODY_SECONDS}
+
+
+@LANGUAGES
+def test_every_setting_that_the_guide_names_exists(language: Language) -> None:
+    outside = {"ENABLE_FORWARD_USER_INFO_HEADERS", "TURNFOLD_TOKEN", "STREAMLIT_SERVER_ADDRESS", "SESSION", "DONE"}
+    outside |= {"TASK", "CHAT_ID", "LIBRECHAT_BODY_CONVERSATIONID"}
+    named = set(re.findall(r"(?<![\w-])[A-Z][A-Z]*_[A-Z_]+(?![\w-])", guide(language))) - outside
+    assert named <= {name.upper() for name in Settings.model_fields}
+    assert {row[0].strip("`") for row in rows(section(language, "switch"))[1:]} <= named
+
+
+@LANGUAGES
+def test_the_guide_s_tokens_are_such_and_their_tools_are_the_server_s(language: Language) -> None:
+    (listed,) = re.findall(r"^CHAT_API_TOKENS=(.+)$", section(language, "switch"), re.MULTILINE)
+    editor, script = read_tokens(listed)
+    assert editor.tools is None
+    assert script.tools
+    assert script.tools < TOOL_NAMES
+
+
+@LANGUAGES
+def test_the_guide_names_every_header_and_id_of_a_chat(language: Language) -> None:
+    told = {name.lower() for name in coded(section(language, "found") + section(language, "held"))}
+    ids = {*header._HINT_HEADERS, *(f"metadata.{name}" for name in header._HINT_METADATA), header._HINT_FIELD}  # noqa: SLF001  # names of the guide
+    ours = {header.SESSION, header.TURN, header.MATCHED, header._TASK}  # noqa: SLF001  # a name of the guide
+    assert ids | {name.lower() for name in ours} <= told
+    assert f"{header._ON_DISCONNECT}: continue".lower() in told  # noqa: SLF001  # a name of the guide
+
+
+@LANGUAGES
+def test_the_table_of_recognition_has_every_way(language: Language) -> None:
+    ways = [row[2] for row in rows(section(language, "found")) if len(row) == 3]
+    assert {way for cell in ways[1:] for way in coded(cell)} == set(get_args(Matched))
+
+
+@LANGUAGES
+def test_the_guide_s_addresses_are_served(language: Language) -> None:
+    served = {(operation.method, operation.path) for operation in program_routes.OPERATIONS}
+    told = re.findall(r"`(GET|POST|PUT|PATCH|DELETE) (/[^`]+)`", guide(language))
+    assert len(told) > 8
+    assert set(told) <= served
+
+
+@LANGUAGES
+def test_what_goes_to_the_model_as_it_is(language: Language) -> None:
+    line = next(line for line in section(language, "held").splitlines() if "`temperature`" in line)
+    assert {*coded(line), "parallel_tool_calls"} == request._SAMPLING  # noqa: SLF001  # names of the guide
+
+
+@LANGUAGES
+def test_the_guide_s_models_are_understood(language: Language) -> None:
+    models = set(re.findall(r"turnfold(?:/[a-z]+)?:plain", guide(language)))
+    assert models == {"turnfold:plain"}
+    assert parse_model_id("turnfold:plain") == ("", True)
+
+
+def test_both_guides_have_the_same_sections_tables_and_lines_to_paste() -> None:
+    shapes = []
+    for language in get_args(Language):
+        text = guide(language)
+        blocks = re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL)
+        shapes.append(
+            (
+                [name for name, _ in blocks],
+                [re.sub(r"<[^>]+>", "", block) for name, block in blocks if name in ("yaml", "json")],
+                [len(row) for row in rows(text)],
+                [coded(row[0]) for row in rows(text)],
+                [line.count("`") for line in text.splitlines() if line.startswith("- ")],
+                text.count("\n## "),
+            )
+        )
+    assert shapes[0] == shapes[1]
+
+
+def test_readers_of_either_language_are_led_to_their_guide() -> None:
+    for readme, name in (("README.md", "docs/api.md"), ("README.ko.md", "docs/api.ko.md")):
+        text = (ROOT / readme).read_text(encoding="utf-8")
+        assert set(re.findall(r"\((docs/api[^)]*)\)", text)) == {name}
