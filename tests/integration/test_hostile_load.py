@@ -73,7 +73,7 @@ class Server(NamedTuple):
             stream.send(asked.SerializeToString())
             drawn = 0
             while True:
-                told = ForwardMsg.FromString(stream.recv(60))  # type: ignore[arg-type]  # it sends bytes alone
+                told = ForwardMsg.FromString(stream.recv(60))
                 drawn += told.WhichOneof("type") == "delta"
                 if told.WhichOneof("type") == "script_finished":
                     break
