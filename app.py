@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from api.connection import bounded_connections
+from api.connection import bounded_connections, room_for_connections
 from api.host import HostCheck
 from api.program_routes import ProgramRoutes
 from api.server_end import told_of_end
@@ -48,7 +48,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
         stack.enter_context(told_of_end(programs.close))
-        stack.enter_context(bounded_connections())
+        stack.enter_context(bounded_connections(room_for_connections()))
         yield {"settings": settings}
 
 

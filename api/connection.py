@@ -1,11 +1,13 @@
-"""Closes connections whose client owes something for too long: uvicorn itself waits for it without end."""
+"""Bounds connections: how many there are, and how long each waits for its client; uvicorn itself does neither."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Final
 
 import h11
@@ -16,24 +18,41 @@ from api.problem import Problem
 
 # A body that is read has a limit of its own, whose refusal comes first.
 OWED_SECONDS: Final = 1.5 * BODY_SECONDS
+_MOST_FILES: Final = 65_536
+# For databases, models and tools.
+_OWN_FILES: Final = 256
 _LATE: Final = Problem(408, "request_timeout", "The request wasn't there in time.")
+_FULL: Final = Problem(503, "server_busy", "The server has as many connections as it can.", retry_after_seconds=5)
+
+
+def room_for_connections() -> int:
+    """Lets this process open as many files as it may at most; returns how many of these connections may take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        soft = max(soft, _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return _MOST_FILES if soft == resource.RLIM_INFINITY else max(soft - _OWN_FILES, soft // 2)
 
 
 @contextmanager
-def bounded_connections(*, seconds: float = OWED_SECONDS) -> Iterator[None]:
-    """Has every HTTP connection of this process that begins from now on closed when its client is too slow.
+def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator[None]:
+    """Has every connection of this process that begins from now on refused or closed when there is a reason.
 
-    It is given `seconds`, at most twice that, for a request's head, for its body, and for the rest of a body that was
-    answered before its end. Streams of answers and websockets last as long as they like.
+    It is refused when `most` are open. It is closed when its client lets it wait for `seconds`, at most twice that: for
+    a request's head, for its body, or for the rest of a body that was answered before its end. Streams of answers and
+    websockets last as long as they like.
     """
     # Streamlit starts uvicorn, which has no setting for it.
     connection_made = H11Protocol.connection_made
 
-    def watched(protocol: H11Protocol, transport: asyncio.Transport) -> None:
+    def bounded(protocol: H11Protocol, transport: asyncio.Transport) -> None:
         connection_made(protocol, transport)
-        protocol.loop.call_later(seconds, _check, protocol, None, seconds)
+        if len(protocol.connections) > most:
+            _end(protocol, _FULL)
+        else:
+            protocol.loop.call_later(seconds, _check, protocol, None, seconds)
 
-    H11Protocol.connection_made = watched  # type: ignore[assignment,method-assign]  # what this is for
+    H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # what this is for
     try:
         yield
     finally:
@@ -46,21 +65,23 @@ def _check(protocol: H11Protocol, before: RequestResponseCycle | None, seconds: 
     if transport.is_closing() or transport.get_protocol() is not protocol:  # a websocket has taken it over
         return
     cycle: RequestResponseCycle | None = protocol.cycle
-    is_owed = cycle is None or cycle.response_complete or cycle.more_body
-    if is_owed and cycle is before:
-        _close(protocol)
-    else:
+    if not (cycle is before and (cycle is None or cycle.response_complete or cycle.more_body)):
         protocol.loop.call_later(seconds, _check, protocol, cycle, seconds)
+    elif protocol.conn.our_state is h11.IDLE and protocol.conn.trailing_data[0]:
+        _end(protocol, _LATE)
+    else:
+        # A browser opens connections ahead: an answer to no request would be shown for its next one.
+        transport.close()
 
 
-def _close(protocol: H11Protocol) -> None:
-    # A browser opens connections ahead: an answer to no request would be shown for its next one.
-    if protocol.conn.our_state is h11.IDLE and protocol.conn.trailing_data[0]:
-        protocol.transport.write(_answer())
+def _end(protocol: H11Protocol, problem: Problem) -> None:
+    body = json.dumps(problem.body()).encode()
+    lines = [
+        f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        *([f"Retry-After: {problem.retry_after_seconds}"] if problem.retry_after_seconds else []),
+    ]
+    protocol.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
     protocol.transport.close()
-
-
-def _answer() -> bytes:
-    body = json.dumps(_LATE.body()).encode()
-    head = f"HTTP/1.1 {_LATE.status} Request Timeout\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body

@@ -28,7 +28,10 @@ def connected(port: int) -> Iterator[socket.socket]:
 
 def answer_of(connection: socket.socket) -> tuple[int, bytes]:
     """The first answer: its status, and all else until the server closes the connection."""
-    answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    answer = b""
+    with suppress(ConnectionResetError):  # what was sent meanwhile came to a closed connection
+        while piece := connection.recv(65_536):
+            answer += piece
     return int(answer[9:12] or b"0"), answer
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from starlette.routing import WebSocketRoute
@@ -19,7 +20,7 @@ from tests.fake.served_chat import ServedChat
 
 @pytest.fixture
 def served(chat: Chat) -> Iterator[ServedChat]:
-    with bounded_connections(seconds=0.3), ServedChat(chat.service) as opened:
+    with bounded_connections(10, seconds=0.3), ServedChat(chat.service) as opened:
         yield opened
 
 
@@ -97,3 +98,13 @@ def test_a_websocket_lasts_as_long_as_it_likes(served: ServedChat) -> None:
             wait_for_closing(served)
         websocket.send("안녕")
         assert websocket.recv() == "안녕"
+
+
+def test_a_connection_too_many_is_refused_and_the_others_go_on(served: ServedChat) -> None:
+    with ExitStack() as stack:
+        for _ in range(10):
+            stack.enter_context(connected(served.port))
+        with connected(served.port) as eleventh:
+            status, answer = answer_of(eleventh)
+            assert (status, b"server_busy" in answer, b"Retry-After: 5" in answer) == (503, True, True)
+    assert served.ask("GET", "/v1/models").status == 200

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import resource
+import socket
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import httpx2
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
+
+from tests.fake.chat import question
+from tests.fake.openai_reply import hang
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.raw_client import connected, head
+from tests.fake.served_app import ask_health, served
+from tests.fake.served_chat import read
+
+CONNECTIONS: Final = 1_000
+GIGABYTE: Final = 2**30
+PIECE: Final = bytes(2**20)
+# A token may have 64 answers under way.
+NAMES: Final = [f"program-{number}-0123456789abcdef" for number in range(16)]
+
+
+class Server(NamedTuple):
+    """The real app in a process of its own."""
+
+    port: int
+    pid: int
+    database: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def http(self, name: str = NAMES[0]) -> httpx2.Client:
+        return httpx2.Client(base_url=self.url, headers={"Authorization": f"Bearer {name}"}, timeout=60)
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(self.database)) as connection:
+            return connection.execute(query).fetchall()
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that the process has had."""
+        told = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s*(\d+)", told)[1]) * 1024  # type: ignore[index]  # it's always there
+
+    def check_page(self) -> None:
+        """Loads the page and runs it once, as a browser does."""
+        answer = httpx2.get(self.url, timeout=60)
+        assert (answer.status_code, "<html" in answer.text) == (200, True)
+        page = f"127.0.0.1:{self.port}"
+        with connect(
+            f"ws://{page}/_stcore/stream",
+            origin=Origin(f"http://{page}"),
+            subprotocols=[Subprotocol("streamlit")],
+            max_size=None,
+        ) as stream:
+            asked = BackMsg()
+            asked.rerun_script.query_string = ""
+            stream.send(asked.SerializeToString())
+            drawn = 0
+            while True:
+                told = ForwardMsg.FromString(stream.recv(60))
+                drawn += told.WhichOneof("type") == "delta"
+                if told.WhichOneof("type") == "script_finished":
+                    break
+            assert told.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+            assert drawn > 0
+
+
+def error_of(connection: socket.socket) -> bytes:
+    """An error's answer, to its body's end."""
+    answer = b""
+    while not answer.endswith(b"}}") and (piece := connection.recv(65_536)):
+        answer += piece
+    return answer
+
+
+@contextmanager
+def few_files(most: int) -> Iterator[None]:
+    """What is started meanwhile may open that few files, until it asks for more."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.fixture(scope="module")
+def app(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("hostile")
+    tokens = ",".join(f"p{number}:local:{name}" for number, name in enumerate(NAMES))
+    with ExitStack() as stack:
+        with few_files(1_024):
+            process, port = stack.enter_context(
+                served("app.py", folder / "data", endpoint.url, folder / "log", CHAT_API_TOKENS=tokens)
+            )
+        assert ask_health(port, process) == (200, "ok")
+        yield Server(port, process.pid, folder / "data" / "turnfold.db")
+
+
+@pytest.mark.parametrize("path", ["/chat", "/v1/chat/completions", "/v1/summarize"])
+@pytest.mark.parametrize("is_sized", [True, False], ids=["sized", "chunked"])
+def test_a_body_of_a_gigabyte_is_refused_and_not_kept(app: Server, path: str, *, is_sized: bool) -> None:
+    before, turns = app.peak_bytes, app.rows("SELECT count(*) FROM turn")
+    field = f"Content-Length: {GIGABYTE}" if is_sized else "Transfer-Encoding: chunked"
+    piece = PIECE if is_sized else b"%x\r\n%b\r\n" % (len(PIECE), PIECE)
+    with connected(app.port) as connection:
+        connection.sendall(head("POST", path, field, token=NAMES[0]))
+        answers: list[bytes] = []
+        reading = threading.Thread(target=lambda: answers.append(error_of(connection)))
+        reading.start()
+        for _ in range(GIGABYTE // len(PIECE)):
+            connection.sendall(piece)
+        reading.join(60)
+    (answer,) = answers
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "request_too_large"
+    assert app.peak_bytes - before < 300 * 2**20
+    assert app.rows("SELECT count(*) FROM turn") == turns
+    app.check_page()
+
+
+@pytest.mark.parametrize("path", ["/chat", "/v1/chat/completions", "/v1/summarize"])
+@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"message":NaN}', b"[" * 1_000_000, b'{"a":' * 100_000, b"\x00"])
+def test_broken_json_is_refused(app: Server, path: str, body: bytes) -> None:
+    with app.http() as http:
+        answer = http.post(path, content=body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_json")
+
+
+async def _begin(port: int, request: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    await writer.drain()
+    return reader, writer
+
+
+@pytest.mark.parametrize("start", [b"", b"POST /chat HTTP/1.1\r\nX-Name: "], ids=["silent", "half a head"])
+def test_under_a_thousand_idle_connections_page_and_door_answer(app: Server, start: bytes) -> None:
+    with ExitStack() as stack:
+        for _ in range(CONNECTIONS):
+            stack.enter_context(connected(app.port)).sendall(start)
+        app.check_page()
+        with app.http() as http:
+            told = read(http.post("/chat", json={"message": question(1)}).content)
+    assert told[-1].data == "[DONE]"
+
+
+def test_under_a_thousand_slow_bodies_page_and_door_answer(app: Server) -> None:
+    turns = app.rows("SELECT count(*) FROM turn")
+    with ExitStack() as stack:
+        for number in range(CONNECTIONS):
+            slow = head("POST", "/chat", "Content-Length: 1000", token=NAMES[1 + number % 15]) + b'{"mess'
+            stack.enter_context(connected(app.port)).sendall(slow)
+        app.check_page()
+        with app.http() as http:
+            told = read(http.post("/chat", json={"message": question(1)}).content)
+    assert told[-1].data == "[DONE]"
+    assert app.rows("SELECT count(*) FROM turn") == [(turns[0][0] + 1,)]  # type: ignore[operator]  # a number
+
+
+def test_a_thousand_streams_of_one_turn_all_end_with_it(app: Server, endpoint: FakeOpenAI) -> None:
+    endpoint.script(hang("모두가 "), to="천 명이 듣습니다")
+    with app.http() as http, http.stream("POST", "/chat", json={"message": "천 명이 듣습니다"}) as sent:
+        session_id = sent.headers["x-turnfold-session"]
+
+        async def follow() -> list[bytes]:
+            path = f"/chat/{session_id}/events"
+            opened = [
+                await _begin(app.port, head("GET", path, "Connection: close", token=NAMES[number % 16]))
+                for number in range(CONNECTIONS)
+            ]
+            begun = [await reader.readuntil("모두가".encode()) for reader, _ in opened]
+            await asyncio.to_thread(app.check_page)
+            stopped = await asyncio.to_thread(http.post, f"/sessions/{session_id}/stop")
+            assert stopped.status_code < 300
+            rest = await asyncio.gather(*(reader.read() for reader, _ in opened))
+            for _, writer in opened:
+                writer.close()
+            return [start + end for start, end in zip(begun, rest, strict=True)]
+
+        bodies = asyncio.run(follow())
+    assert len(bodies) == CONNECTIONS
+    assert all(b"event: turn_stopped" in body and b"data: [DONE]" in body for body in bodies)
+
+
+def test_a_program_with_too_many_streams_is_told_so(app: Server, endpoint: FakeOpenAI) -> None:
+    endpoint.script(hang("많은 "), to="너무 많은 사람")
+    with app.http() as http, http.stream("POST", "/chat", json={"message": "너무 많은 사람"}) as sent:
+        path = f"/chat/{sent.headers['x-turnfold-session']}/events"
+        with ExitStack() as stack:
+            opened: list[socket.socket] = []
+            for _ in range(64):
+                opened.append(stack.enter_context(connected(app.port)))
+                opened[-1].sendall(head("GET", path, token=NAMES[0]))
+            starts = [connection.recv(12) for connection in opened]
+        assert starts.count(b"HTTP/1.1 429") == 1
+        assert starts.count(b"HTTP/1.1 200") == 63
+        http.post(f"/sessions/{sent.headers['x-turnfold-session']}/stop")
