@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 
@@ -17,6 +17,9 @@ from graph.service.folds import Folds
 from graph.store.call import CallCost
 from graph.store.turn import TurnRow
 
+NO_END: Final = 2**62  # behind every position and every call
+ALL: Final = range(1, NO_END)
+
 
 @dataclass(frozen=True)
 class ResponsePlace:
@@ -26,7 +29,8 @@ class ResponsePlace:
         ordinal: Its number within the attempt, from 1.
         asked: What its request asked for, as a hash.
         begun_at: When its request came, in UTC.
-        next_begun_at: When the request behind it came, None if none did.
+        positions: The archive positions of what was said in it.
+        calls: The numbers of its model calls within the attempt.
     """
 
     session_id: str
@@ -35,18 +39,14 @@ class ResponsePlace:
     ordinal: int
     asked: bytes
     begun_at: datetime
-    next_begun_at: datetime | None = None
-
-    def has(self, made_at: datetime) -> bool:
-        """Whether what was made then in this attempt belongs to the response."""
-        is_begun = self.ordinal == 1 or made_at >= self.begun_at
-        return is_begun and (self.next_begun_at is None or made_at < self.next_begun_at)
+    positions: range = ALL
+    calls: range = ALL
 
 
 def said_in(access: SessionAccess, place: ResponsePlace) -> list[AnyMessage]:
     """Returns the messages of a response in order: answers, and the results of tools that were run for it."""
     said = access.stores.archive.live_turns(place.session_id, place.turn, place.turn)
-    made = [entry.message for entry in said if entry.attempt == place.attempt and place.has(entry.created_at)]
+    made = [entry.message for entry in said if entry.attempt == place.attempt and entry.position in place.positions]
     first = next((index for index, message in enumerate(made) if isinstance(message, AIMessage)), len(made))
     return made[first:]
 
@@ -60,7 +60,7 @@ def read_end(access: SessionAccess, folds: Folds, place: ResponsePlace, matched:
     costs = [
         cost
         for cost in access.stores.calls.costs(place.session_id, place.turn, place.attempt)
-        if place.has(cost.created_at)
+        if cost.ordinal in place.calls
     ]
     row = access.stores.turns.get(place.session_id, place.turn)
     reason = _finish_reason(row, said_in(access, place))

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
-from graph.client import ClientMessage, ClientRequest, Matched
+from graph.client import ClientMessage, ClientRequest, CompletionEnd, Matched
 from graph.core.recognise import Decision
 from graph.error import BusyError, NotFoundError, ServerBusyError, TurnRateError
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
-from graph.service.completion_end import ResponsePlace, read_end, said_in
+from graph.service.completion_end import NO_END, ResponsePlace, read_end, said_in
 from graph.service.folds import Folds
 from graph.service.recognition import Recognition
 from graph.service.response import Response, response_id, stored_log
@@ -181,17 +181,32 @@ class Completions:
     def _places(self, session_id: str, turn: int, attempt: int) -> list[ResponsePlace]:
         """Returns the responses of an attempt, oldest first."""
         begun = self._access.stores.anchors.of_attempt(session_id, turn, attempt)
-        ends = [*(anchor.created_at for anchor in begun[1:]), None]
+        ends = [*((anchor.first_position, anchor.first_call) for anchor in begun[1:]), (NO_END, NO_END)]
         return [
-            ResponsePlace(session_id, turn, attempt, ordinal, anchor.asked, anchor.created_at, end)
-            for ordinal, (anchor, end) in enumerate(zip(begun, ends, strict=True), start=1)
+            ResponsePlace(
+                session_id,
+                turn,
+                attempt,
+                ordinal,
+                anchor.asked,
+                anchor.created_at,
+                range(anchor.first_position, last_position),
+                range(anchor.first_call, last_call),
+            )
+            for ordinal, (anchor, (last_position, last_call)) in enumerate(zip(begun, ends, strict=True), start=1)
         ]
 
     def _at(self, place: ResponsePlace, matched: Matched, log: TurnLog) -> Response:
         response = response_id(place.session_id, place.turn, place.attempt, place.ordinal)
-        tell_end = partial(read_end, self._access, self._folds, place, matched)
+        tell_end = partial(self._end_of, place, matched)
         created = int(place.begun_at.timestamp())
         return Response(response, created, place.session_id, place.turn, matched, log, tell_end)
+
+    def _end_of(self, place: ResponsePlace, matched: Matched) -> CompletionEnd:
+        """Returns how a response ended; its program may have begun the next one of the turn meanwhile."""
+        now = self._places(place.session_id, place.turn, place.attempt)
+        place = next((each for each in now if each.ordinal == place.ordinal), place)
+        return read_end(self._access, self._folds, place, matched)
 
 
 def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:

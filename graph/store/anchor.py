@@ -11,9 +11,10 @@ from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
 from graph.core.anchor import AnchorHash, AnchorRow
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.store.database import Database
-from graph.store.schema import anchor_table, session_table, turn_table
+from graph.store.schema import anchor_table, call_table, message_table, session_table, turn_table
 
 _anchor, _session, _turn = anchor_table.c, session_table.c, turn_table.c
+_call, _message = call_table.c, message_table.c
 _HASHES_AT_ONCE: Final = 500
 _later = anchor_table.alias("later")
 _OF_TURN = and_(_turn.session_id == _anchor.session_id, _turn.number == _anchor.turn)
@@ -47,7 +48,7 @@ _TURNS = select(_anchor.turn).where(_OF_SESSION).distinct()
 _HEAD = select(func.max(_anchor.turn)).where(_OF_SESSION)
 _SCOPES = select(_anchor.scope).where(_anchor.session_id == bindparam("of_session")).distinct()
 _OF_ATTEMPT = (
-    select(_anchor.asked, _anchor.created_at)
+    select(_anchor.asked, _anchor.created_at, _anchor.first_position, _anchor.first_call)
     .where(
         _anchor.session_id == bindparam("of_session"),
         _anchor.turn == bindparam("of_turn"),
@@ -62,10 +63,17 @@ _FOUND = {
 
 
 class AnchorPlace(NamedTuple):
-    """One response of a turn: what was asked, and when, in UTC."""
+    """One response of a turn: what was asked, and when, in UTC.
+
+    Attributes:
+        first_position: The archive position at which it begins.
+        first_call: The number of its first model call within the attempt.
+    """
 
     asked: bytes
     created_at: datetime
+    first_position: int
+    first_call: int
 
 
 class AnchorStore:
@@ -114,12 +122,24 @@ class AnchorStore:
 
 
 def insert_anchor(connection: Connection, anchor: OpenAnchor | None, place: Mapping[str, object]) -> None:
-    """Writes the anchor of a response, if a program asks; `place` has its session, turn, attempt and time."""
+    """Writes the anchor of a response, if a program asks, behind all that was archived before it.
+
+    Args:
+        connection: In a write transaction.
+        anchor: None for the page.
+        place: The session, turn, attempt and time of the response.
+    """
     if anchor is None:
         return
     hashes = {"scope": anchor.scope, "asked": anchor.asked, "idempotency": anchor.idempotency}
     owner = select(_session.owner).where(_session.session_id == place["session_id"]).scalar_subquery()
-    connection.execute(insert(anchor_table).values(**{**place, **hashes, "owner": owner}))
+    archived = select(func.max(_message.position)).where(_message.session_id == place["session_id"])
+    is_made = (_call[name] == place[name] for name in ("session_id", "turn", "attempt"))
+    firsts = {
+        "first_position": func.coalesce(archived.scalar_subquery(), 0) + 1,
+        "first_call": func.coalesce(select(func.max(_call.ordinal)).where(*is_made).scalar_subquery(), 0) + 1,
+    }
+    connection.execute(insert(anchor_table).values(**{**place, **hashes, **firsts, "owner": owner}))
 
 
 def complete_anchor(connection: Connection, anchor: EndedAnchor | None, *, session_id: str, turn: int) -> None:

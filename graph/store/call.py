@@ -100,7 +100,7 @@ class CallCost(NamedTuple):
     """What an answered call of a turn sent and cost; `sent_tokens` and `full_tokens` are our estimates.
 
     Attributes:
-        created_at: When it ended, in UTC.
+        ordinal: See `ModelCall`.
     """
 
     kind: Literal["answer", "reasoning"]
@@ -109,7 +109,7 @@ class CallCost(NamedTuple):
     usage_input_tokens: int | None
     usage_output_tokens: int | None
     usage_cached_tokens: int | None
-    created_at: datetime
+    ordinal: int
 
 
 class CallStore:

@@ -248,6 +248,7 @@ anchor_table = Table(
     Column("turn", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("created_at", UtcTime, nullable=False),
+    *(Column(name, Integer, nullable=False) for name in ("first_position", "first_call")),  # of what it made
     Column("scope", LargeBinary, nullable=False),
     Column("asked", LargeBinary, nullable=False),
     Column("idempotency", LargeBinary, nullable=True),

@@ -189,9 +189,9 @@ class TurnStore:
             connection.execute(_change(lease.session_id, number).values(values))
             place: dict[str, object] = {"session_id": lease.session_id, "owner": owner, "turn": number}
             place |= {"attempt": turn.attempt, "created_at": now}
+            insert_anchor(connection, anchor, place)  # first, as the response before ends where these begin
             for message in messages:
                 insert_message(connection, message, place)
-            insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, updated_at=now)
             return read_turn(connection, lease.session_id, number)
 

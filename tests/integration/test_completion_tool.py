@@ -7,10 +7,12 @@ from graph.error import InputError
 from graph.event import ActionRequired, Folded
 from tests.fake.body import faults
 from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import CACHED_USAGE, ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
-from tests.fake.resending import Program, begin, counts, go, result
+from tests.fake.resending import Program, Reading, begin, counts, go, result
+from tests.fake.store import MovableClock
 
 LOOK = tool("look")
 
@@ -35,6 +37,27 @@ def test_a_program_runs_its_own_tools(chat: Chat, server: FakeOpenAI) -> None:
     after = program.ask(question(2))
     assert (after.session_id, after.turn) == (first.session_id, 2)
     assert counts(chat)[:2] == [1, 2]
+
+
+@pytest.mark.parametrize("minutes", [-60, 0, 1])
+def test_no_clock_tells_to_which_response_words_and_tokens_belong(
+    open_chat: OpenChat, server: FakeOpenAI, minutes: int
+) -> None:
+    clock = MovableClock()
+    chat = open_chat(clock=clock)
+    program = Program(chat.service, options={"tools": (LOOK,)})
+    server.script(tools(ScriptedCall("look", "{}", "call-1"), answer="Let me look.", usage=CACHED_USAGE))
+    first = program.ask(question(1), idempotency_key="first")
+    clock.move(60 * minutes)
+    server.script(text("It is green.", usage=CACHED_USAGE))
+    program.messages.append(result("call-1", "green"))
+    second = program.take(program.begin(idempotency_key="second"))
+    assert [reading.end.usage for reading in (first, second)] == [ClientUsage(100, 20, 64)] * 2
+    assert (first.end.finish_reason, second.end.finish_reason) == ("tool_calls", "stop")
+    again = program.request(*program.messages[:1], idempotency_key="first")
+    assert Reading(chat.service.completions.begin(again)).text == "Let me look."
+    again = program.request(*program.messages[:-1], idempotency_key="second")
+    assert Reading(chat.service.completions.begin(again)).text == "It is green."
 
 
 def test_results_that_are_missing_or_unknown_are_named(chat: Chat, server: FakeOpenAI) -> None:

@@ -25,6 +25,7 @@ def upgrade() -> None:
         sa.Column("turn", sa.Integer, nullable=False),
         sa.Column("attempt", sa.Integer, nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        *(sa.Column(name, sa.Integer, nullable=False) for name in ("first_position", "first_call")),
         sa.Column("scope", sa.LargeBinary, nullable=False),
         sa.Column("asked", sa.LargeBinary, nullable=False),
         *(sa.Column(name, sa.LargeBinary, nullable=True) for name in ("idempotency", "chain", "answer")),
