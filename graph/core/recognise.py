@@ -32,7 +32,7 @@ class Decision:
         after_turn: Of "fork": the last turn that the new session has from the other one; 0 for none.
         turn: Of "retry": the turn of the response. Of "append" and "regenerate": the session's last turn as it was
             read, if another one makes this out of date; 0 if none does.
-        attempt: Of "retry": the attempt of the response.
+        attempt: That of `turn`.
         imported: Of "append", "fork" and "new": what the program and another model said, to be archived as imported
             turns before the question.
         lead: What stands in front of the history that is known: the program's own context.

@@ -84,12 +84,13 @@ class Completions:
         return self._response(session_id, turn, decision.matched)
 
     def _recognised(self, request: ClientRequest) -> Decision:
-        """Returns what the request is; what goes on with a session names the turn that it goes on behind."""
+        """Returns what the request is; what goes on with a session names the attempt that it goes on behind."""
         with self._access.stores.database.reading():
             decision = self._recognition.decide(request)
             if decision.kind not in {"append", "regenerate"}:
                 return decision
-            return replace(decision, turn=self._access.own(decision.session_id).turn_count)
+            last = self._access.stores.turns.last(decision.session_id)
+            return decision if last is None else replace(decision, turn=last.number, attempt=last.attempt)
 
     def _begin_aside(self, request: ClientRequest) -> Response:
         aside = self._access.asides.begin(request, self._access.owner)

@@ -75,10 +75,13 @@ def reserved(
 
 
 def check_unchanged(access: SessionAccess, session_id: str, decision: Decision | None) -> None:
-    """Checks that no other turn began since a program's request was recognised.
+    """Checks that no other turn or attempt began since a program's request was recognised.
 
     Raises:
         BusyError: One did, and the program doesn't know of it.
     """
-    if decision is not None and decision.turn not in (0, access.own(session_id).turn_count):
+    if decision is None or decision.turn == 0:
+        return
+    last = access.stores.turns.last(session_id)
+    if last is None or (last.number, last.attempt) != (decision.turn, decision.attempt):
         raise BusyError

@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from graph.core.recognise import Decision, DecisionKind
 from graph.error import BusyError, ServerBusyError
 from graph.event import AnswerRestarted, TurnFailed, TurnFinished, TurnStopped
+from graph.view import TurnOptions
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import chunk, failure, hang, raw
@@ -162,6 +164,25 @@ def test_of_many_programs_at_one_place_one_goes_on_and_the_others_are_refused(op
     assert outcomes.count("turn 2") == 1
     assert not any(outcome.startswith("turn") and outcome != "turn 2" for outcome in outcomes)
     assert counts(chat)[0] == 1 + outcomes.count("forked")
+
+
+@pytest.mark.parametrize("kind", ["append", "regenerate"])
+def test_an_attempt_that_the_page_began_since_the_request_was_recognised_is_seen(
+    chat: Chat, kind: DecisionKind
+) -> None:
+    program = begin(chat)
+    session = program.ask(question(1)).session_id
+    decision = Decision(kind, "history", session, turn=1, attempt=1)
+    Chat(chat.service, session).regenerate()
+    before = counts(chat), chat.rows("SELECT attempt FROM turn")
+    turns, options = chat.service.turns, TurnOptions()
+    goes_on = {
+        "append": lambda: turns.send(session, question(2), decision=decision),
+        "regenerate": lambda: turns.answer_anew(session, options=options, decision=decision),
+    }
+    with pytest.raises(BusyError):
+        goes_on[kind]()
+    assert (counts(chat), chat.rows("SELECT attempt FROM turn")) == before
 
 
 def test_of_tries_that_come_at_once_one_begins_the_turn(open_chat: OpenChat) -> None:

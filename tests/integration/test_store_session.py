@@ -130,7 +130,16 @@ def _mark(stores: StoreSet, session_id: str) -> None:
     with stores.database.write() as connection:
         place = {"session_id": session_id, "owner": OWNER}
         connection.execute(
-            insert(anchor_table), {**place, **hashes, "turn": 1, "attempt": 1, "created_at": stores.clock()}
+            insert(anchor_table),
+            {
+                **place,
+                **hashes,
+                "turn": 1,
+                "attempt": 1,
+                "created_at": stores.clock(),
+                "first_position": 1,
+                "first_call": 1,
+            },
         )
         connection.execute(insert(image_table), {**place, "hash": "h", "data_url": "data:,"})
 
