@@ -231,6 +231,7 @@ def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
 
 
 def _results_of(request: ClientRequest) -> list[ClientMessage]:
-    """Returns the tool messages that the request ends with, in order."""
-    count = next((n for n, message in enumerate(reversed(request.messages)) if message.role != "tool"), 0)
-    return list(request.messages[len(request.messages) - count :])
+    """Returns the tool messages that the request ends with, behind the program's copy of the message with the calls."""
+    sent = request.messages
+    first = next((at for at in range(len(sent), 0, -1) if sent[at - 1].role != "tool"), 0)
+    return list(sent[first - 1 if first and sent[first - 1].role == "assistant" else first :])
