@@ -226,8 +226,7 @@ class Completions:
 
 def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
     """Returns the options of the turn; the session keeps its model if the request names none."""
-    lead = "\n\n".join(message.text for message in decision.lead if message.text)
-    return TurnOptions(model=request.model or None, client=replace(request.options, lead=lead))
+    return TurnOptions(model=request.model or None, client=replace(request.options, lead=decision.lead))
 
 
 def _results_of(request: ClientRequest) -> list[ClientMessage]:

@@ -122,7 +122,7 @@ def test_what_a_program_puts_before_the_known_history_is_sent_and_not_stored(cha
     reading = program.ask(question(5))
     assert (reading.turn, reading.matched) == (5, "tail")
     body = server.bodies("chat")[-1]
-    assert "the budget is 77 won" in content_of(body["messages"][-1])
+    assert "사용자: Earlier: the budget is 77 won.\nAI: Noted.\n" in content_of(body["messages"][-1])
     assert faults(body["messages"]) == []
     assert counts(chat)[2] == stored + 2
     program.messages = program.messages[2:]
