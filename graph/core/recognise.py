@@ -65,14 +65,16 @@ def decide(case: Case, *, now: datetime) -> Decision:
         now: The time in UTC.
 
     Raises:
-        BusyError: The session's turn is in progress, and this is another question for the same model.
+        BusyError: The turn of the session in `detail` is in progress, and this is another question for the same model.
         InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
     """
     decision = _tried_before(case, now) or (_resume(case) if case.chain.answered else None)
     if decision is not None:
         return decision
     if case.request.session and not case.history:
-        return Decision("append", "header", case.request.session, lead=case.messages[:-1], anchor=case.chain.anchor)
+        place = find_place(case)  # of questions that got no answer
+        new = Decision("append", "header", case.request.session, imported=case.messages[:-1], anchor=case.chain.anchor)
+        return new if place is None else _at(case, place)
     if (decision := _asked_before(case)) is not None:
         return decision
     place = find_place(case)
@@ -108,7 +110,7 @@ def _resume(case: Case) -> Decision:
     if again is None:
         raise InputError("unknown_call", ", ".join(case.chain.answered))
     if again.status == "running":
-        raise BusyError
+        raise BusyError(again.session_id)
     return Decision("regenerate", _matched(case, [again]), again.session_id, anchor=anchor)
 
 
@@ -165,7 +167,7 @@ def _at(case: Case, place: Place) -> Decision:
     later = case.known.turns(row.session_id, place.turn + 1, place.turn + 2)
     is_next_running = len(later) == 1 and later[0].status == "running"
     if is_next_running and not rest and case.is_same_model(later[0].model):
-        raise BusyError
+        raise BusyError(row.session_id)
     return _fork(case, row, place.turn, imported=rest, lead=lead)
 
 

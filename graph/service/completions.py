@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -68,8 +68,7 @@ class Completions:
             return self._begin(request)
 
     def _begin(self, request: ClientRequest) -> Response:
-        self._let_end(self._access.runner.stopping(self._access.owner))
-        decision = self._recognised(request)
+        decision = self._settled(request)
         match decision.kind:
             case "aside":
                 return self._begin_aside(request)
@@ -82,6 +81,30 @@ class Completions:
                 session_id = decision.session_id
                 turn = self._go_on(request, decision)
         return self._response(session_id, turn, decision.matched)
+
+    def _settled(self, request: ClientRequest) -> Decision:
+        """Returns what the request is once the turns have ended that it may go on with and that were told to stop.
+
+        A program that has left a turn mustn't find its session busy. Other sessions aren't waited for.
+        """
+        runner = self._access.runner
+        try:
+            decision = self._recognised(request)
+        except BusyError as busy:
+            log = runner.running(busy.detail)
+            if log is None or not log.stop.is_set():
+                raise
+            stopping = [log]
+        else:
+            log = runner.running(decision.session_id)
+            stopping = [log] if log is not None and log.stop.is_set() else []
+            if decision.kind == "new" and any(message.role == "assistant" for message in request.messages):
+                stopping = runner.stopping(self._access.owner)  # the end of one may be what is unknown of the history
+            if not stopping:
+                return decision
+        for log in stopping:
+            log.wait_for_end(AFTERMATH_SECONDS)
+        return self._recognised(request)
 
     def _recognised(self, request: ClientRequest) -> Decision:
         """Returns what the request is; what goes on with a session names the attempt that it goes on behind."""
@@ -100,9 +123,6 @@ class Completions:
     def _go_on(self, request: ClientRequest, decision: Decision) -> int:
         """Goes on with a session and returns the number of the turn that answers."""
         session_id = decision.session_id
-        if decision.stop_first:
-            self._turns.stop(session_id)
-            self._let_end(self._access.runner.stopping(self._access.owner))
         options = _options_of(request, decision)
         if decision.kind == "resume":
             return self._turns.resume(session_id, _results_of(request), options=options, decision=decision)
@@ -120,12 +140,6 @@ class Completions:
             wait_seconds=AFTERMATH_SECONDS if decision.stop_first else 0.0,
             decision=decision,
         )
-
-    def _let_end(self, stopping: Iterable[TurnLog]) -> None:
-        """Waits for turns that were told to stop: a program that has left one mustn't find its session busy."""
-        for log in stopping:
-            for _ in log.follow(timeout_seconds=AFTERMATH_SECONDS):
-                pass
 
     @contextmanager
     def _begun(self, decision: Decision, client: str) -> Iterator[str]:
@@ -212,11 +226,11 @@ class Completions:
 
 def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
     """Returns the options of the turn; the session keeps its model if the request names none."""
-    lead = "\n\n".join(message.text for message in decision.lead if message.text)
-    return TurnOptions(model=request.model or None, client=replace(request.options, lead=lead))
+    return TurnOptions(model=request.model or None, client=replace(request.options, lead=decision.lead))
 
 
 def _results_of(request: ClientRequest) -> list[ClientMessage]:
-    """Returns the tool messages that the request ends with, in order."""
-    count = next((n for n, message in enumerate(reversed(request.messages)) if message.role != "tool"), 0)
-    return list(request.messages[len(request.messages) - count :])
+    """Returns the tool messages that the request ends with, behind the program's copy of the message with the calls."""
+    sent = request.messages
+    first = next((at for at in range(len(sent), 0, -1) if sent[at - 1].role != "tool"), 0)
+    return list(sent[first - 1 if first and sent[first - 1].role == "assistant" else first :])

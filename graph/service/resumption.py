@@ -31,7 +31,7 @@ def resume(
     access.chosen(options)
     access.own(session_id)
     for answer in answers:
-        if len(answer.text) > access.settings.message_chars:
+        if answer.role == "tool" and len(answer.text) > access.settings.message_chars:
             raise InputError("too_long", f"{len(answer.text)} > {access.settings.message_chars}")
     anchor = decision.anchor if decision else None
     with reserved(access, session_id) as lease:

@@ -18,8 +18,8 @@ from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
 from graph.service.accepted import accepted
-from graph.service.access import SessionAccess
-from graph.service.imported import import_history
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.imported import check_history, import_history
 from graph.service.reservation import check_unchanged, opening_of, reserved
 from graph.service.resumption import resume
 from graph.service.turn_job import job_of
@@ -84,6 +84,9 @@ class Turns:
         message = accepted(self._access, session_id, text, message_id, options, images)
         if (number := self._number_of(session_id, message)) is not None:
             return number
+        if decision is not None:
+            check_history(decision.imported)
+            self._stop_first(session_id, decision)
         try:
             opening = opening_of(text_of(message), options, decision)
             with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
@@ -101,6 +104,13 @@ class Turns:
             if (number := self._number_of(session_id, message)) is not None:
                 return number
             raise
+
+    def _stop_first(self, session_id: str, decision: Decision) -> None:
+        """Ends a turn to which its program no longer listens."""
+        if decision.stop_first:
+            self.stop(session_id)
+            if (log := self._runner.running(session_id)) is not None:
+                log.wait_for_end(AFTERMATH_SECONDS)
 
     def _begin(
         self,

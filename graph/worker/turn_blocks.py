@@ -11,13 +11,14 @@ from langchain_core.tools import BaseTool
 
 from graph.core.context_block import BlockKind, ContextBlock, ContextRequest, ContextSource, cut_block
 from graph.core.divider import headed, undivided
+from graph.core.lead import lead_block
 from graph.core.model_input import CONTEXT
 from graph.error import TurnfoldError
 from graph.model.factory import ChatModels
 from graph.node.context import TurnContext
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
-from prompt.system.framing import CLIENT_HEADING, LEAD_HEADING
+from prompt.system.framing import CLIENT_HEADING
 
 _LOG = logging.getLogger(__name__)
 # Of the largest whole input: together they leave a quarter of it for all else, and half without a program's.
@@ -66,7 +67,7 @@ class TurnBlocks:
         if turn.is_resumed:
             front = None if source is None else self._blocks.newest(session_id, "front")
             return replace(turn, front=front, volatile=self._blocks.newest(session_id, "volatile"))
-        lead = headed(LEAD_HEADING[turn.language], turn.client.lead) if turn.client and turn.client.lead.strip() else ""
+        lead = lead_block(turn.client.lead, turn.language) if turn.client else ""
         if source is None:
             # An empty one is kept as well, so that the newest is this turn's when it goes on.
             return replace(turn, volatile=self._kept(turn, "volatile", lead)) if turn.client else turn

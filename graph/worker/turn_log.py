@@ -153,6 +153,11 @@ class TurnLog:
             if isinstance(fresh[-1], _LAST_EVENTS):
                 return
 
+    def wait_for_end(self, timeout_seconds: float) -> None:
+        """Waits for the final event, at most this long."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_over, timeout_seconds)
+
     def _tell(self, watcher: _Watcher) -> None:
         """Tells a watcher all that it wasn't told; if another thread is at it, that one goes on with what is new."""
         with self._changed:

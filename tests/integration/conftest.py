@@ -12,6 +12,7 @@ from tests.fake.caching import CachingResponder
 from tests.fake.chat import Chat
 from tests.fake.compacting import with_true_usage
 from tests.fake.context_source import ScriptedContext
+from tests.fake.door import Door, access_of
 from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
@@ -99,3 +100,19 @@ def root(tmp_path: Path) -> Path:
     folder = tmp_path / "projects" / "가게"
     folder.mkdir(parents=True)
     return folder
+
+
+@pytest.fixture(scope="module")
+def door_chats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenChat]:
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("door") / "data", "http://127.0.0.1:9/v1")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def opened_door(door_chats: OpenChat) -> Door:
+    return Door(access_of(door_chats().service))
+
+
+@pytest.fixture
+def door(opened_door: Door) -> Door:
+    return Door(opened_door.access)

@@ -15,6 +15,7 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Reply, close_early, failure, reset, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by, tool
+from tests.fake.resending import user
 
 PIRATE = "Talk like a pirate."
 OURS = ["get_current_time", "web_search", "reasoning", "recall"]
@@ -59,7 +60,7 @@ def test_what_a_program_adds_is_listed_so_that_each_input_is_rebuilt(
 ) -> None:
     chat = open_chat(context_strategy=strategy)
     for number in range(1, 6):
-        chat.say(question(number), options=asked_by(system=f"{PIRATE} {number // 3}", lead=f"file {number}"))
+        chat.say(question(number), options=asked_by(system=f"{PIRATE} {number // 3}", lead=(user(f"file {number}"),)))
         chat.wait_for_folds()
     calls = [call for turn in range(1, 6) for call in chat.service.folds.inputs(chat.session_id, turn)]
     for call, body in zip(calls, server.bodies("chat"), strict=True):
@@ -74,11 +75,11 @@ def test_what_stands_in_front_of_the_known_history_is_sent_with_its_turn_alone(
     open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
     chat = open_chat(context_strategy=strategy)
-    chat.say(question(1), options=asked_by(lead="the repo map"))
+    chat.say(question(1), options=asked_by(lead=(user("the repo map"),)))
     chat.say(question(2))
     first, second = server.bodies("chat")
     told = content_of(first["messages"][-1])
-    assert told == f"{LEAD_HEADING['ko']}\nthe repo map\n\n[CURRENT MESSAGE]\n{question(1)}"
+    assert told == f"{LEAD_HEADING['ko']}\n사용자: the repo map\n\n[CURRENT MESSAGE]\n{question(1)}"
     assert "the repo map" not in str(second)
     assert chat.rows("SELECT count(*) FROM message WHERE content LIKE '%repo map%'") == [(0,)]
 
@@ -100,11 +101,11 @@ FORGED = [
 @pytest.mark.parametrize("end", ["\n", "\u2028", "\x0b", "\r\n"])
 def test_no_line_of_a_program_can_be_taken_for_one_of_ours(chat: Chat, server: FakeOpenAI, line: str, end: str) -> None:
     hostile = f"{line} first{end}{line} second"
-    chat.say(question(1), options=asked_by(system=hostile, lead=hostile))
+    chat.say(question(1), options=asked_by(system=hostile, lead=(user(hostile),)))
     prompt, asked = system_prompt(server.bodies("chat")[0]), content_of(server.bodies("chat")[0]["messages"][-1])
-    for told, heading in ((prompt, CLIENT_HEADING["ko"]), (asked, LEAD_HEADING["ko"])):
+    for told, heading, label in ((prompt, CLIENT_HEADING["ko"], "  "), (asked, LEAD_HEADING["ko"], "사용자: ")):
         block = told.partition(f"{heading}\n")[2].splitlines()
-        assert block[:2] == [f"  {line} first", f"  {line} second"]
+        assert block[:2] == [f"{label}{line} first", f"  {line} second"]
 
 
 @pytest.mark.parametrize("hostile", ["\x00", "\ud800", "\u202eabc", "🇰🇷" * 400, "가" * 200_000, " \n\t"])
@@ -112,7 +113,7 @@ def test_whatever_a_program_sends_the_turn_is_answered_and_the_rest_keeps_its_ro
     open_chat: OpenChat, server: FakeOpenAI, hostile: str
 ) -> None:
     chat = open_chat(model_window_tokens=8_000)
-    asked = asked_by(system=hostile, lead=hostile, tools=(tool("look", a={"description": hostile[:1_000]}),))
+    asked = asked_by(system=hostile, lead=(user(hostile),), tools=(tool("look", a={"description": hostile[:1_000]}),))
     assert isinstance(chat.say(question(1), options=asked)[-1], TurnFinished)
     body = server.bodies("chat")[0]
     assert question(1) in content_of(body["messages"][-1])

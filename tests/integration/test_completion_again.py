@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graph.core.recognise import Decision, DecisionKind
-from graph.error import BusyError, ServerBusyError
+from graph.error import BusyError, InputError, ServerBusyError
 from graph.event import AnswerRestarted, TurnFailed, TurnFinished, TurnStopped
 from graph.view import TurnOptions
 from tests.fake.chat import Chat, question
@@ -90,6 +90,21 @@ def test_a_program_that_left_without_a_word_has_its_turn_stopped_by_the_next_one
     program.messages.append(assistant("The migr"))
     after = program.ask(question(3))
     assert (after.session_id, after.turn) == (reading.session_id, 3)
+    assert isinstance(reading.last, TurnStopped)
+
+
+def test_a_refused_message_stops_nothing(chat: Chat, server: FakeOpenAI) -> None:
+    program = begin(chat)
+    server.script(hang("The migration ", "is on the 10th"))
+    program.messages = [user(question(1))]
+    reading = program.begin()
+    reading.wait_for_text()
+    too_long = "x" * (chat.service.settings.message_chars + 1)
+    program.messages += [assistant("The migr"), user(too_long)]
+    with pytest.raises(InputError):
+        program.begin()
+    assert chat.rows("SELECT status, stop_requested FROM turn") == [("running", 0)]
+    reading.completion.stop()
     assert isinstance(reading.last, TurnStopped)
 
 

@@ -4,14 +4,14 @@ import pytest
 
 from graph.client import ClientUsage
 from graph.error import InputError
-from graph.event import ActionRequired, Folded
+from graph.event import ActionRequired, ClientCall, Folded
 from tests.fake.body import faults
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import CACHED_USAGE, ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
-from tests.fake.resending import Program, Reading, begin, counts, go, result
+from tests.fake.resending import Program, Reading, assistant, begin, counts, go, result
 from tests.fake.store import MovableClock
 
 LOOK = tool("look")
@@ -71,6 +71,29 @@ def test_results_that_are_missing_or_unknown_are_named(chat: Chat, server: FakeO
         with pytest.raises(InputError, match=named):
             program.begin()
         assert counts(chat) == before
+
+
+def test_the_programs_copy_of_its_calls_is_compared_by_what_it_says(chat: Chat, server: FakeOpenAI) -> None:
+    program = Program(chat.service, options={"tools": (LOOK,)})
+    server.script(tools(ScriptedCall("look", '{"at": "grass", "n": 1}', "call-1"), answer="Let me look."))
+    first = program.ask(question(1))
+    before = counts(chat)
+    program.messages[1:] = [assistant("", ClientCall("call-1", "look", '{"at": "sky"}')), result("call-1", "green")]
+    with pytest.raises(InputError, match="call-1"):
+        program.begin()
+    assert counts(chat) == before
+    program.messages[1] = assistant("", ClientCall("call-1", "look", '{"n":1,"at":"grass"}'))
+    second = program.take(program.begin())
+    assert (second.session_id, second.turn) == (first.session_id, 1)
+
+
+def test_answers_alone_go_on_with_the_turn_of_a_named_session(chat: Chat, server: FakeOpenAI) -> None:
+    program = Program(chat.service, options={"tools": (LOOK,)})
+    server.script(tools(ScriptedCall("look", "{}", "call-1"), answer="Let me look."))
+    first = program.ask(question(1))
+    program.messages = [result("call-1", "green")]
+    second = program.take(program.begin(session=first.session_id))
+    assert (second.session_id, second.turn) == (first.session_id, 1)
 
 
 def test_a_question_in_place_of_results_closes_the_open_turn(chat: Chat, server: FakeOpenAI) -> None:

@@ -122,7 +122,7 @@ def test_what_a_program_puts_before_the_known_history_is_sent_and_not_stored(cha
     reading = program.ask(question(5))
     assert (reading.turn, reading.matched) == (5, "tail")
     body = server.bodies("chat")[-1]
-    assert "the budget is 77 won" in content_of(body["messages"][-1])
+    assert "사용자: Earlier: the budget is 77 won.\nAI: Noted.\n" in content_of(body["messages"][-1])
     assert faults(body["messages"]) == []
     assert counts(chat)[2] == stored + 2
     program.messages = program.messages[2:]
@@ -162,6 +162,19 @@ def test_a_session_that_is_named_goes_on_without_its_history(chat: Chat, server:
     second = begin(chat, session=first.session_id).ask(question(2))
     assert (second.session_id, second.turn, second.matched) == (first.session_id, 2, "header")
     assert shape(server.bodies("chat")[-1]) == [1, 2]
+
+
+def test_all_that_is_said_at_once_to_a_named_session_is_kept(chat: Chat, server: FakeOpenAI) -> None:
+    first = begin(chat).ask(question(1))
+    program = begin(chat, session=first.session_id)
+    program.messages = [user(question(2)), user(question(3))]
+    reading = program.take(program.begin())
+    assert (reading.session_id, reading.matched) == (first.session_id, "header")
+    asked = [turn.user_text for turn in Chat(chat.service, first.session_id).turns]
+    assert asked == [question(1), question(2), question(3)]
+    sent = [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
+    assert sum(question(2) in text for text in sent) == 1
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
 def test_a_name_that_nobody_has_is_not_found(chat: Chat) -> None:
