@@ -84,18 +84,20 @@ class Turns:
         message = accepted(self._access, session_id, text, message_id, options, images)
         if (number := self._number_of(session_id, message)) is not None:
             return number
+        imported = decision.imported if decision else ()
+        check_history(imported)
         if decision is not None:
-            check_history(decision.imported)
             self._stop_first(session_id, decision)
         try:
             opening = opening_of(text_of(message), options, decision)
             with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
                 check_unchanged(self._access, session_id, decision)
-                if decision and (imported := decision.imported):
-                    # Behind a turn that is left open, it would stay open for good: only the last one is closed.
-                    self._access.recovery.reconcile(lease, self._access.own(session_id))
-                    import_history(self._access, lease, imported, client=options.client_name, model="")
-                turn, session = self._begin(lease, message, options, anchor, data_urls(images))
+                with self._stores.database.writing() if imported else contextlib.nullcontext():
+                    if imported:
+                        # Behind a turn that is left open, it would stay open for good: only the last one is closed.
+                        self._access.recovery.reconcile(lease, self._access.own(session_id))
+                        import_history(self._access, lease, imported, client=options.client_name, model="")
+                    turn, session = self._begin(lease, message, options, anchor, data_urls(images))
                 job = job_of(self._access, lease, turn, session, options, messages=[message], anchor=anchor)
                 self._runner.submit(job)
                 return turn.number

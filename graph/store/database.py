@@ -103,8 +103,27 @@ class Database:
                 self._shared.connection = None
 
     @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Has all that this thread writes within the block committed at its end, or nothing of it after an exception.
+
+        Reads within the block see what was written in it.
+
+        Raises:
+            DatabaseBusyError: Another thread or process kept on writing.
+        """
+        before = getattr(self._shared, "connection", None)
+        with self.write() as connection:
+            self._shared.connection = self._shared.writer = connection
+            try:
+                yield
+            finally:
+                self._shared.connection, self._shared.writer = before, None
+
+    @contextmanager
     def write(self, lease: Lease | None = None) -> Iterator[Connection]:
         """Yields the only connection that may write; commits at the end of the block, rolls back on any exception.
+
+        Within a block of `writing` that block's end does so.
 
         Args:
             lease: The caller's lease, checked in the same transaction: a worker that lost it can write nothing.
@@ -112,6 +131,13 @@ class Database:
         Raises:
             LeaseLostError: The lease has expired or was taken over.
         """
+        shared: Connection | None = getattr(self._shared, "writer", None)
+        if shared is not None:
+            with self._errors_as_ours():
+                if lease is not None:
+                    self._verify(shared, lease)
+                yield shared
+            return
         if not self._write_lock.acquire(timeout=self._busy_timeout_seconds):
             raise DatabaseBusyError(str(self._path))
         try:

@@ -92,6 +92,11 @@ class Nth:
         self._failing = failing
         self._lock = threading.Lock()
 
+    def fail_at(self, nth: int) -> None:
+        """Has the n-th write from now on fail."""
+        with self._lock:
+            self._failing = self.count + nth
+
     def check(self) -> None:
         with self._lock:
             self.count += 1

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from graph.client import ClientMessage
+from graph.error import StoreError
 from graph.event import ActionRequired, TurnFinished
 from tests.fake.body import faults, roles
 from tests.fake.chat import Chat, question
@@ -16,6 +18,7 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
 from tests.fake.resending import Program, assistant, begin, counts, result, user
 from tests.fake.store import leave_behind
+from tests.fault.store import Nth, failing_stores
 
 LOOK = tool("look")
 
@@ -76,6 +79,28 @@ def test_what_another_model_said_stands_behind_the_turn_that_waited_for_the_prog
     assert [turn.status for turn in Chat(chat.service, first.session_id).turns] == ["stopped", "finished", "finished"]
     assert program.ask(question(3)).session_id == first.session_id
     assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+def test_whichever_write_fails_no_history_stands_without_its_question(open_chat: OpenChat) -> None:
+    fault = Nth()
+    chat = open_chat(stores=failing_stores(fault))
+    program = begin(chat)
+    session = program.ask(question(1)).session_id
+    program.messages += [user(question(2)), assistant("다른 모델의 답입니다."), user(question(3))]
+    failures = 0
+    for nth in count(1):
+        fault.fail_at(nth)
+        try:
+            reading = program.begin(session=session)
+        except StoreError:
+            failures += 1
+            assert counts(chat)[:3] == [1, 1, 2]
+        else:
+            assert reading.last
+            break
+    assert failures > 2
+    assert reading.session_id == session
+    assert Chat(chat.service, session).view.turn_count == 3
 
 
 def test_a_retry_of_what_failed_before_the_chat_went_on_is_told_no_sentence_of_ours(
