@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
@@ -145,12 +145,13 @@ def test_a_summary_keeps_its_text_and_addresses_but_no_links(summary: str, shown
     assert summary_markdown(summary) == shown
 
 
+@example("http://")  # no address yet
 @given(st.text(alphabet="ab:/.@[]()<>!w\\h tp\n"))
 def test_no_bracket_of_a_summary_begins_a_link(summary: str) -> None:
     shown = re.sub(r"\\.", "", summary_markdown(summary).replace(r":color[\:]", "").replace(":color[@]", ""))
     assert "[" not in re.sub(r":color\[(?=\]|\.)", "", shown)
     assert "<" not in shown
-    assert not re.search(r"https?://|www\.", shown)
+    assert not re.search(r"(https?://|www\.)[^\s<>]", shown)
 
 
 def test_tool_name_that_the_model_made_up_cannot_leave_its_code_span(page: AppTest, service: ScriptedService) -> None:

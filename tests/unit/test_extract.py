@@ -86,7 +86,7 @@ def test_results_of_tools_count() -> None:
 
 def test_content_in_blocks_counts() -> None:
     message = HumanMessage([{"type": "text", "text": "예산은 90만 원이에요."}, {"type": "image_url", "image_url": "x"}])
-    assert extract_summary([message], 100) == "예산은 90만 원이에요."
+    assert extract_summary([message], 100) == "예산은 90만 원이에요. [image]"
 
 
 def test_nothing_gives_nothing() -> None:
