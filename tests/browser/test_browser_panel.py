@@ -53,6 +53,16 @@ def test_both_sliders_are_one_and_the_last_move_counts(visitor: Visitor, folder:
         assert stored.execute(query, [visitor.session_id]).fetchall() == [(0.3,)]
 
 
+@pytest.mark.parametrize("key", ["slider_rail", "compression_rate"])
+def test_under_the_slider_stand_our_words_alone_also_while_it_is_touched(visitor: Visitor, key: str) -> None:
+    visitor.open()
+    if key == "compression_rate":
+        visitor.open_settings()
+    thumb_of(visitor, key).hover(force=True)
+    for number in ("0.10", "0.50"):
+        expect(visitor.find(key).get_by_text(number, exact=True)).to_be_hidden()
+
+
 def test_slow_presses_on_the_panels_slider_are_none_of_them_lost(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask(question(1))
