@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, Invalid
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from graph.client import ClientMessage
+from graph.core.image import content_of
 from graph.core.text import plain_text, plain_value
 from graph.event import ClientCall
 
@@ -23,19 +24,12 @@ def _to_message(message: ClientMessage) -> AnyMessage:
     text = plain_text(message.text)
     match message.role:
         case "user":
-            return HumanMessage(_with_images(text, message.images))
+            return HumanMessage(content_of(text, [plain_text(url) for url in message.images]))
         case "assistant":
             valid, invalid = _split_calls(message.calls)
             return AIMessage(text, tool_calls=valid, invalid_tool_calls=invalid)
         case "tool":
             return ToolMessage(text, tool_call_id=plain_text(message.call_id))
-
-
-def _with_images(text: str, urls: tuple[str, ...]) -> str | list[str | dict[str, Any]]:
-    if not urls:
-        return text
-    images = [{"type": "image_url", "image_url": {"url": plain_text(url)}} for url in urls]
-    return [{"type": "text", "text": text}, *images] if text else [*images]
 
 
 def _split_calls(calls: Iterable[ClientCall]) -> tuple[list[ToolCall], list[InvalidToolCall]]:

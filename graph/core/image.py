@@ -29,7 +29,15 @@ def question_of(text: str, images: Sequence[str], *, message_id: str) -> HumanMe
         images: The URLs of its images, each of which `is_image_url` allows.
         message_id: Its id.
     """
-    return HumanMessage(_content(text, [reference_of(url) for url in images]) if images else text, id=message_id)
+    return HumanMessage(content_of(text, [reference_of(url) for url in images]), id=message_id)
+
+
+def content_of(text: str, urls: Sequence[str]) -> str | list[str | dict[str, Any]]:
+    """Returns the content of a message with this text and, behind it, these images; without images the text itself."""
+    if not urls:
+        return text
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return [{"type": "text", "text": text}, *images] if text else [*images]
 
 
 def reference_of(url: str) -> str:
@@ -74,12 +82,7 @@ def _with_images(message: AnyMessage, found: Mapping[str, str], *, is_told: bool
     if is_told or not all(map(is_image_url, urls)):
         return without_images(message)
     words = words_of(message)
-    return message if not urls else message.model_copy(update={"content": _content(words, urls)})
-
-
-def _content(text: str, urls: Sequence[str]) -> list[str | dict[str, Any]]:
-    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    return [{"type": "text", "text": text}, *images] if text else [*images]
+    return message if not urls else message.model_copy(update={"content": content_of(words, urls)})
 
 
 def _has_failed(turn: Sequence[AnyMessage]) -> bool:

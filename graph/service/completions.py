@@ -185,10 +185,7 @@ class Completions:
     def _log_of(self, session_id: str, turn: int, attempt: int) -> TurnLog | None:
         """Returns the log of the newest response of an attempt, None if this process doesn't have it any more."""
         log = self._access.runner.log(session_id)
-        if log is None:
-            return None
-        view = log.view()
-        return log if (view.number, view.attempt) == (turn, attempt) else None
+        return log if log is not None and log.place == (turn, attempt) else None
 
     def _stored(self, place: ResponsePlace) -> TurnLog:
         return stored_log(place.turn, place.attempt, said_in(self._access, place))

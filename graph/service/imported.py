@@ -31,7 +31,7 @@ def import_history(
     Args:
         access: The owner's service.
         lease: The session's lease; none of its turns is open.
-        messages: Oldest first, in any order of roles.
+        messages: Oldest first, in any order of roles; `check_history` allows them.
         client: The program that brings them.
         model: What stands in their rows as the model; none of ours was asked.
 
@@ -39,10 +39,8 @@ def import_history(
         The number of the session's last turn.
 
     Raises:
-        InputError: `too_long`: over 2,000 messages or 8 MB of text. Nothing is stored.
         LeaseLostError: The lease was lost; nothing is written.
     """
-    check_history(messages)
     turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}")
     images = data_urls(plain_text(url) for message in messages for url in message.images)
     referred = references_in(message for turn in turns for message in turn)

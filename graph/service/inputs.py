@@ -47,38 +47,15 @@ def read_inputs(access: SessionAccess, session_id: str, turn: int) -> tuple[Call
     return tuple(_read(access.stores, call, tuple(strategies)) for call in calls)
 
 
-def rebuilt(stores: Stores, call: ModelCall, strategies: Iterable[Strategy]) -> ModelInput | None:
-    """Returns the input of a call as it was sent; None if the tables don't give the bytes that it has the hash of.
-
-    Args:
-        stores: The tables.
-        call: The call.
-        strategies: Those that may have assembled the input.
-    """
-    if call.kind == "reasoning":
-        asked = _asked_by_tool(stores, call)
-        return asked if asked is not None and asked.digest() == call.input_hash else None
-    parts = _parts(stores, call)
-    head = parts[0]
-    if not isinstance(head, SystemPart):
-        return None
-    system, history, said = _sorted(head, parts[1:])
-    ends_in_result = bool(said) and isinstance(said[-1], ToolMessage)
-    for strategy in strategies:
-        for note in ("", rounds_note(system.language)) if ends_in_result else ("",):
-            built = strategy.assemble(replace(system, note=note), history, said)
-            if built.digest() == call.input_hash:
-                return built
-    return None
-
-
 def _read(stores: Stores, call: ModelCall, strategies: Sequence[Strategy]) -> CallInput:
     if call.kind == "reasoning":
         asked = _asked_by_tool(stores, call)
+        is_verified = asked is not None and asked.digest() == call.input_hash
         texts = [None, None] if asked is None else [message.text for message in asked.messages]
         blocks = [InputBlock(*block[:3], "", block[3], text) for block, text in zip(call.manifest, texts, strict=True)]
     else:
         parts = _parts(stores, call)
+        is_verified = _is_as_sent(call, parts, strategies)
         language = parts[0].language if isinstance(parts[0], SystemPart) else "ko"
         blocks = [_block(block, part, language) for block, part in zip(call.manifest, parts, strict=True)]
     return CallInput(
@@ -86,7 +63,7 @@ def _read(stores: Stores, call: ModelCall, strategies: Sequence[Strategy]) -> Ca
         ordinal=call.ordinal,
         kind=call.kind,
         model=call.model,
-        is_verified=rebuilt(stores, call, strategies) is not None,
+        is_verified=is_verified,
         sent_tokens=call.sent_tokens,
         full_tokens=call.full_tokens,
         usage_input_tokens=call.usage_input_tokens,
@@ -97,6 +74,20 @@ def _read(stores: Stores, call: ModelCall, strategies: Sequence[Strategy]) -> Ca
         created_at=call.created_at,
         blocks=tuple(blocks),
     )
+
+
+def _is_as_sent(call: ModelCall, parts: Sequence[_Part], strategies: Iterable[Strategy]) -> bool:
+    """Whether one of the strategies assembles the bytes that were sent of these parts."""
+    head = parts[0]
+    if not isinstance(head, SystemPart):
+        return False
+    system, history, said = _sorted(head, parts[1:])
+    ends_in_result = bool(said) and isinstance(said[-1], ToolMessage)
+    for strategy in strategies:
+        for note in ("", rounds_note(system.language)) if ends_in_result else ("",):
+            if strategy.assemble(replace(system, note=note), history, said).digest() == call.input_hash:
+                return True
+    return False
 
 
 def _parts(stores: Stores, call: ModelCall) -> list[_Part]:

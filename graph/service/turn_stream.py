@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from langchain_core.messages import AIMessage
+
 from graph.client import CompletionEnd
+from graph.core.client_call import waiting_calls
 from graph.core.turn import text_of
-from graph.event import ActionRequired, ClientCall, Event, TurnFailed, TurnFinished, TurnStopped
+from graph.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStopped
 from graph.service.access import SessionAccess
 from graph.service.completion_end import ResponsePlace, read_end
 from graph.service.folds import Folds
@@ -128,12 +131,13 @@ class TurnStream:
             return TurnFailed(self.turn, view.error_code, view.error_detail)
         if view.status == "stopped":
             return TurnStopped(self.turn, self._access.stores.turns.get(self._row.session_id, self.turn).partial_text)
-        last = self._access.stores.archive.live_turns(self._row.session_id, self.turn, self.turn)[-1].message
+        archived = self._access.stores.archive.live_turns(self._row.session_id, self.turn, self.turn)
+        said = [entry.message for entry in archived]
+        # Behind an answer that waits, results of our own tools may stand.
+        last = next(message for message in reversed(said) if isinstance(message, AIMessage))
         if view.status == "finished":
             return TurnFinished(self.turn, str(last.id), text_of(last))
-        asked = [step for step in view.steps if step.status == "running"]
-        calls = tuple(ClientCall(step.call_id, step.name, step.arguments) for step in asked)
-        return ActionRequired(self.turn, str(last.id), text_of(last), calls)
+        return ActionRequired(self.turn, str(last.id), text_of(last), waiting_calls(said))
 
     def _end_of(self, attempt: int) -> CompletionEnd:
         place = ResponsePlace(self._row.session_id, self.turn, attempt, 1, b"", datetime.min.replace(tzinfo=UTC))

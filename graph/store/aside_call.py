@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert
 
 from graph.store.database import Database
 from graph.store.schema import aside_table
 
-_aside = aside_table.c
 _ADD = insert(aside_table)
 
 
@@ -50,10 +49,3 @@ class AsideStore:
         """Stores a call that has ended, failed or not."""
         with self._database.write() as connection:
             connection.execute(_ADD, vars(call))
-
-    def of_owner(self, owner: str) -> list[AsideCall]:
-        """Returns the calls that an owner's programs made, in the order in which they ended."""
-        query = select(*(_aside[field.name] for field in fields(AsideCall)))
-        query = query.where(_aside.owner == owner).order_by(_aside.sequence)
-        with self._database.read() as connection:
-            return [AsideCall(*row) for row in connection.execute(query)]

@@ -13,7 +13,7 @@ from graph.core.token import sum_tokens
 from graph.store.archive import insert_message
 from graph.store.schema import turn_table
 from graph.store.session import change_session
-from graph.store.turn_row import sum_history_tokens
+from graph.store.turn_row import new_attempt, sum_history_tokens
 
 
 def insert_turns(
@@ -47,20 +47,14 @@ def insert_turns(
             "session_id": session_id,
             "number": number,
             "owner": owner,
-            "attempt": 1,
-            "status": status,
             "user_message_id": messages[0].id,
-            "model": model,
             "is_casual": False,
-            "stop_requested": False,
-            "error_code": code,
-            "error_detail": "",
-            "started_at": now,
-            "finished_at": now,
             "history_tokens": history_tokens,
-            "partial_text": "",
-            "client": client,
             "is_imported": True,
+            **new_attempt(1, model, client, now),
+            "status": status,
+            "error_code": code,
+            "finished_at": now,
         }
         connection.execute(insert(turn_table).values(row))
         place = {"session_id": session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}

@@ -29,6 +29,7 @@ from graph.store.context_block import end_front
 from graph.store.database import Clock, Database, Lease
 from graph.store.schema import session_table, turn_table
 from graph.store.search import unindex_session
+from graph.store.turn_row import OPEN
 
 _session = session_table.c
 # What a session's front is made from; another value makes another front.
@@ -75,7 +76,7 @@ class SessionRow:
 _LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
 _ROWS: Select[Any] = select(
     *(_session[field.name] for field in fields(SessionRow) if field.name != "is_open"),
-    case((turn_table.c.status.in_(("running", "requires_action")), True), else_=False),
+    case((turn_table.c.status.in_(OPEN), True), else_=False),
 ).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
 _NUMBERS = {
     column.name: select(column).where(_session.session_id == bindparam("session_id"))

@@ -229,18 +229,17 @@ class TurnRunner:
 
     def _ended(self, job: Job) -> Event:
         """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
-        said = [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
+        said = self._said(job)
         calls = waiting_calls(said)
         if not calls:
             self._stores.turns.finish(job.context.lease, job.number, "finished", anchor=job.ended_anchor)
-            return self._finished(job)
+            return _finished(job, said)
         self._stores.turns.finish(job.context.lease, job.number, "requires_action", anchor=job.ended_anchor)
         answer = next(message for message in reversed(said) if isinstance(message, AIMessage))
         return ActionRequired(job.number, str(answer.id), text_of(answer), calls)
 
-    def _finished(self, job: Job) -> Event:
-        answer = self._stores.archive.live_turns(job.session_id, job.number, job.number)[-1].message
-        return TurnFinished(job.number, str(answer.id), text_of(answer))
+    def _said(self, job: Job) -> list[AnyMessage]:
+        return [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
 
     def _close(self, job: Job, ending: _Ending) -> Event:
         """Closes the turn; if that can't be written either, the next turn closes it."""
@@ -257,7 +256,7 @@ class TurnRunner:
                 anchor=job.ended_anchor,
             )
             if self._stores.turns.get(job.session_id, number).status == "finished":
-                return self._finished(job)
+                return _finished(job, self._said(job))
         except TurnfoldError as error:
             _LOG.warning("turn %d could not be closed: %s", number, error.code)
             return TurnFailed(number, error.code, error.detail)
@@ -297,3 +296,7 @@ class TurnRunner:
         over = [session_id for session_id, job in self._jobs.items() if job.log.is_over]
         for session_id in over[:-_KEPT_JOBS]:
             del self._jobs[session_id]
+
+
+def _finished(job: Job, said: Sequence[AnyMessage]) -> Event:
+    return TurnFinished(job.number, str(said[-1].id), text_of(said[-1]))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_chat import DONE, Answer, ServedChat, Told, essence_of, read, text_of
+from tests.fake.waiting_turn import FIRST, LOOK, required
 
 ANSWER = "서버 이전은 10월 3일이며 담당자는 김민수입니다. " * 20
 
@@ -197,6 +199,18 @@ def test_after_a_restart_a_finished_turn_is_told_from_the_tables(
         assert {**told[1].value, "figures": 0} == {**last, "figures": 0}
         assert told[2].id == "1.1.end"
         assert again.follow(session_id, "1.1.end").status == 204
+
+
+def test_after_a_restart_a_waiting_turn_is_told_with_what_the_model_said(
+    open_chat: OpenChat, chat: Chat, server: FakeOpenAI
+) -> None:
+    server.script(tools(ScriptedCall("get_current_time", "{}", "clock"), FIRST, answer="Let me see."))
+    asked = required(chat.say(question(1), options=LOOK))
+    with ServedChat(open_chat(chat.session_id).service) as again:
+        last = again.follow(chat.session_id).told[-3]
+    assert last.name == "action_required"
+    assert [last.value[name] for name in ("turn", "message_id", "text")] == [1, asked.message_id, "Let me see."]
+    assert last.value["calls"] == [asdict(call) for call in asked.calls]
 
 
 def test_a_turn_of_another_process_is_shown_by_snapshots_until_its_end(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 
-from graph.client import ClientMessage
+from graph.client import ClientMessage, ClientOptions, ClientRequest
 from graph.error import DatabaseError, InputError
 from graph.event import TurnFinished
 from tests.fake.body import content_of, faults, raw_turns, shape, tokens_of
@@ -80,11 +80,12 @@ def test_what_is_larger_than_several_inputs_is_left_to_the_schedule(open_chat: O
 
 
 def test_too_long_a_history_is_refused_and_stores_nothing(chat: Chat) -> None:
+    asked = ClientMessage("user", question(1))
     for messages in (history(1) * 1_001, [ClientMessage("user", "가" * 3_000_000)]):
         with pytest.raises(InputError) as caught:
-            bring(chat, messages)
+            chat.service.completions.begin(ClientRequest((*messages, asked), ClientOptions("editor")))
         assert caught.value.reason == "too_long"
-    assert chat.rows("SELECT count(*) FROM turn") == [(0,)]
+    assert chat.rows("SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM turn)") == [(0, 0)]
 
 
 def test_an_import_that_breaks_off_leaves_nothing(chat: Chat) -> None:
