@@ -179,10 +179,11 @@ class Sessions:
         )
         session = self._access.own(session_id)
         changes = self._access.changes_of(session, options)
-        if title is not None:
-            self.rename(session_id, title)
-        if changes:
-            self._stores.sessions.update(session_id, self._owner, **changes)
+        with self._stores.database.writing():
+            if title is not None:
+                self.rename(session_id, title)
+            if changes:
+                self._stores.sessions.update(session_id, self._owner, **changes)
         session = replace(session, **changes)
         # Folds prepared with the old settings can't be used; start the new ones now so that the next turn doesn't wait.
         self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))

@@ -111,13 +111,13 @@ class Database:
         Raises:
             DatabaseBusyError: Another thread or process kept on writing.
         """
-        before = getattr(self._shared, "connection", None)
+        before = getattr(self._shared, "connection", None), getattr(self._shared, "writer", None)
         with self.write() as connection:
             self._shared.connection = self._shared.writer = connection
             try:
                 yield
             finally:
-                self._shared.connection, self._shared.writer = before, None
+                self._shared.connection, self._shared.writer = before
 
     @contextmanager
     def write(self, lease: Lease | None = None) -> Iterator[Connection]:
