@@ -13,7 +13,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route, Router
 
 from api.completion import CreateCompletion
-from api.edge import Edge
 from api.model_id import list_models, model_entry
 from api.request import CompletionBody
 from api.route_table import EVENTS, Operation
@@ -42,7 +41,7 @@ class Door:
 
     Usage:
         >>> door = Door(lambda owner: service.for_owner(owner).completions)
-        >>> app = Starlette(routes=[door.routes(Middleware(Guard, settings))])
+        >>> app = Starlette(routes=[door.routes(Middleware(Guard, settings), Middleware(Edge))])
 
     Args:
         completions_of: Returns what answers the programs of an owner; called for each request.
@@ -61,7 +60,8 @@ class Door:
 
         Args:
             beside: Further routes below /v1.
-            middleware: What stands before the routes, outermost first; it sets `request.state.client`.
+            middleware: What stands before the routes, outermost first; it sets `request.state.client`, and turns errors
+                into answers.
         """
         routes = [
             *_with_slash("/models", self._list_models, "GET"),
@@ -70,7 +70,7 @@ class Door:
             *beside,
         ]
         # A redirect would follow the Host header, and makes a GET of a POST.
-        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=[*middleware, Middleware(Edge)])
+        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=middleware)
 
     def close(self) -> None:
         """Ends what is being answered, as the server ends; from any thread."""
