@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route, Router
 from api.completion import CreateCompletion
 from api.model_id import list_models, model_entry
 from api.request import CompletionBody
-from api.route_table import EVENTS, Operation
+from api.route_table import EVENTS, Operation, with_slash
 from graph.client import CompletionSource
 
 PATIENCE_SECONDS: Final = 10.0
@@ -64,9 +64,9 @@ class Door:
                 into answers.
         """
         routes = [
-            *_with_slash("/models", self._list_models, "GET"),
+            *with_slash("/models", self._list_models, ["GET"]),
             Route("/models/{model_id:path}", self._get_model, methods=["GET"]),
-            *_with_slash("/chat/completions", self._create, "POST"),
+            *with_slash("/chat/completions", self._create, ["POST"]),
             *beside,
         ]
         # A redirect would follow the Host header, and makes a GET of a POST.
@@ -85,7 +85,3 @@ class Door:
     async def _names(self, request: Request) -> Sequence[str]:
         owner: str = request.state.client.owner
         return await to_thread.run_sync(lambda: self._completions_of(owner).models(), limiter=self._threads)
-
-
-def _with_slash(path: str, endpoint: Callable[..., object], method: str) -> list[Route]:
-    return [Route(path + slash, endpoint, methods=[method]) for slash in ("", "/")]
