@@ -21,7 +21,7 @@ from api.event_id import EventId, parse_event_id
 from api.event_stream import EventStream
 from api.header import SESSION, TURN
 from api.refusal import BY_CODE
-from api.route_table import EVENTS, Operation
+from api.route_table import EVENTS, Operation, with_slash
 from api.token_guard import ApiClient
 from graph.error import ClosingError, NotFoundError, PathError
 from graph.service import ChatService
@@ -63,13 +63,11 @@ class Chat:
 
     def routes(self) -> list[Route]:
         """Returns the routes; what stands before them sets `request.state.client` and answers our errors."""
-        handlers = [
-            ("/chat", self.send, "POST"),
-            ("/chat/{session_id}/events", self.follow, "GET"),
-            ("/sessions/{session_id}/context", self.update_context, "PUT"),
-        ]
+        handlers = {"sendMessage": self.send, "followEvents": self.follow, "updateContext": self.update_context}
         return [
-            Route(path + slash, handler, methods=[method]) for path, handler, method in handlers for slash in ("", "/")
+            route
+            for operation in OPERATIONS
+            for route in with_slash(operation.path, handlers[operation.name], [operation.method])
         ]
 
     def close(self) -> None:

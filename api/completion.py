@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
@@ -12,13 +12,14 @@ from typing import Final, TypeVar
 import anyio
 import anyio.to_thread
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from api.body import read_body
 from api.chunk_writer import ChunkWriter, CompletionHead
 from api.event_queue import EventQueue
+from api.event_stream import STALLED_SECONDS, EventStream
 from api.header import MATCHED, SESSION, TURN
 from api.model_id import check_known
 from api.problem import Problem, ProblemError
@@ -31,11 +32,6 @@ from graph.error import ClosingError
 
 _T = TypeVar("_T")
 _LEFT: Final = Problem(499, "client_left", "The client closed the connection.")
-_STREAM_HEADERS: Final = {
-    "Content-Type": "text/event-stream",
-    "Cache-Control": "no-cache",
-    "X-Accel-Buffering": "no",
-}
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ class CreateCompletion:
         *,
         threads: anyio.CapacityLimiter,
         patience_seconds: float,
-        stalled_seconds: float = 60.0,
+        stalled_seconds: float = STALLED_SECONDS,
     ) -> None:
         self._completions_of = completions_of
         self._threads = threads
@@ -133,6 +129,8 @@ class CreateCompletion:
             else:
                 body = await whole_body(queue, opened.head, end)
                 await JSONResponse(body, headers=opened.headers)(scope, receive, send)
+        except ClientDisconnect:
+            return True
         except ProblemError as error:
             if error.problem is _LEFT:
                 return True
@@ -142,8 +140,6 @@ class CreateCompletion:
     async def _stream(
         self, opened: _Opened, queue: EventQueue, end: Callable[[], Awaitable[CompletionEnd]], send: Send
     ) -> None:
-        headers = {**_STREAM_HEADERS, **opened.headers}
-        raw_headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         lines = stream_lines(
             queue,
             ChunkWriter(opened.head),
@@ -151,14 +147,7 @@ class CreateCompletion:
             with_usage=opened.asked.with_usage,
             keep_alive_seconds=self._patience_seconds,
         )
-        await send({"type": "http.response.start", "status": 200, "headers": raw_headers})
-        async with aclosing(lines):
-            async for line in lines:
-                with anyio.move_on_after(self._stalled_seconds) as stalled:
-                    await send({"type": "http.response.body", "body": line, "more_body": True})
-                if stalled.cancelled_caught:
-                    raise ProblemError(_LEFT)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await EventStream(lines, opened.headers, stalled_seconds=self._stalled_seconds).stream_response(send)
 
     @contextmanager
     def _queue(self) -> Iterator[EventQueue]:

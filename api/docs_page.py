@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from api.docs_word import ENGLISH, LANGUAGES, DocsWords
 
-_METHODS: Final = ("get", "post", "put", "patch", "delete")
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: light-dark(#c8ccd2, #464b53); --soft: light-dark(#f2f4f6, #23262b); }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1.5rem;
@@ -50,10 +49,7 @@ def render(document: Mapping[str, Any], language: str) -> str:
     words = LANGUAGES[language]
     other = next(name for name in LANGUAGES if name != language)
     operations = [
-        (path, method, described[method])
-        for path, described in document["paths"].items()
-        for method in _METHODS
-        if method in described
+        (path, method, told) for path, described in document["paths"].items() for method, told in described.items()
     ]
     schemas: Mapping[str, Any] = document["components"]["schemas"]
     return "\n".join(

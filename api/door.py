@@ -13,10 +13,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route, Router
 
 from api.completion import CreateCompletion
-from api.edge import Edge
 from api.model_id import list_models, model_entry
 from api.request import CompletionBody
-from api.route_table import EVENTS, Operation
+from api.route_table import EVENTS, Operation, with_slash
 from graph.client import CompletionSource
 
 PATIENCE_SECONDS: Final = 10.0
@@ -42,7 +41,7 @@ class Door:
 
     Usage:
         >>> door = Door(lambda owner: service.for_owner(owner).completions)
-        >>> app = Starlette(routes=[door.routes(Middleware(Guard, settings))])
+        >>> app = Starlette(routes=[door.routes(Middleware(Guard, settings), Middleware(Edge))])
 
     Args:
         completions_of: Returns what answers the programs of an owner; called for each request.
@@ -61,16 +60,17 @@ class Door:
 
         Args:
             beside: Further routes below /v1.
-            middleware: What stands before the routes, outermost first; it sets `request.state.client`.
+            middleware: What stands before the routes, outermost first; it sets `request.state.client`, and turns errors
+                into answers.
         """
         routes = [
-            *_with_slash("/models", self._list_models, "GET"),
+            *with_slash("/models", self._list_models, ["GET"]),
             Route("/models/{model_id:path}", self._get_model, methods=["GET"]),
-            *_with_slash("/chat/completions", self._create, "POST"),
+            *with_slash("/chat/completions", self._create, ["POST"]),
             *beside,
         ]
         # A redirect would follow the Host header, and makes a GET of a POST.
-        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=[*middleware, Middleware(Edge)])
+        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=middleware)
 
     def close(self) -> None:
         """Ends what is being answered, as the server ends; from any thread."""
@@ -85,7 +85,3 @@ class Door:
     async def _names(self, request: Request) -> Sequence[str]:
         owner: str = request.state.client.owner
         return await to_thread.run_sync(lambda: self._completions_of(owner).models(), limiter=self._threads)
-
-
-def _with_slash(path: str, endpoint: Callable[..., object], method: str) -> list[Route]:
-    return [Route(path + slash, endpoint, methods=[method]) for slash in ("", "/")]

@@ -1,12 +1,13 @@
-"""One operation of the routes for programs: what serves it and what the document says of it."""
+"""One operation of the routes for programs: what serves it, where, and what the document says of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel
+from starlette.routing import Route
 
 from api.token_guard import ApiClient
 from graph.service import ChatService
@@ -85,3 +86,8 @@ class Operation:
         if "{" in self.path:
             found |= {404}
         return tuple(sorted(found))
+
+
+def with_slash(path: str, endpoint: Callable[..., object], methods: Iterable[str]) -> list[Route]:
+    """Returns the routes to a handler, with and without a slash at the path's end."""
+    return [Route(path + slash, endpoint, methods=list(methods)) for slash in ("", "/")]

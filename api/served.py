@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from api.body import parse_object, read_body
 from api.request import invalid_field
-from api.route_table import Call, Operation
+from api.route_table import Call, Operation, with_slash
 from api.token_guard import ApiClient
 from graph.service import ChatService
 
@@ -54,9 +54,9 @@ class ServedOperations:
             by_path.setdefault(operation.path.removeprefix(below), {})[operation.method] = operation
         # One route for all methods of a path, so that a wrong method is told of all right ones.
         return [
-            Route(path + slash, partial(self._serve, methods), methods=list(methods))
+            route
             for path, methods in by_path.items()
-            for slash in ("", "/")
+            for route in with_slash(path, partial(self._serve, methods), methods)
         ]
 
     async def _serve(self, methods: Mapping[str, Operation], request: Request) -> Response:

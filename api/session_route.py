@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from api.model_id import parse_model_id
-from api.problem import ProblemError, refused
+from api.problem import refused
 from api.route_table import Call, Operation
 from api.session_answer import (
     ChangeSession,
@@ -55,11 +55,7 @@ def _place_of(text: str) -> tuple[datetime, str]:
             return updated_at.astimezone(UTC), session_id
     except (ValueError, OverflowError):
         pass
-    raise _bad_place()
-
-
-def _bad_place() -> ProblemError:
-    return refused("invalid_value", "before: It takes `next` of the page before.", "before")
+    raise refused("invalid_value", "before: It takes `next` of the page before.", "before")
 
 
 def _get(call: Call) -> SessionAnswer:

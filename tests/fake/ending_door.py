@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from api.door import Door
+from api.edge import Edge
 from api.server_end import told_of_end
 from api.token_guard import Guard
 from graph.event import TokenDelta
@@ -32,7 +33,7 @@ def main() -> None:
             yield
         print("ended", flush=True)  # noqa: T201 - what the test waits for
 
-    app = Starlette(routes=[door.routes(Middleware(Guard, lambda: settings))], lifespan=lifespan)
+    app = Starlette(routes=[door.routes(Middleware(Guard, lambda: settings), Middleware(Edge))], lifespan=lifespan)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         print(listening.getsockname()[1], flush=True)  # noqa: T201 - what the test waits for
         uvicorn.Server(uvicorn.Config(app, log_level="critical")).run([listening])

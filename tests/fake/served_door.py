@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from api.door import Door
+from api.edge import Edge
 from api.token_guard import Guard
 from graph.client import CompletionSource
 from graph.service import ChatService
@@ -55,7 +56,7 @@ class ServedDoor:
             return completions(owner) if callable(completions) else completions
 
         self.door = Door(completions_of, patience_seconds=patience_seconds)
-        app = Starlette(routes=[self.door.routes(Middleware(Guard, lambda: settings))])
+        app = Starlette(routes=[self.door.routes(Middleware(Guard, lambda: settings), Middleware(Edge))])
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import openai
 import pytest
 
 from graph.model.factory import ChatModels, open_models
@@ -18,6 +19,8 @@ from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted
+from tests.fake.scripted_completions import ScriptedCompletions
+from tests.fake.served_door import TOKEN, ServedDoor
 from tests.fake.store import StoreSet, open_store_set
 
 
@@ -116,3 +119,20 @@ def opened_door(door_chats: OpenChat) -> Door:
 @pytest.fixture
 def door(opened_door: Door) -> Door:
     return Door(opened_door.access)
+
+
+@pytest.fixture
+def completions() -> ScriptedCompletions:
+    return ScriptedCompletions("small")
+
+
+@pytest.fixture
+def served_door(completions: ScriptedCompletions) -> Iterator[ServedDoor]:
+    with ServedDoor(completions, patience_seconds=0.1) as door:
+        yield door
+
+
+@pytest.fixture
+def client(served_door: ServedDoor) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=served_door.url, api_key=TOKEN, max_retries=0) as client:
+        yield client

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from typing import Final
 
 import openai
@@ -33,23 +32,6 @@ START: Final = TurnStarted("session-1", 1, 1)
 CALLS: Final = (ClientCall("c1", "look", '{"a":1}'), ClientCall("c2", "find", "{}"))
 
 
-@pytest.fixture
-def completions() -> ScriptedCompletions:
-    return ScriptedCompletions("small")
-
-
-@pytest.fixture
-def served(completions: ScriptedCompletions) -> Iterator[ServedDoor]:
-    with ServedDoor(completions, patience_seconds=0.1) as door:
-        yield door
-
-
-@pytest.fixture
-def client(served: ServedDoor) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=served.url, api_key=TOKEN, max_retries=0) as client:
-        yield client
-
-
 def test_the_models_are_listed_and_each_is_found(client: openai.OpenAI) -> None:
     ids = [model.id for model in client.models.list()]
     assert ids == ["turnfold", "turnfold:plain", "turnfold/small", "turnfold/small:plain"]
@@ -76,7 +58,7 @@ def test_any_model_may_be_there_while_the_list_is_not_known() -> None:
 
 
 def test_a_whole_answer_names_session_and_turn(
-    client: openai.OpenAI, completions: ScriptedCompletions, served: ServedDoor
+    client: openai.OpenAI, completions: ScriptedCompletions, served_door: ServedDoor
 ) -> None:
     completions.script(said("Hel", "lo"), ended("length", ClientUsage(10, 2, 4), session="session-1"), turn=7)
     raw = client.chat.completions.with_raw_response.create(model="turnfold/small", messages=ASKED)
@@ -92,7 +74,7 @@ def test_a_whole_answer_names_session_and_turn(
         "matched": "history",
     }
     assert raw.headers["x-request-id"]
-    assert (set(served.owners), completions.requests[0].options.name) == ({OWNER}, "editor")
+    assert (set(served_door.owners), completions.requests[0].options.name) == ({OWNER}, "editor")
 
 
 def test_an_aside_names_no_session(client: openai.OpenAI, completions: ScriptedCompletions) -> None:
@@ -128,9 +110,9 @@ def test_usage_comes_behind_a_stream_that_asked_for_it(
 
 
 def test_a_long_wait_before_the_first_token_breaks_no_client(
-    client: openai.OpenAI, served: ServedDoor, completions: ScriptedCompletions
+    client: openai.OpenAI, served_door: ServedDoor, completions: ScriptedCompletions
 ) -> None:
-    model = ChatOpenAI(base_url=served.url, api_key=SecretStr(TOKEN), model="small", max_retries=0)
+    model = ChatOpenAI(base_url=served_door.url, api_key=SecretStr(TOKEN), model="small", max_retries=0)
     gates = [threading.Event() for _ in range(3)]
     for gate in gates:
         steps: list[Step] = [START, FoldWaiting((1, 2, 3)), gate, Folded("r", (1, 2, 3), 9, 3), TokenDelta("Hi")]
@@ -147,7 +129,7 @@ def test_a_long_wait_before_the_first_token_breaks_no_client(
 
 
 def test_calls_are_put_together_by_clients(
-    client: openai.OpenAI, served: ServedDoor, completions: ScriptedCompletions
+    client: openai.OpenAI, served_door: ServedDoor, completions: ScriptedCompletions
 ) -> None:
     for _ in range(4):
         completions.script(
@@ -165,7 +147,7 @@ def test_calls_are_put_together_by_clients(
         ("c1", "look"),
         ("c2", "find"),
     ]
-    model = ChatOpenAI(base_url=served.url, api_key=SecretStr(TOKEN), model="small", max_retries=0)
+    model = ChatOpenAI(base_url=served_door.url, api_key=SecretStr(TOKEN), model="small", max_retries=0)
     pieces: list[AIMessageChunk] = [piece for piece in model.stream("안녕") if isinstance(piece, AIMessageChunk)]
     joined = pieces[0]
     for piece in pieces[1:]:
@@ -202,7 +184,7 @@ def test_a_turn_stopped_elsewhere_ends_with_what_was_said(
 
 
 def test_many_streams_of_the_async_client_run_side_by_side(
-    served: ServedDoor, completions: ScriptedCompletions
+    served_door: ServedDoor, completions: ScriptedCompletions
 ) -> None:
     gate, count = threading.Event(), 50
     for _ in range(count):
@@ -220,7 +202,7 @@ def test_many_streams_of_the_async_client_run_side_by_side(
         return "".join(texts)
 
     async def main() -> list[str]:
-        async with openai.AsyncOpenAI(base_url=served.url, api_key=TOKEN) as client:
+        async with openai.AsyncOpenAI(base_url=served_door.url, api_key=TOKEN) as client:
             barrier = asyncio.Barrier(count)
             return await asyncio.gather(*(one(client, barrier) for _ in range(count)))
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import openai
@@ -11,7 +10,6 @@ from pydantic import SecretStr
 from graph.error import BusyError, NotFoundError, TurnRateError
 from graph.event import (
     AnswerRestarted,
-    ClientCall,
     TokenDelta,
     TurnFailed,
     TurnFinished,
@@ -23,24 +21,6 @@ from tests.fake.scripted_completions import ScriptedCompletions, said
 from tests.fake.served_door import TOKEN, ServedDoor
 
 START: Final = TurnStarted("session-1", 1, 1)
-CALLS: Final = (ClientCall("c1", "look", '{"a":1}'), ClientCall("c2", "find", "{}"))
-
-
-@pytest.fixture
-def completions() -> ScriptedCompletions:
-    return ScriptedCompletions("small")
-
-
-@pytest.fixture
-def served(completions: ScriptedCompletions) -> Iterator[ServedDoor]:
-    with ServedDoor(completions, patience_seconds=0.1) as door:
-        yield door
-
-
-@pytest.fixture
-def client(served: ServedDoor) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=served.url, api_key=TOKEN, max_retries=0) as client:
-        yield client
 
 
 @pytest.mark.parametrize("streamed", [True, False])
@@ -57,14 +37,14 @@ def test_a_turn_that_fails_before_it_says_anything_has_a_real_status(
 
 @pytest.mark.parametrize("last", [TurnFailed(1, "cut_stream", ""), AnswerRestarted()])
 def test_a_stream_that_fails_is_no_success(
-    client: openai.OpenAI, served: ServedDoor, completions: ScriptedCompletions, last: TurnFailed | AnswerRestarted
+    client: openai.OpenAI, served_door: ServedDoor, completions: ScriptedCompletions, last: TurnFailed | AnswerRestarted
 ) -> None:
     for _ in range(2):
         completions.script([START, TokenDelta("Hel"), last, TurnFinished(1, "m", "Other")])
     with pytest.raises(openai.APIError) as failed:
         text_of(ask(client, stream=True))
     assert failed.value.code == "upstream_unavailable"
-    model = ChatOpenAI(base_url=served.url, api_key=SecretStr(TOKEN), model="small", max_retries=0)
+    model = ChatOpenAI(base_url=served_door.url, api_key=SecretStr(TOKEN), model="small", max_retries=0)
     with pytest.raises(openai.APIError):
         list(model.stream("안녕"))
 
@@ -78,21 +58,21 @@ def test_what_is_told_of_a_response_may_fail_too(client: openai.OpenAI, completi
         text_of(ask(client, stream=True))
 
 
-def test_a_busy_session_is_asked_once(served: ServedDoor, completions: ScriptedCompletions) -> None:
+def test_a_busy_session_is_asked_once(served_door: ServedDoor, completions: ScriptedCompletions) -> None:
     completions.script(BusyError())
-    with openai.OpenAI(base_url=served.url, api_key=TOKEN) as client, pytest.raises(openai.ConflictError) as busy:
+    with openai.OpenAI(base_url=served_door.url, api_key=TOKEN) as client, pytest.raises(openai.ConflictError) as busy:
         ask(client, stream=True)
     assert busy.value.code == "session_busy"
     assert [request.is_retry for request in completions.requests] == [False]
 
 
 def test_a_library_sends_a_failed_request_again_and_says_so(
-    served: ServedDoor, completions: ScriptedCompletions
+    served_door: ServedDoor, completions: ScriptedCompletions
 ) -> None:
     completions.script(UnreachableError())
     completions.script([START, TurnFailed(1, "unreachable", "")])
     completions.script(said("Hi"))
-    with openai.OpenAI(base_url=served.url, api_key=TOKEN, max_retries=2) as client:
+    with openai.OpenAI(base_url=served_door.url, api_key=TOKEN, max_retries=2) as client:
         assert text_of(ask(client, stream=True)) == "Hi"
     assert [request.is_retry for request in completions.requests] == [False, True, True]
 
@@ -108,9 +88,9 @@ def test_refusals_are_the_librarys_own_errors(
         ask(client)
 
 
-def test_a_wrong_token_is_the_librarys_own_error(served: ServedDoor) -> None:
+def test_a_wrong_token_is_the_librarys_own_error(served_door: ServedDoor) -> None:
     with (
-        openai.OpenAI(base_url=served.url, api_key="wrong", max_retries=0) as client,
+        openai.OpenAI(base_url=served_door.url, api_key="wrong", max_retries=0) as client,
         pytest.raises(openai.AuthenticationError) as refused,
     ):
         client.models.list()

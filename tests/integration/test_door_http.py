@@ -23,11 +23,6 @@ HEADERS: Final = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture
-def completions() -> ScriptedCompletions:
-    return ScriptedCompletions("small")
-
-
-@pytest.fixture
 def served(completions: ScriptedCompletions) -> Iterator[ServedDoor]:
     with ServedDoor(completions) as door:
         yield door
