@@ -37,7 +37,7 @@ _THREADS: Final = 16
 
 
 class Door:
-    """What programs reach of the service.
+    """What stands under `/v1`: the models and the completions.
 
     Usage:
         >>> door = Door(lambda owner: service.for_owner(owner).completions)

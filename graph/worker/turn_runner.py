@@ -44,8 +44,7 @@ class Job:
     """One attempt of a turn, committed and ready to run.
 
     Attributes:
-        messages: What graph state doesn't have yet: the user's message, or what a program answered to its calls;
-            nothing for a new attempt, because the state has the message already.
+        messages: What graph state lacks: the user's message, a program's answers to calls, nothing for a new attempt.
         request: What the turn's context blocks are composed of.
         anchor: What the program's request is recognised by; None for the page.
     """
@@ -293,10 +292,9 @@ class TurnRunner:
 
     def _forget_old_jobs(self) -> None:
         """Drops the oldest jobs that are over, so that memory doesn't grow with the number of sessions."""
-        over = [session_id for session_id, job in self._jobs.items() if job.log.is_over]
-        for session_id in over[:-_KEPT_JOBS]:
+        for session_id in [key for key, job in self._jobs.items() if job.log.is_over][:-_KEPT_JOBS]:
             del self._jobs[session_id]
 
 
-def _finished(job: Job, said: Sequence[AnyMessage]) -> Event:
+def _finished(job: Job, said: list[AnyMessage]) -> Event:
     return TurnFinished(job.number, str(said[-1].id), text_of(said[-1]))

@@ -191,24 +191,6 @@ def test_write_rolls_back_on_any_exception(stores: StoreSet) -> None:
     assert stores.sessions.get(SESSION, OWNER).title == ""
 
 
-def test_blocks_of_writing_within_each_other_are_one_transaction(stores: StoreSet) -> None:
-    stores.make_session()
-
-    def break_off() -> None:
-        with stores.database.writing():
-            stores.sessions.rename(SESSION, OWNER, "never")
-            raise KeyboardInterrupt
-
-    with stores.database.writing():
-        with stores.database.writing():
-            stores.sessions.rename(SESSION, OWNER, "inner")
-        stores.sessions.rename(SESSION, OWNER, "outer")
-        assert stores.sessions.get(SESSION, OWNER).title == "outer"
-    with pytest.raises(KeyboardInterrupt):
-        break_off()
-    assert stores.sessions.get(SESSION, OWNER).title == "outer"
-
-
 def test_reader_sees_one_state_while_another_commits(stores: StoreSet) -> None:
     stores.make_session()
     titles = select(session_table.c.title)

@@ -28,3 +28,22 @@ def test_all_reads_of_a_block_see_one_state_and_those_of_other_threads_their_own
             with pytest.raises(NotFoundError), stores.database.reading():
                 stores.sessions.get("nowhere", OWNER)
             assert title() == "renamed"
+
+
+def test_blocks_of_writing_within_each_other_are_one_transaction(tmp_path: Path) -> None:
+    with open_store_set(tmp_path) as stores:
+        stores.make_session()
+
+        def rename(title: str) -> None:
+            with stores.database.writing():
+                with stores.database.writing():
+                    stores.sessions.rename(SESSION, OWNER, "inner")
+                stores.sessions.rename(SESSION, OWNER, title)
+                assert stores.sessions.get(SESSION, OWNER).title == title
+                if not title:
+                    raise KeyboardInterrupt
+
+        rename("outer")
+        with pytest.raises(KeyboardInterrupt):
+            rename("")
+        assert stores.sessions.get(SESSION, OWNER).title == "outer"
