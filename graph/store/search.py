@@ -125,6 +125,8 @@ class SearchStore:
 
 def index_message(connection: Connection, row: Mapping[str, Any]) -> None:
     """Adds a message that was just archived to the index, given its row."""
+    if connection.dialect.name != "sqlite":
+        return
     session_id = row["session_id"]
     number = _number_of(connection, session_id)
     if number is None:
@@ -145,8 +147,7 @@ def index_anew(connection: Connection) -> None:
 
 def unindex_session(connection: Connection, session_id: str) -> None:
     """Takes all messages of a session out of the index; call it before they are deleted."""
-    number = _number_of(connection, session_id)
-    if number is None:
+    if connection.dialect.name != "sqlite" or (number := _number_of(connection, session_id)) is None:
         return
     query: Select[Any] = select(_message.position, _message.role, _message.message_id, _message.content)
     rows = connection.execute(query.where(_message.session_id == session_id))

@@ -14,6 +14,7 @@ from sqlalchemy.types import TypeEngine
 from graph.error import InputError, NewerDatabaseError
 from graph.store.column_type import JsonTuple
 from graph.store.database import Database, head_revision
+from graph.store.expression import next_sequence
 from graph.store.record_row import pack_facts, unpack_facts
 from graph.store.schema import (
     METADATA,
@@ -130,7 +131,8 @@ def _packed(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     if table is not record_table:
         return row
     kept, missing = (row.pop(column.name, None) or () for column in _SPELLED[table.name])
-    return {**row, "facts": pack_facts(kept, missing, row["summary"])}
+    sequence = next_sequence(record_table, row["session_id"])
+    return {**row, "sequence": sequence, "facts": pack_facts(kept, missing, row["summary"])}
 
 
 def _check_head(line: str) -> None:
