@@ -23,7 +23,7 @@ _UNREACHABLE: Final = ("08", "57P")
 
 @contextmanager
 def errors_as_ours() -> Iterator[None]:
-    """Raises the errors of the driver, and of either pool, as ours, and without them: Postgres quotes rows in its own."""
+    """Raises the errors of the driver, and of both pools, as ours, and without theirs: they quote rows."""
     try:
         yield
     except DBAPIError as error:
