@@ -56,15 +56,15 @@ class PooledSaver(PostgresSaver):
     Checkpoint ids contain the time by the clock of the server that wrote them, so the newest id may be an older state.
     What is kept behind a run is what this saver wrote last; what is loaded is compared with the tables by the caller.
 
-    Args:
-        pool: Opened, and closed by `close`; its connections commit each statement and name none.
+    Attributes:
+        pool: Opened, and closed by `close`; its connections commit each statement and prepare none by a name.
     """
 
     def __init__(self, pool: Pool) -> None:
         # None allows only types known to be harmless; the default calls whatever constructor a forged row names.
         super().__init__(pool, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self.lock = nullcontext()  # type: ignore[assignment]  # each call has a connection of its own
-        self._pool = pool
+        self.pool = pool
         self._written: dict[str, str] = {}
 
     def put(
@@ -120,7 +120,7 @@ class PooledSaver(PostgresSaver):
 
     def close(self) -> None:
         """Closes every connection."""
-        self._pool.close()
+        self.pool.close()
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:
