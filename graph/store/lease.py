@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import uuid
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ _FREE = ""
 
 _lease = lease_table.c
 _ROW = select(lease_table).where(_lease.session_id == bindparam("session_id"))
+_OF_SESSIONS = select(lease_table).where(_lease.session_id.in_(bindparam("session_ids", expanding=True)))
 
 _LOG = logging.getLogger(__name__)
 
@@ -77,6 +79,12 @@ class LeaseStore:
         with self._database.read() as connection:
             row = _read(connection, session_id)
         return row is not None and not self._is_free(row)
+
+    def alive(self, session_ids: Collection[str]) -> frozenset[str]:
+        """Returns which of these sessions' leases a worker holds now."""
+        with self._database.read() as connection:
+            rows = connection.execute(_OF_SESSIONS, {"session_ids": list(session_ids)}).all()
+        return frozenset(row.session_id for row in rows if not self._is_free(row))
 
     def close(self) -> None:
         """Ends the heartbeat and releases all held leases."""
