@@ -114,12 +114,12 @@ def _check_next_turns(folder: Path, ledger: Ledger) -> list[str]:
             ]
             wrong += [
                 f"{session_id}: {fault}"
-                for fault in _check_input(convert_to_openai_messages(model.inputs[-1]), texts, number)
+                for fault in check_input(convert_to_openai_messages(model.inputs[-1]), texts, number)
             ]
     return wrong
 
 
-def _check_input(sent: Sequence[Any], texts: Mapping[int, str], number: int) -> list[str]:
+def check_input(sent: Sequence[Any], texts: Mapping[int, str], number: int) -> list[str]:
     """Every turn must be in the input once: by a summary, or word for word."""
     wrong = faults(sent)
     covered = [turn for first, last in summaries({"messages": sent}) for turn in range(first, last + 1)]
