@@ -154,7 +154,7 @@ class SessionAccess:
                 raise InputError("bad_strategy", ", ".join(self.strategies.by_name))
             changes["strategy"] = options.strategy
         if options.model is not None:
-            changes["model"] = options.model
+            changes["model"] = plain_text(options.model)
         if options.project_root is not None:
             changes["project_root"] = str(self.roots.resolve(options.project_root)) if options.project_root else ""
         if options.has_memory is not None:

@@ -13,6 +13,7 @@ from graph.core.casual import is_casual
 from graph.core.client_chain import OpenAnchor
 from graph.core.image import data_urls
 from graph.core.recognise import Decision
+from graph.core.text import plain_text
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
@@ -62,7 +63,7 @@ class Turns:
 
         Args:
             session_id: The session; created if it doesn't exist.
-            text: The message; NUL and lone surrogates become U+FFFD.
+            text: The message; NUL and lone surrogates become U+FFFD, in the ids too.
             message_id: The caller's id for the message; generated if None.
             options: Changes to the session's settings, from this turn on.
             images: URLs of images that go with the text, which may be empty then: `data:` URLs, kept with the session,
@@ -80,6 +81,7 @@ class Turns:
             StoreError: The message couldn't be committed.
         """
         options = options or TurnOptions()
+        session_id = plain_text(session_id)
         anchor = decision.anchor if decision else None
         message = accepted(self._access, session_id, text, message_id, options, images)
         if (number := self._number_of(session_id, message)) is not None:

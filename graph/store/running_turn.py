@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, exists, func, select, tuple_, update
 
 from graph.store.database import Lease
+from graph.store.expression import database_time
 from graph.store.schema import lease_table, message_table, turn_table
 from graph.store.turn_row import ROWS, RUNNING, TurnRow
 
@@ -23,7 +23,7 @@ _SAVE: Final = (
             _lease.session_id == bindparam("of_session"),
             _lease.owner == bindparam("holder"),
             _lease.fence == bindparam("held_fence"),
-            _lease.expires_at > bindparam("now"),
+            _lease.expires_at > database_time(),
         ),
     )
     .values(partial_text=bindparam("text"))
@@ -56,7 +56,7 @@ class TurnProgress(NamedTuple):
     position: int
 
 
-def save_partials(connection: Connection, partials: Iterable[PartialText], now: datetime) -> None:
+def save_partials(connection: Connection, partials: Iterable[PartialText]) -> None:
     """Stores the texts of running turns; what has ended, or whose lease was lost, stays as it is."""
     rows = [
         {
@@ -64,7 +64,6 @@ def save_partials(connection: Connection, partials: Iterable[PartialText], now: 
             "of_number": partial.number,
             "holder": partial.lease.holder,
             "held_fence": partial.lease.fence,
-            "now": now,
             "text": partial.text,
         }
         for partial in partials
