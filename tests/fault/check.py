@@ -13,10 +13,11 @@ from langchain_core.messages.utils import convert_to_openai_messages
 from graph.event import TurnFinished
 from graph.service import open_service
 from tests.fake.body import faults, summaries
+from tests.fake.rows import read_rows
 from tests.fault.child import fault_settings, question
 from tests.fault.mark import Silent
 from tests.fault.model import WorkingChat, working_models, working_tools
-from tests.fault.place import damaged_files, read_rows
+from tests.fault.place import damaged_files
 
 _ALL: Final = 1_000_000
 
@@ -54,9 +55,9 @@ def check_rows(folder: Path, session_id: str, messages: Mapping[str, int], shown
     """Looks at the rows of a session, past all of the product's code."""
 
     def rows(query: str) -> list[Any]:
-        return read_rows(folder, query, session_id)
+        return read_rows(settings, query, session_id)
 
-    wrong: list[str] = []
+    settings, wrong = fault_settings(folder), list[str]()
     said = Counter(row[0] for row in rows("SELECT message_id FROM message WHERE role = 'human' AND session_id = ?"))
     turns = rows("SELECT number, user_message_id FROM turn WHERE session_id = ? ORDER BY number")
     places = rows("SELECT position, turn FROM message WHERE session_id = ? ORDER BY position")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
-
-import psycopg
+from typing import Final
 
 _URL: Final = "database_url"
 _FILES: Final = ("turnfold.db", "checkpoint.db")
@@ -24,15 +22,6 @@ def url_of(folder: Path) -> str | None:
     """Returns the database of a folder, None if its data are files."""
     file = folder / _URL
     return file.read_text(encoding="utf-8") if file.exists() else None
-
-
-def read_rows(folder: Path, query: str, *values: object) -> list[Any]:
-    """Reads past all of the product's code; a `?` of the query is a value."""
-    if (url := url_of(folder)) is not None:
-        with psycopg.connect(url) as connection:
-            return connection.execute(query.replace("?", "%s").encode(), values).fetchall()
-    with closing(sqlite3.connect(folder / _FILES[0])) as connection:
-        return connection.execute(query, values).fetchall()
 
 
 def damaged_files(folder: Path) -> list[str]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,15 +21,21 @@ ANSWER = "먼저 복제하고, 그다음에 옮기고, 마지막에 확인합니
 LONG_SECONDS = 30.0
 
 
-@pytest.fixture
-def here(open_chat: OpenChat) -> Chat:
-    return open_chat()
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {} if request.param == "sqlite" else {"chat_database_url": request.getfixturevalue("postgres_url")}
 
 
 @pytest.fixture
-def there(open_chat: OpenChat, here: Chat) -> Chat:
-    """The same session at another server."""
-    return open_chat(here.session_id)
+def here(open_chat: OpenChat, database: dict[str, str]) -> Chat:
+    return open_chat(**database)
+
+
+@pytest.fixture
+def there(open_chat: OpenChat, here: Chat, database: dict[str, str], tmp_path: Path) -> Chat:
+    """The same session at another server; with Postgres they share no folder."""
+    own = {"turnfold_data_dir": tmp_path / "there"} if database else {}
+    return open_chat(here.session_id, **database, **own)
 
 
 def followed(chat: Chat) -> list[LiveTurn]:
