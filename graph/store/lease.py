@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import uuid
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Connection, Row, Update, bindparam, insert, select, tuple_, update
@@ -20,9 +21,9 @@ _POLL_SECONDS = 0.05
 _FREE = ""
 
 _lease = lease_table.c
-_ROW = select(lease_table, (_lease.expires_at > database_time()).label("is_on_time")).where(
-    _lease.session_id == bindparam("session_id")
-)
+_ROWS = select(lease_table, (_lease.expires_at > database_time()).label("is_on_time"))
+_ROW = _ROWS.where(_lease.session_id == bindparam("session_id"))
+_OF_SESSIONS = _ROWS.where(_lease.session_id.in_(bindparam("session_ids", expanding=True)))
 
 _LOG = logging.getLogger(__name__)
 
@@ -79,6 +80,12 @@ class LeaseStore:
         with self._database.read() as connection:
             row = _read(connection, session_id)
         return row is not None and not self._is_free(row)
+
+    def alive(self, session_ids: Collection[str]) -> frozenset[str]:
+        """Returns which of these sessions' leases a worker holds now."""
+        with self._database.read() as connection:
+            rows = connection.execute(_OF_SESSIONS, {"session_ids": list(session_ids)}).all()
+        return frozenset(row.session_id for row in rows if not self._is_free(row))
 
     def close(self) -> None:
         """Ends the heartbeat and releases all held leases."""

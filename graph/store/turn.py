@@ -19,7 +19,7 @@ from graph.store.database import Clock, Database, Lease
 from graph.store.expression import database_time
 from graph.store.image import keep_images
 from graph.store.reset import extend_context
-from graph.store.running_turn import PartialText, TurnPlace, save_partials, stopping
+from graph.store.running_turn import PartialText, TurnPlace, TurnProgress, progress, save_partials, stopping
 from graph.store.schema import turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import (
@@ -246,6 +246,11 @@ class TurnStore:
         """Returns which of these turns were asked to stop in their current attempt."""
         with self._database.read() as connection:
             return stopping(connection, turns)
+
+    def progress(self, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
+        """Returns how far these turns are, without those that don't exist (any more)."""
+        with self._database.read() as connection:
+            return progress(connection, turns)
 
     def get(self, session_id: str, number: int) -> TurnRow:
         """Returns the turn.
