@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 from sqlalchemy import inspect, select
 
 from graph.core.text import plain_text
+from graph.recovery import config_of
 from graph.service import ChatService
 from graph.store.database import Database
 from graph.store.schema import METADATA
@@ -34,8 +35,7 @@ def rows_of(database: Database) -> list[tuple[Any, ...]]:
 def stored_values(service: ChatService) -> list[Any]:
     """Every row, and the state of every session."""
     stores = service._access.stores  # noqa: SLF001  # nobody but a test has to know
-    places = [{"configurable": {"thread_id": session.session_id}} for session in service.sessions.list()]
-    kept = [stores.checkpointer.get_tuple(place) for place in places]
+    kept = [stores.checkpointer.get_tuple(config_of(session.session_id)) for session in service.sessions.list()]
     return [*rows_of(stores.database), *(found.checkpoint["channel_values"] for found in kept if found is not None)]
 
 

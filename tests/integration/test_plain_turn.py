@@ -118,8 +118,8 @@ def test_ids_and_names_that_a_caller_chooses_are_stored_as_plain_text(endpoint: 
 def test_whatever_a_program_sends_is_stored_as_plain_text_and_recognised_again(
     endpoint: FakeOpenAI, chats: Chat, asked: str, answer: str
 ) -> None:
-    program = Program(chats.service)
-    program.messages += [ClientMessage("system", f"규칙 {asked}"), ClientMessage("user", f"전에 {asked}")]
+    program = Program(chats.service, options={"system": f"규칙 {asked}"})
+    program.messages.append(ClientMessage("user", f"전에 {asked}"))
     program.messages.append(ClientMessage("assistant", f"답 {answer}"))
     with endpoint.lent():
         first = program.ask(f"질문 {asked}")
