@@ -80,8 +80,7 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
     return report
 
 
-# Playwright's loop counts as running in this thread until it ends, and the tests that one process runs behind these have
-# loops of their own.
+# Playwright's loop counts as running in this thread until it ends; what comes behind these tests has its own.
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE_MILLISECONDS)

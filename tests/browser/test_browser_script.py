@@ -10,7 +10,6 @@ from playwright.sync_api import Browser, Page
 from component import browser
 
 
-
 @pytest.fixture
 def page(chromium: Browser, address: str) -> Iterator[Page]:
     """An empty page of the product's own origin, with a message field and the script in it."""
