@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from graph.core.snapshot import uncovered_ranges
 from graph.error import SettingsError
@@ -30,6 +30,9 @@ from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnStore
+
+if TYPE_CHECKING:
+    from graph.store.postgres.checkpoint import PooledSaver
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,7 +70,7 @@ class Stores:
     asides: AsideStore
     anchors: AnchorStore
     keys: ServerKeyStore
-    checkpointer: Checkpointer
+    checkpointer: Checkpointer | PooledSaver
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
         """Reads a session's context. What follows a hole in the coverage is read raw: more tokens, but nothing lost.
@@ -120,13 +123,12 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
     Raises:
         DatabaseError: A file can't be used; the subclass says why.
     """
-    timeout = settings.busy_timeout_seconds
     with ExitStack() as stack:
         if settings.chat_database_url is None:
             stack.enter_context(in_use(settings.database_path))
         database = open_database(settings, clock=clock)
         stack.callback(database.close)
-        checkpointer = open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=timeout)
+        checkpointer = _open_checkpoints(settings)
         stack.callback(checkpointer.close)
         leases = LeaseStore(
             database, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
@@ -150,3 +152,11 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
             ServerKeyStore(database),
             checkpointer,
         )
+
+
+def _open_checkpoints(settings: Settings) -> Checkpointer | PooledSaver:
+    if settings.chat_database_url is None:
+        return open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
+    from graph.store.postgres.checkpoint import open_saver  # noqa: PLC0415  # its driver is an extra
+
+    return open_saver(settings.chat_database_url)
