@@ -17,7 +17,7 @@ from graph.admin.backup import back_up, restore
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
 from graph.settings import Settings, load_settings
-from graph.store.database import Database, open_database
+from graph.store.stores import open_database
 from graph.store.transfer import export_lines, import_lines
 
 _PRIVATE_FOLDER: Final = 0o700
@@ -65,7 +65,7 @@ def _restore(settings: Settings, file: Path) -> str:
 def _export(settings: Settings, file: Path) -> str:
     file.touch(mode=_PRIVATE_FILE)
     count = 0
-    with closing(_open(settings)) as database, file.open("w", encoding="utf-8") as lines:
+    with closing(open_database(settings)) as database, file.open("w", encoding="utf-8") as lines:
         for line in export_lines(database):
             lines.write(f"{line}\n")
             count += 1
@@ -73,13 +73,9 @@ def _export(settings: Settings, file: Path) -> str:
 
 
 def _import(settings: Settings, file: Path) -> str:
-    with closing(_open(settings)) as database, file.open(encoding="utf-8") as lines:
+    with closing(open_database(settings)) as database, file.open(encoding="utf-8") as lines:
         done = import_lines(database, lines, owner=settings.turnfold_owner)
     return f"{done.session_count} sessions imported, {done.skipped_count} were there already"
-
-
-def _open(settings: Settings) -> Database:
-    return open_database(settings.database_path, busy_timeout_seconds=settings.busy_timeout_seconds)
 
 
 _COMMANDS: Final[dict[str, Callable[[Settings, Path], str]]] = {
