@@ -5,6 +5,7 @@
   x InputError
   x PathError
   x NotFoundError
+  x SignInError
   x BusyError
     + ServerBusyError
     + TurnRateError
@@ -83,6 +84,9 @@ PathReason = Literal[
 ]
 
 
+SignInReason = Literal["ended", "needed", "withdrawn"]
+
+
 class TurnfoldError(Exception):
     """Base of all errors that Turnfold raises on purpose.
 
@@ -131,6 +135,16 @@ class NotFoundError(TurnfoldError):
     """The session, turn or record doesn't exist or belongs to another owner."""
 
     code = "not_found"
+
+
+class SignInError(TurnfoldError):
+    """Nobody is signed in, the sign-in has ended, or this owner's access was withdrawn. Nothing was read or stored."""
+
+    code = "sign_in"
+
+    def __init__(self, reason: SignInReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class BusyError(TurnfoldError):

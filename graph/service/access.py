@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from graph.core.schedule import round_rate
 from graph.core.text import plain_text
-from graph.error import BusyError, InputError
+from graph.error import BusyError, InputError, SignInError
 from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
@@ -41,6 +41,7 @@ class SessionAccess:
 
     Attributes:
         owner: Whose sessions these are: the owner of every session that the service can see.
+        until: When the owner's sign-in ends, in UTC; None for never.
         roots: The folders that a project may be in.
         contexts: What programs say of the context of sessions without a project.
         clock: The time in UTC.
@@ -62,15 +63,27 @@ class SessionAccess:
     contexts: SessionContexts
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
+    until: datetime | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
     locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(_LOCKS)))
+
+    def check_sign_in(self) -> None:
+        """Checks that the owner's sign-in lasts.
+
+        Raises:
+            SignInError: It has ended.
+        """
+        if self.until is not None and self.until <= self.clock():
+            raise SignInError("ended")
 
     def own(self, session_id: str) -> SessionRow:
         """Returns the session. Every method that takes a session's id calls this first.
 
         Raises:
             NotFoundError: There is no such session, or it belongs to another owner.
+            SignInError: The owner's sign-in has ended.
         """
+        self.check_sign_in()
         return self.stores.sessions.get(session_id, self.owner)
 
     def lock_of(self, key: str) -> threading.Lock:
