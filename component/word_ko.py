@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from component.word import Suggestion, Words
 from component.word_project_ko import KOREAN_PROJECT
+from component.word_sign_in import KOREAN_SIGN_IN
 
 KOREAN = Words(
     language="ko",
@@ -214,6 +215,7 @@ KOREAN = Words(
     gauge_help_estimate="≈는 마지막으로 보낸 입력을 직접 센 추정치입니다.",
     gauge_help_usage="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다.",
     project=KOREAN_PROJECT,
+    sign_in=KOREAN_SIGN_IN,
     errors={
         "internal": "예상하지 못한 문제가 생겼습니다. 자세한 내용은 서버 로그에 있습니다.",
         "closing": "서버가 종료되는 중입니다. 다시 켜진 뒤에 새로 고쳐 주세요.",
@@ -221,6 +223,7 @@ KOREAN = Words(
         "input": "이 입력은 받을 수 없습니다.",
         "path": "이 경로는 쓸 수 없습니다.",
         "not_found": "대화를 찾을 수 없습니다. 삭제되었거나 주소가 잘못되었습니다.",
+        "sign_in": "로그인해야 합니다. 새로 고치면 로그인할 수 있습니다.",
         "busy": "아직 답변하는 중입니다. 끝난 뒤에 보내거나 중지하세요.",
         "server_busy": "지금은 요청이 많습니다. 잠시 뒤에 다시 보내 주세요.",
         "turn_rate": "1분 동안 보낼 수 있는 메시지 수를 넘었습니다. 조금 뒤에 다시 보내 주세요.",

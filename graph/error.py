@@ -143,7 +143,7 @@ class SignInError(TurnfoldError):
     code = "sign_in"
 
     def __init__(self, reason: SignInReason) -> None:
-        super().__init__(reason)
+        super().__init__()
         self.reason = reason
 
 
