@@ -1,4 +1,4 @@
-"""The English sentences for errors and refusals; `word_ko` has the Korean ones."""
+"""The English sentences for errors and refusals; `word_error_ko` has the Korean ones."""
 
 from __future__ import annotations
 

@@ -67,24 +67,29 @@ class SessionAccess:
     compacting: dict[str, threading.Event] = field(default_factory=dict)
     locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(_LOCKS)))
 
-    def check_sign_in(self) -> None:
-        """Checks that the owner's sign-in lasts.
+    def check_admitted(self) -> None:
+        """Checks that the owner is let in.
 
         Raises:
-            SignInError: It has ended.
+            SignInError: The sign-in has ended, or the owner was withdrawn.
         """
-        if self.until is not None and self.until <= self.clock():
-            raise SignInError("ended")
+        self._check_end()
+        if self.stores.owners.is_withdrawn(self.owner):
+            raise SignInError("withdrawn")
 
     def own(self, session_id: str) -> SessionRow:
         """Returns the session. Every method that takes a session's id calls this first.
 
         Raises:
-            NotFoundError: There is no such session, or it belongs to another owner.
+            NotFoundError: There is no such session, it belongs to another owner, or the owner was withdrawn.
             SignInError: The owner's sign-in has ended.
         """
-        self.check_sign_in()
-        return self.stores.sessions.get(session_id, self.owner)
+        self._check_end()
+        return self.stores.sessions.get_admitted(session_id, self.owner)
+
+    def _check_end(self) -> None:
+        if self.until is not None and self.until <= self.clock():
+            raise SignInError("ended")
 
     def lock_of(self, key: str) -> threading.Lock:
         """Returns the lock of a key of this owner in this process; some other keys have the same one."""

@@ -71,13 +71,12 @@ class ChatService:
             until: When the owner's sign-in ends, in UTC; None for never. From then on nothing is answered.
 
         Raises:
-            SignInError: The sign-in has ended.
+            SignInError: The sign-in has ended, or the owner was withdrawn.
         """
-        if (owner, until) == (self._access.owner, self._access.until):
-            return self
-        access = replace(self._access, owner=owner, until=until)
-        access.check_sign_in()
-        return ChatService(access)
+        is_own = (owner, until) == (self._access.owner, self._access.until)
+        access = self._access if is_own else replace(self._access, owner=owner, until=until)
+        access.check_admitted()
+        return self if is_own else ChatService(access)
 
     def health(self) -> None:
         """Checks that the database answers.

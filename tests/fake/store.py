@@ -20,6 +20,7 @@ from graph.store.call import CallStore, ModelCall
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, Lease, open_database
 from graph.store.lease import LeaseStore
+from graph.store.owner import OwnerStore
 from graph.store.record import RecordStore
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.search import SearchStore
@@ -83,6 +84,7 @@ class StoreSet:
     search: SearchStore
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
+    owners: OwnerStore
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
@@ -182,6 +184,7 @@ def open_store_set(folder: Path) -> Iterator[StoreSet]:
         SearchStore(database),
         ContextBlockStore(database),
         RuleAgreementStore(database, clock=clock),
+        OwnerStore(database, clock=clock),
     )
     leases.close()
     database.close()
