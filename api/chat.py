@@ -78,8 +78,8 @@ class Chat:
 
     async def send(self, request: Request) -> Response:
         """Sends a message, and streams its turn."""
-        body = read_message(await read_body(request))
         service, client = await self._service(request), request.state.client
+        body = read_message(await read_body(request))
         session_id, turn = await self._in_thread(partial(_send, service, body, client))
         return await self._streamed(service, session_id, turn, None, body.context)
 
@@ -95,8 +95,8 @@ class Chat:
 
     async def update_context(self, request: Request) -> Response:
         """Takes over what the user is at, for the turns that begin from now on."""
-        context = read_context(await read_body(request))
         service, session_id = await self._service(request), request.path_params["session_id"]
+        context = read_context(await read_body(request))
         told = await self._in_thread(partial(_update_context, service, session_id, context))
         return JSONResponse(dict(told))
 

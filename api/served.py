@@ -62,13 +62,11 @@ class ServedOperations:
     async def _serve(self, methods: Mapping[str, Operation], request: Request) -> Response:
         operation = methods["GET" if request.method == "HEAD" else request.method]
         client: ApiClient = request.state.client
+        service = await anyio.to_thread.run_sync(self._service_of, client.owner, limiter=self._quick)
         sent = await _read(operation, request)
+        call = Call(service, client, request.path_params, sent)
         limiter = self._slow if operation.is_slow else self._quick
-
-        def answer() -> bytes:
-            return _answer(operation, Call(self._service_of(client.owner), client, request.path_params, sent))
-
-        content = await anyio.to_thread.run_sync(answer, limiter=limiter)
+        content = await anyio.to_thread.run_sync(partial(_answer, operation, call), limiter=limiter)
         headers = {"Cache-Control": "no-store"}
         return Response(content, operation.status, headers, operation.media_types[0] if content else None)
 
