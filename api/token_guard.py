@@ -13,6 +13,7 @@ from typing import Final
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.problem import Problem
+from api.refusal import BY_CODE
 from graph.api_token import ApiToken
 from graph.client import ClientOptions
 from graph.settings import Settings
@@ -20,12 +21,6 @@ from graph.settings import Settings
 OPEN_ANSWERS: Final = 64
 _OFF: Final = Problem(
     404, "unknown_url", "There is nothing at this address. Whoever runs this server opens it by CHAT_API_TOKEN."
-)
-_UNKNOWN: Final = Problem(
-    401,
-    "invalid_api_key",
-    "This isn't a token of this server. Send one as the API key: Authorization: Bearer <token>.",
-    headers={"WWW-Authenticate": "Bearer"},
 )
 _TOO_MANY: Final = Problem(
     429,
@@ -108,7 +103,7 @@ class Guard:
         if not self._clients:
             await _OFF.response()(scope, receive, send)
         elif (client := self._clients.find(sent)) is None:
-            await _UNKNOWN.response()(scope, receive, send)
+            await BY_CODE["sign_in"].response()(scope, receive, send)
         else:
             scope.setdefault("state", {})["client"] = client
             await self._pass_on(client, scope, receive, send)

@@ -58,8 +58,8 @@ def begin() -> PageState:
         TurnfoldError: The service can't be opened or the session can't be read.
     """
     service = service_provider.current()
-    language = _language(service)
-    st.session_state.setdefault(LANGUAGE, language)
+    spoken = language(service)
+    st.session_state.setdefault(LANGUAGE, spoken)
     theme = st.context.cookies.get(THEME_COOKIE)
     st.session_state.setdefault(THEME, theme if theme in THEMES else "system")
     rate_state.take_moved()
@@ -71,7 +71,7 @@ def begin() -> PageState:
         session = _keep_changes(service, session)
         _land(session)
     _follow_settings(service, session)
-    return PageState(service, words_of(language), st.context.timezone or "", session)
+    return PageState(service, words_of(spoken), st.context.timezone or "", session)
 
 
 def look_again(now: PageState) -> PageState:
@@ -197,7 +197,8 @@ def draw_in_passing() -> None:
         st.toast(text, icon=icon)
 
 
-def _language(service: ChatService) -> Language:
+def language(service: ChatService) -> Language:
+    """Returns the page's language: as chosen in this tab, as its cookie has it, the server's, or the browser's."""
     chosen, kept = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
     candidates = (chosen, kept, service.settings.turnfold_language)
     locale_language = language_of_locale(st.context.locale)

@@ -1,4 +1,4 @@
-"""The English sentences for errors and refusals; `word_ko` has the Korean ones."""
+"""The English sentences for errors and refusals; `word_error_ko` has the Korean ones."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "input": "This input isn't accepted.",
     "path": "This path can't be used.",
     "not_found": "Chat not found. It was deleted, or the address is wrong.",
+    "sign_in": "You aren't signed in any more. Reload the page to sign in.",
     "busy": "An answer is still being written. Send when it's done, or stop it.",
     "server_busy": "There are many requests just now. Please send it again in a moment.",
     "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",

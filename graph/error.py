@@ -5,6 +5,7 @@
   x InputError
   x PathError
   x NotFoundError
+  x SignInError
   x BusyError
     + ServerBusyError
     + TurnRateError
@@ -84,6 +85,9 @@ PathReason = Literal[
 ]
 
 
+SignInReason = Literal["ended", "needed", "withdrawn"]
+
+
 class TurnfoldError(Exception):
     """Base of all errors that Turnfold raises on purpose.
 
@@ -132,6 +136,16 @@ class NotFoundError(TurnfoldError):
     """The session, turn or record doesn't exist or belongs to another owner."""
 
     code = "not_found"
+
+
+class SignInError(TurnfoldError):
+    """Nobody is signed in, the sign-in has ended, or this owner's access was withdrawn. Nothing was read or stored."""
+
+    code = "sign_in"
+
+    def __init__(self, reason: SignInReason) -> None:
+        super().__init__()
+        self.reason = reason
 
 
 class BusyError(TurnfoldError):

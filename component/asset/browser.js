@@ -96,6 +96,11 @@ function onChoice(event) {
   }
 }
 
+// Another tab of this browser shows that nobody is signed in any more (sign_in.js): a reload of this one tells, too.
+function onSignedOut(event) {
+  if (event.key === "turnfold_signed_out") location.reload();
+}
+
 const LISTENERS = [
   ["pointerdown", onPress, true],
   ["pointerup", onRelease, true],
@@ -121,6 +126,7 @@ function onError() {
 }
 
 window.addEventListener("error", onError);
+window.addEventListener("storage", onSignedOut);
 
 let openSession = null;
 let opened = 0;
@@ -131,7 +137,7 @@ export default function ({ data, setTriggerValue }) {
   askServer = setTriggerValue;
   document.documentElement.lang = data.language;
   if (data.cookie) {
-    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
+    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${SECURE}`;
   }
   setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));

@@ -20,6 +20,7 @@ from graph.store.context_block import ContextBlockStore
 from graph.store.database import Clock, Database, utc_now
 from graph.store.image import ImageStore
 from graph.store.lease import LeaseStore
+from graph.store.owner import OwnerStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
 from graph.store.rule_agreement import RuleAgreementStore
@@ -70,6 +71,7 @@ class Stores:
     asides: AsideStore
     anchors: AnchorStore
     keys: ServerKeyStore
+    owners: OwnerStore
     checkpointer: Checkpointer | PooledSaver
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -150,6 +152,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
             AsideStore(database),
             AnchorStore(database),
             ServerKeyStore(database),
+            OwnerStore(database, clock=clock),
             checkpointer,
         )
 

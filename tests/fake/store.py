@@ -21,6 +21,7 @@ from graph.store.call import CallStore, ModelCall
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, Lease
 from graph.store.lease import LeaseStore
+from graph.store.owner import OwnerStore
 from graph.store.postgres.postgres_database import open_postgres
 from graph.store.record import RecordStore
 from graph.store.rule_agreement import RuleAgreementStore
@@ -115,6 +116,7 @@ class StoreSet:
     search: SearchStore
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
+    owners: OwnerStore
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
@@ -221,6 +223,7 @@ def open_store_set(folder: Path, url: SecretStr | None = None) -> Iterator[Store
         SearchStore(database),
         ContextBlockStore(database),
         RuleAgreementStore(database, clock=clock),
+        OwnerStore(database, clock=clock),
     )
     leases.close()
     database.close()

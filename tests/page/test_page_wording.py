@@ -12,6 +12,7 @@ import pytest
 import graph
 from component.word import LANGUAGES, Language, Words
 from component.word_project import ProjectWords
+from component.word_sign_in import SignInWords
 from component.wording import explain, explain_error, language_of_locale, words_of
 from graph import error as errors
 
@@ -22,10 +23,10 @@ def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator
         yield from codes(child)
 
 
-def sentences(words: Words | ProjectWords) -> Iterator[tuple[str, str]]:
+def sentences(words: Words | ProjectWords | SignInWords) -> Iterator[tuple[str, str]]:
     for field in fields(words):
         value = getattr(words, field.name)
-        if isinstance(value, ProjectWords):
+        if isinstance(value, ProjectWords | SignInWords):
             yield from ((f"{field.name}.{key}", text) for key, text in sentences(value))
         elif isinstance(value, str):
             yield field.name, value
