@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -56,6 +57,7 @@ class ProgramRoutes:
 
     def __init__(self, service_of: Callable[[str], ChatService], settings: Callable[[], Settings]) -> None:
         self._settings = settings
+        self._programs = lambda: service_of(settings().turnfold_owner).programs
         self._door = Door(lambda owner: service_of(owner).completions)
         self._chat = Chat(service_of, anyio.CapacityLimiter(_CHAT_THREADS))
         self._served = ServedOperations(service_of)
@@ -67,7 +69,7 @@ class ProgramRoutes:
             *self._chat.routes(),
             *self._served.routes(session_route.OPERATIONS),
         ]
-        checks = Middleware(Cors, self._settings), Middleware(Guard, self._settings), Middleware(Edge)
+        checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._programs)
         return [
             _OfPrograms(_behind(checks, guarded)),
             *(
@@ -82,11 +84,11 @@ class ProgramRoutes:
         self._chat.close()
 
     async def _show_document(self, _: Request) -> JSONResponse:
-        self._check_open()
+        await self._check_open()
         return JSONResponse(self._document)
 
     async def _show_docs(self, request: Request) -> HTMLResponse:
-        self._check_open()
+        await self._check_open()
         language = chosen_language(request.query_params.get("lang", ""), request.headers.get("accept-language", ""))
         headers = {"Content-Language": language, "Vary": "Accept-Language"}
         return HTMLResponse(render(self._document, language), headers=headers)
@@ -95,9 +97,9 @@ class ProgramRoutes:
     def _document(self) -> dict[str, Any]:
         return document(OPERATIONS)
 
-    def _check_open(self) -> None:
+    async def _check_open(self) -> None:
         """Without a token there is no door, and nothing tells of one."""
-        if not self._settings().api_tokens:
+        if not (self._settings().api_tokens or await anyio.to_thread.run_sync(self._programs().are_let_in)):
             raise HTTPException(404)
 
 

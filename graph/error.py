@@ -48,6 +48,7 @@ from typing import ClassVar, Literal
 InputReason = Literal[
     "bad_context",
     "bad_image",
+    "bad_program_name",
     "bad_rate",
     "bad_strategy",
     "compact_failed",
@@ -64,7 +65,9 @@ InputReason = Literal[
     "project_full",
     "rules_changed",
     "secret",
+    "token_name_taken",
     "too_long",
+    "too_many_tokens",
     "unanswered_call",
     "unknown_call",
 ]

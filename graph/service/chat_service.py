@@ -22,6 +22,7 @@ from graph.root_folder import RootFolders
 from graph.service.access import SessionAccess
 from graph.service.completions import Completions
 from graph.service.folds import Folds
+from graph.service.programs import Programs
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
@@ -49,6 +50,7 @@ class ChatService:
         sessions: List, get, configure, rename, delete, open the example.
         folds: Records and figures; compact, restore, reset.
         projects: A project's memory and rules: show, change, agree, restore.
+        programs: The tokens by which programs are let in: make, list, withdraw.
         completions: Answers programs that speak OpenAI's protocol.
         summaries: Summarises what belongs to no session.
     """
@@ -60,6 +62,7 @@ class ChatService:
         self.sessions = Sessions(access, self.turns.stop)
         self.folds = Folds(access)
         self.projects = Projects(access)
+        self.programs = Programs(access)
         self.completions = Completions(access, self.turns, self.sessions, self.folds)
         self.summaries = Summaries(access)
 

@@ -13,6 +13,7 @@ from graph.core.snapshot import uncovered_ranges
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
 from graph.store.anchor import AnchorStore
+from graph.store.api_token import ApiTokenStore
 from graph.store.archive import Archive
 from graph.store.aside_call import AsideStore
 from graph.store.call import CallStore
@@ -68,6 +69,7 @@ class Stores:
     anchors: AnchorStore
     keys: ServerKeyStore
     owners: OwnerStore
+    tokens: ApiTokenStore
     checkpointer: Checkpointer
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -132,5 +134,6 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             AnchorStore(database),
             ServerKeyStore(database),
             OwnerStore(database, clock=clock),
+            ApiTokenStore(database, clock=clock),
             checkpointer,
         )

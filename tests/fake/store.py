@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
+from graph.store.api_token import ApiTokenStore
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
 from graph.store.context_block import ContextBlockStore
@@ -85,6 +86,7 @@ class StoreSet:
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
     owners: OwnerStore
+    tokens: ApiTokenStore
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
@@ -185,6 +187,7 @@ def open_store_set(folder: Path) -> Iterator[StoreSet]:
         ContextBlockStore(database),
         RuleAgreementStore(database, clock=clock),
         OwnerStore(database, clock=clock),
+        ApiTokenStore(database, clock=clock),
     )
     leases.close()
     database.close()
