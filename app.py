@@ -67,7 +67,9 @@ def opened_with() -> Settings:
     return settings
 
 
-programs = ProgramRoutes(lambda owner: service_provider.current().for_owner(owner), opened_with)
+programs = ProgramRoutes(
+    lambda owner: service_provider.current().for_owner(owner), opened_with, lambda: service_provider.current().programs
+)
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,

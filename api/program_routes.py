@@ -25,7 +25,7 @@ from api.host import is_for_programs
 from api.openapi import document
 from api.route_table import Operation
 from api.served import ServedOperations
-from api.token_guard import Guard
+from api.token_guard import Guard, ProgramSource
 from graph.service import ChatService
 from graph.settings import Settings
 
@@ -45,7 +45,7 @@ class ProgramRoutes:
     """What programs reach of the service.
 
     Usage:
-        >>> programs = ProgramRoutes(service.for_owner, lambda: settings)
+        >>> programs = ProgramRoutes(service.for_owner, lambda: settings, lambda: service.programs)
         >>> app = Starlette(routes=programs.routes())
         ...
         >>> programs.close()
@@ -53,11 +53,17 @@ class ProgramRoutes:
     Args:
         service_of: Returns the service of an owner; called for each request.
         settings: Returns the settings; called at the first request.
+        tokens: Returns what knows the tokens that owners have made; called for each request.
     """
 
-    def __init__(self, service_of: Callable[[str], ChatService], settings: Callable[[], Settings]) -> None:
+    def __init__(
+        self,
+        service_of: Callable[[str], ChatService],
+        settings: Callable[[], Settings],
+        tokens: Callable[[], ProgramSource],
+    ) -> None:
         self._settings = settings
-        self._programs = lambda: service_of(settings().turnfold_owner).programs
+        self._tokens = tokens
         self._door = Door(lambda owner: service_of(owner).completions)
         self._chat = Chat(service_of, anyio.CapacityLimiter(_CHAT_THREADS))
         self._served = ServedOperations(service_of)
@@ -69,7 +75,7 @@ class ProgramRoutes:
             *self._chat.routes(),
             *self._served.routes(session_route.OPERATIONS),
         ]
-        checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._programs)
+        checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._tokens)
         return [
             _OfPrograms(_behind(checks, guarded)),
             *(
@@ -99,7 +105,7 @@ class ProgramRoutes:
 
     async def _check_open(self) -> None:
         """Without a token there is no door, and nothing tells of one."""
-        if not (self._settings().api_tokens or await anyio.to_thread.run_sync(self._programs().are_let_in)):
+        if not (self._settings().api_tokens or await anyio.to_thread.run_sync(self._tokens().are_let_in)):
             raise HTTPException(404)
 
 

@@ -56,16 +56,12 @@ class Programs:
         self._access.stores.tokens.withdraw(self._access.owner, token_id)
 
     def find(self, secret: str) -> ApiToken | None:
-        """Returns what an owner's token stands for; None if there is no such token, or the owner is withdrawn."""
+        """Returns what an owner's token stands for; None if there is no such token."""
         found = self._access.stores.tokens.find(secret)
         if found is None:
             return None
         owner, token = found
         return ApiToken(token.name, owner, SecretStr(secret), token.tools)
-
-    def is_withdrawn(self, owner: str) -> bool:
-        """Whether an owner is let in no more."""
-        return self._access.stores.owners.is_withdrawn(owner)
 
     def are_let_in(self) -> bool:
         """Whether there is any token, of the settings or of an owner."""

@@ -13,7 +13,7 @@ from sqlalchemy import Row, bindparam, func, insert, or_, select, update
 from graph.api_token import digest_of
 from graph.error import InputError, StoreError
 from graph.store.database import Clock, Database
-from graph.store.owner_table import api_token_table, withdrawn_owner_table
+from graph.store.owner_table import api_token_table
 from graph.view import ProgramToken
 
 _LOG = logging.getLogger(__name__)
@@ -25,11 +25,7 @@ _SHOWN = (_token.id, _token.name, _token.has_all_tools, _token.tools, _token.cre
 _OF_OWNER = (
     select(*_SHOWN).where(_token.owner == bindparam("of_owner"), _IS_LIVE).order_by(_token.created_at, _token.id)
 )
-_KNOWN = select(_token.digest, _token.owner, *_SHOWN).where(
-    _token.digest == bindparam("of_digest"),
-    _IS_LIVE,
-    ~select(withdrawn_owner_table.c.owner).where(withdrawn_owner_table.c.owner == _token.owner).exists(),
-)
+_KNOWN = select(_token.digest, _token.owner, *_SHOWN).where(_token.digest == bindparam("of_digest"), _IS_LIVE)
 _WITHDRAW = (
     update(api_token_table)
     .where(_token.id == bindparam("of_id"), _token.owner == bindparam("of_owner"), _IS_LIVE)
@@ -86,10 +82,7 @@ class ApiTokenStore:
             connection.execute(_WITHDRAW, {"of_id": token_id, "of_owner": owner, "at": self._clock()})
 
     def find(self, token: str) -> tuple[str, ProgramToken] | None:
-        """Returns the owner of a live token and what is known of it; None too if the owner is withdrawn.
-
-        Notes the day of its use.
-        """
+        """Returns the owner of a live token and what is known of it, else None; notes the day of its use."""
         digest = digest_of(token)
         with self._database.read() as connection:
             row = connection.execute(_KNOWN, {"of_digest": digest}).one_or_none()

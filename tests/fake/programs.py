@@ -10,9 +10,5 @@ class NoPrograms:
         assert secret
         return None
 
-    def is_withdrawn(self, owner: str) -> bool:
-        assert owner
-        return False
-
     def are_let_in(self) -> bool:
         return False

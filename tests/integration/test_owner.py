@@ -61,7 +61,6 @@ OF_THE_SERVER = {
     "folds.uses_rate",
     "programs.are_let_in",
     "programs.find",
-    "programs.is_withdrawn",
     "projects.roots",
     "summaries.make",
 }

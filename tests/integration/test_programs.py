@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from typing import NamedTuple
 
 import pytest
 
 from graph.error import InputError
-from graph.store.database import open_database, utc_now
-from graph.store.owner import OwnerStore
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.served_programs import STRANGER, ServedPrograms
@@ -75,19 +72,6 @@ def test_the_door_opens_with_the_first_token_and_closes_with_the_last(served: Se
 def test_tokens_of_the_settings_go_on_to_work_beside_those_of_the_page(served_with_settings: Server) -> None:
     made = served_with_settings.chat.service.programs.admit(NAME)
     tokens = (made.secret.get_secret_value(), STRANGER)
-    assert [served_with_settings.status(token) for token in tokens] == [200, 200]
-
-
-def test_a_withdrawn_owner_is_out_with_the_next_request(served_with_settings: Server) -> None:
-    made = served_with_settings.chat.service.for_owner("stranger").programs.admit(NAME)
-    tokens = (STRANGER, made.secret.get_secret_value())
-    assert [served_with_settings.status(token) for token in tokens] == [200, 200]
-    file = served_with_settings.chat.service.settings.database_path
-    with closing(open_database(file, busy_timeout_seconds=10)) as database:
-        owners = OwnerStore(database, clock=utc_now)
-        owners.withdraw("stranger")
-        assert [served_with_settings.status(token) for token in tokens] == [401, 401]
-        owners.readmit("stranger")
     assert [served_with_settings.status(token) for token in tokens] == [200, 200]
 
 

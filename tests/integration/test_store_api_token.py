@@ -60,15 +60,6 @@ def test_nobody_withdraws_anothers_token(stores: StoreSet) -> None:
     assert stores.tokens.of_owner("mallory") == []
 
 
-def test_a_withdrawn_owners_tokens_wait_until_the_owner_is_let_in_again(stores: StoreSet) -> None:
-    token = new_token()
-    stores.tokens.add(OWNER, "notes", token, None)
-    stores.owners.withdraw(OWNER)
-    assert stores.tokens.find(token) is None
-    stores.owners.readmit(OWNER)
-    assert stores.tokens.find(token) is not None
-
-
 def test_the_last_use_is_known_by_the_day(stores: StoreSet) -> None:
     token = new_token()
     assert stores.tokens.add(OWNER, "notes", token, None).last_used_on is None

@@ -150,16 +150,10 @@ def test_a_program_that_has_so_many_can_still_stop_one_but_follow_none() -> None
 
 
 class OnePerson:
-    """The owners' tokens of a server: one, of a program of kim's; kim may have been withdrawn since."""
-
-    def __init__(self, *, withdrawn: str = "") -> None:
-        self._withdrawn = withdrawn
+    """The owners' tokens of a server: one, of a program of kim's."""
 
     def find(self, secret: str) -> ApiToken | None:
         return ApiToken("notes", "kim", SecretStr(secret), frozenset()) if secret == MADE else None
-
-    def is_withdrawn(self, owner: str) -> bool:
-        return owner == self._withdrawn
 
     def are_let_in(self) -> bool:
         return True
@@ -170,14 +164,6 @@ def test_a_token_that_an_owner_made_lets_its_program_in_without_any_in_the_setti
     answer = client.get("/v1/models", headers={"Authorization": f"Bearer {MADE}"})
     assert answer.json() == {"name": "notes", "owner": "kim", "tools": []}
     assert client.get("/v1/models").status_code == 401
-
-
-def test_no_token_of_a_withdrawn_owner_lets_anybody_in() -> None:
-    settings = settings_of(chat_api_tokens=LISTED)
-    client = TestClient(Guard(who, lambda: settings, lambda: OnePerson(withdrawn="kim")))
-    answers = {token: client.get("/", headers={"Authorization": f"Bearer {token}"}) for token in (CANARY, MADE, OTHER)}
-    assert {token: answer.status_code for token, answer in answers.items()} == {CANARY: 401, MADE: 401, OTHER: 200}
-    assert answers[CANARY].json()["error"]["code"] == "invalid_api_key"
 
 
 async def status(guard: Guard, method: str, token: str, path: str = "/") -> Message:
