@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Literal
 
+from pydantic import SecretStr
+
 from graph.client import ClientOptions
 from graph.error import TurnfoldError
 
@@ -54,6 +56,14 @@ class ProgramToken:
     tools: frozenset[str] | None
     created_at: datetime
     last_used_on: date | None = None
+
+
+@dataclass(frozen=True)
+class MadeToken:
+    """A new token; `secret` is told this once and kept nowhere."""
+
+    secret: SecretStr
+    shown: ProgramToken
 
 
 @dataclass(frozen=True)

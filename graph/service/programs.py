@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 from pydantic import SecretStr
 
@@ -11,14 +10,7 @@ from graph.api_token import NAME_CHARS, ApiToken, is_name, new_token
 from graph.core.text import plain_text
 from graph.error import InputError
 from graph.service.access import SessionAccess
-from graph.view import ProgramToken
-
-
-class MadeToken(NamedTuple):
-    """A new token; `secret` is told this once and kept nowhere."""
-
-    secret: SecretStr
-    shown: ProgramToken
+from graph.view import MadeToken, ProgramToken
 
 
 class Programs:
@@ -27,9 +19,9 @@ class Programs:
     def __init__(self, access: SessionAccess) -> None:
         self._access = access
 
-    def list(self) -> list[ProgramToken]:
+    def list(self) -> tuple[ProgramToken, ...]:
         """Returns the owner's tokens that are in force, oldest first."""
-        return self._access.stores.tokens.of_owner(self._access.owner)
+        return tuple(self._access.stores.tokens.of_owner(self._access.owner))
 
     def admit(self, name: str, *, tools: Collection[str] | None = None) -> MadeToken:
         """Makes a token for a program, which works with this owner's sessions.

@@ -193,12 +193,12 @@ def test_each_owner_agrees_to_the_rules_of_a_project(owners: Owners) -> None:
 def test_each_owner_lists_and_withdraws_his_own_programs(owners: Owners) -> None:
     mine, theirs = owners.chat.service.programs, owners.other.programs
     made = mine.admit("editor")
-    assert theirs.list() == []
+    assert theirs.list() == ()
     theirs.withdraw(made.shown.id)
     theirs.withdraw("no-such-token")
-    assert mine.list() == [made.shown]
+    assert mine.list() == (made.shown,)
     mine.withdraw(made.shown.id)
-    assert mine.list() == []
+    assert mine.list() == ()
 
 
 def test_each_owner_has_an_example_of_his_own(owners: Owners) -> None:

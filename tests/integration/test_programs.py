@@ -55,7 +55,7 @@ def test_a_token_of_another_owner_shows_nothing_of_the_first(served: Server) -> 
     with served.programs.client(made.secret.get_secret_value()) as client:
         assert client.get("/sessions").json()["sessions"] == []
         assert client.get(f"/sessions/{served.chat.session_id}").status_code == 404
-    assert served.chat.service.programs.list() == []
+    assert served.chat.service.programs.list() == ()
 
 
 def test_the_door_opens_with_the_first_token_and_closes_with_the_last(served: Server) -> None:
@@ -81,7 +81,7 @@ def test_a_name_that_cannot_be_seen_is_refused(open_chat: OpenChat, name: str) -
     with pytest.raises(InputError) as caught:
         programs.admit(name)
     assert caught.value.reason == "bad_program_name"
-    assert programs.list() == []
+    assert programs.list() == ()
 
 
 def test_a_name_of_the_settings_is_taken(open_chat: OpenChat) -> None:
