@@ -15,6 +15,8 @@ ERRORS: Final[Mapping[str, str]] = {
     "busy": "An answer is still being written. Send when it's done, or stop it.",
     "server_busy": "There are many requests just now. Please send it again in a moment.",
     "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
+    "user_rate": "You have begun as many answers within a minute as one user may. Please send it again shortly.",
+    "user_tokens": "Your tokens for today are used up. They are counted anew from midnight (UTC) on.",
     "stopped": "Stopped.",
     "store": "The chat couldn't be stored.",
     "database": "The database refused the request.",

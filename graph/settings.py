@@ -84,6 +84,9 @@ class Settings(BaseSettings):
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
     turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
 
+    user_turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    user_tokens_per_day: Annotated[int, Field(ge=1, le=10**12)] | None = None
+
     busy_timeout_seconds: Seconds = 30
     lease_seconds: Seconds = 20
     heartbeat_seconds: Seconds = 5

@@ -22,6 +22,7 @@ from graph.store.database import Database, open_database
 from graph.store.image import ImageStore
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore
+from graph.store.owner_use import OwnerUseStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
 from graph.store.rule_agreement import RuleAgreementStore
@@ -70,6 +71,7 @@ class Stores:
     keys: ServerKeyStore
     owners: OwnerStore
     tokens: ApiTokenStore
+    use: OwnerUseStore
     checkpointer: Checkpointer
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -135,5 +137,11 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             ServerKeyStore(database),
             OwnerStore(database, clock=clock),
             ApiTokenStore(database, clock=clock),
+            OwnerUseStore(
+                database,
+                clock=clock,
+                turns_per_minute=settings.user_turns_per_minute,
+                tokens_per_day=settings.user_tokens_per_day,
+            ),
             checkpointer,
         )

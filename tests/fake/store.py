@@ -22,6 +22,7 @@ from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, Lease, open_database
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore
+from graph.store.owner_use import OwnerUseStore
 from graph.store.record import RecordStore
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.search import SearchStore
@@ -87,6 +88,7 @@ class StoreSet:
     agreements: RuleAgreementStore
     owners: OwnerStore
     tokens: ApiTokenStore
+    use: OwnerUseStore
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
@@ -188,6 +190,7 @@ def open_store_set(folder: Path) -> Iterator[StoreSet]:
         RuleAgreementStore(database, clock=clock),
         OwnerStore(database, clock=clock),
         ApiTokenStore(database, clock=clock),
+        OwnerUseStore(database, clock=clock, turns_per_minute=None, tokens_per_day=None),
     )
     leases.close()
     database.close()

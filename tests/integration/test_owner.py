@@ -51,6 +51,7 @@ PARTS = {
 OF_THE_SERVER = {
     "for_owner",
     "health",
+    "metrics",
     "completions.models",
     "sessions.new_id",
     "sessions.model_options",
