@@ -80,7 +80,7 @@ class HostCheck:
     def _problem(self, scope: Scope) -> Problem | None:
         hosts, origins = (_sent(scope, name) for name in (b"host", b"origin"))
         host = _authority(hosts[0]) if len(hosts) == 1 else None
-        if host is None or not (_is_loopback(host.name) or self._is_named(host)):
+        if host is None or not (is_loopback(host.name) or self._is_named(host)):
             return _WRONG_HOST
         if is_for_programs(scope) and origins and origins[0] in self._settings.chat_api_origins:
             origins = origins[1:]
@@ -106,7 +106,8 @@ def _authority(text: str) -> _Authority | None:
     return _Authority(match[1].removesuffix("."), match[2] or "") if match else None
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
+    """Whether a name or an address, IPv6 with or without brackets, is this computer's own."""
     if name == "localhost":
         return True
     try:

@@ -80,6 +80,7 @@ class Settings(BaseSettings):
     chat_api_token: SecretStr | None = None
     chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode] = ()
     chat_api_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    metrics_token: SecretStr | None = None
 
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
     turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
@@ -122,7 +123,7 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return origins
 
-    @field_validator("chat_api_token")
+    @field_validator("chat_api_token", "metrics_token")
     @classmethod
     def _is_a_token(cls, value: SecretStr | None) -> SecretStr | None:
         return value and SecretStr(check_token(value.get_secret_value().strip()))

@@ -118,6 +118,7 @@ def open_service(
     now = clock or (lambda: datetime.now(UTC))
     with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
         metrics = Metrics()
+        metrics.watch_database(chat_stores.database.engine)
         spending = Spending(chat_stores.use, metrics)
         fold_worker = FoldWorker(
             stores=chat_stores,

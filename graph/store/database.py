@@ -148,6 +148,11 @@ class Database:
         finally:
             self._write_lock.release()
 
+    @property
+    def engine(self) -> Engine:
+        """What all connections come from, for figures of it."""
+        return self._reader
+
     def check(self) -> None:
         """Reads from a table, for the health check."""
         with self.read() as connection:
