@@ -83,6 +83,7 @@ class Settings(BaseSettings):
     chat_api_token: SecretStr | None = None
     chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode] = ()
     chat_api_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    metrics_token: SecretStr | None = None
 
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
@@ -93,6 +94,9 @@ class Settings(BaseSettings):
 
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
     turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
+
+    user_turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    user_tokens_per_day: Annotated[int, Field(ge=1, le=10**12)] | None = None
 
     busy_timeout_seconds: Seconds = 30
     lease_seconds: Seconds = 20
@@ -150,7 +154,7 @@ class Settings(BaseSettings):
     def _is_an_origin(cls, value: str | None) -> str | None:
         return value and check_origin(value.strip())
 
-    @field_validator("chat_api_token")
+    @field_validator("chat_api_token", "metrics_token")
     @classmethod
     def _is_a_token(cls, value: SecretStr | None) -> SecretStr | None:
         return value and SecretStr(check_token(value.get_secret_value().strip()))

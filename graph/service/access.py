@@ -17,6 +17,7 @@ from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
 from graph.settings import Settings
+from graph.spending import Spending
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
@@ -47,6 +48,7 @@ class SessionAccess:
         owner: Whose sessions these are: the owner of every session that the service can see.
         until: When the owner's sign-in ends, in UTC; None for never.
         roots: The folders that a project may be in.
+        spending: Hears of what model calls cost.
         contexts: What programs say of the context of sessions without a project.
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
@@ -66,6 +68,7 @@ class SessionAccess:
     strategies: Strategies
     roots: RootFolders
     contexts: SessionContexts
+    spending: Spending
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
     until: datetime | None = None
