@@ -83,4 +83,4 @@ $(STAMP): requirements.lock
 
 # Needs uv. Writes the pins with their hashes and without any index's address.
 lock:
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
+	uv pip compile pyproject.toml --extra postgres --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock

@@ -18,6 +18,7 @@ from graph.strategy.base import Limits
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
+_POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
 
 
@@ -45,6 +46,7 @@ class Settings(BaseSettings):
     model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
 
     turnfold_data_dir: Path = Path("data")
+    chat_database_url: SecretStr | None = None
     turnfold_owner: Annotated[str, Field(min_length=1, max_length=OWNER_CHARS)] = "local"
     turnfold_language: Literal["auto", "ko", "en"] = "auto"
     turnfold_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -95,6 +97,17 @@ class Settings(BaseSettings):
             msg = "takes a URL that begins with http:// or https://"
             raise ValueError(msg)
         return value
+
+    @field_validator("chat_database_url")
+    @classmethod
+    def _is_of_postgres(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
+        url = value.get_secret_value().strip()
+        if (scheme := _POSTGRES.match(url)) is None:
+            msg = "takes postgresql://user:password@host:port/database"
+            raise ValueError(msg)
+        return SecretStr(f"postgresql://{url[scheme.end() :]}")
 
     @field_validator("project_roots", "turnfold_hosts", "chat_api_origins", mode="before")
     @classmethod
