@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door fault backup restore export import
+.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault backup restore export import
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -56,6 +56,10 @@ bench-recognise: $(STAMP)
 # Needs a Chromium: what the door for programs adds to an answer, and the page beside 500 of its open streams.
 bench-door: $(STAMP)
 	$(BIN)/python -m bench.door
+
+# Needs a Chromium and a Postgres: a hundred programs and twenty pages on two servers; writes the table of docs/scale.md.
+load: $(STAMP)
+	$(BIN)/python -m bench.load --write
 
 # Kills, locks, full disks and load for about a quarter of an hour; the last line sums up. SEED=<number> repeats a run.
 fault: $(STAMP)
