@@ -21,6 +21,7 @@ COPY --from=build /venv /venv
 COPY --from=build /app /app
 WORKDIR /app
 USER 10001:10001
+# Without an address for browsers, which counts nowhere else, Streamlit asks a web site for this machine's own.
 ENV PATH=/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
@@ -28,7 +29,8 @@ ENV PATH=/venv/bin:$PATH \
     TURNFOLD_DATA_DIR=/data \
     STREAMLIT_SERVER_ADDRESS=0.0.0.0 \
     STREAMLIT_SERVER_PORT=8501 \
-    STREAMLIT_SERVER_HEADLESS=true
+    STREAMLIT_SERVER_HEADLESS=true \
+    STREAMLIT_BROWSER_SERVER_ADDRESS=localhost
 VOLUME /data
 EXPOSE 8501
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \

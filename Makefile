@@ -85,6 +85,9 @@ $(STAMP): requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	touch $(STAMP)
 
-# Needs uv. Writes the pins with their hashes and without any index's address.
+# Needs uv. Writes the pins with their hashes and without any index's address: those of all that is done here, and of these
+# the ones that a server needs.
+PINS := uv pip compile pyproject.toml --extra postgres --extra auth --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 lock:
-	uv pip compile pyproject.toml --extra postgres --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
+	$(PINS) --group dev -o requirements.lock
+	$(PINS) -c requirements.lock -o requirements-server.lock

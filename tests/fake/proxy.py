@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,14 +23,23 @@ _SERVER: Final = "server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;\n"
 
 
 @contextmanager
-def proxied(folder: Path, ports: Sequence[int]) -> Iterator[int]:
-    """Runs nginx before the servers on these ports; yields its own port."""
+def proxied(folder: Path, ports: Sequence[int], *, listen: str = "plain.conf") -> Iterator[int]:
+    """Runs nginx before the servers on these ports; yields its own port.
+
+    Args:
+        folder: Is made, for all that it writes.
+        ports: Of the servers.
+        listen: Which of the product's files says how it listens; with https its certificate is made here.
+    """
     nginx = _nginx()
     port = free_port()
     folder.mkdir()
     shutil.copy(DEPLOY / "nginx.conf", folder)
     (folder / "servers.conf").write_text("".join(_SERVER.format(port=each) for each in ports))
-    (folder / "listen.conf").write_text(f"listen 127.0.0.1:{port};\n")
+    listening = (DEPLOY / listen).read_text().replace("8080", f"127.0.0.1:{port}").replace("/run/secrets", str(folder))
+    (folder / "listen.conf").write_text(listening)
+    if listen == "tls.conf":
+        _make_certificate(folder)
     # Started by root its workers would be somebody else's, who can't write into a folder of the tests.
     more = "daemon off; user root;" if os.geteuid() == 0 else "daemon off;"
     words = [nginx, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr", "-g", more]
@@ -45,6 +53,12 @@ def proxied(folder: Path, ports: Sequence[int]) -> Iterator[int]:
             process.wait(timeout=30)
 
 
+def _make_certificate(folder: Path) -> None:
+    files = ["-keyout", folder / "tls_key", "-out", folder / "tls_certificate"]
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", *files]
+    subprocess.run(words, check=True, capture_output=True)
+
+
 def _nginx() -> str:
     found = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     if found is None:
@@ -55,14 +69,14 @@ def _nginx() -> str:
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns when nginx answers; that a server does isn't needed."""
+    """Returns when nginx takes connections; that a server does isn't needed."""
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).close()
-        except urllib.error.HTTPError:
-            return
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, "nginx does not answer"
-            time.sleep(0.05)
+            time.sleep(0.02)
+        else:
+            return

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ssl
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -91,6 +92,14 @@ def test_a_body_as_large_as_a_server_takes_comes_through(address: str) -> None:
     answer = httpx2.post(f"{address}/v1/chat/completions", content=b"x" * 32 * 2**20, timeout=60)
     assert answer.json()["bytes"] == 32 * 2**20
     assert httpx2.post(f"{address}/chat", content=b"x" * (32 * 2**20 + 1), timeout=60).status_code == 413
+
+
+def test_over_https_the_place_is_kept_from_http_and_the_servers_are_told(tmp_path: Path) -> None:
+    with NamedServer("first") as server, proxied(tmp_path / "nginx", [server.port], listen="tls.conf") as port:
+        context = ssl.create_default_context(cafile=str(tmp_path / "nginx/tls_certificate"))
+        answer = httpx2.get(f"https://localhost:{port}/", verify=context)
+    assert answer.json()["headers"]["x-forwarded-proto"] == "https"
+    assert SimpleCookie(answer.headers["set-cookie"])[PLACE]["secure"]
 
 
 def test_what_one_server_had_goes_to_the_other_while_it_is_down_and_comes_back(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ OUTSIDE: Final = {
     "STREAMLIT_SERVER_ADDRESS",
     "STREAMLIT_SERVER_PORT",
     "STREAMLIT_SERVER_HEADLESS",
+    "STREAMLIT_BROWSER_SERVER_ADDRESS",
     "FORWARDED_ALLOW_IPS",
     "PGPASSWORD",
     "PATH",
@@ -165,3 +166,14 @@ def test_a_file_whose_name_is_no_variable_is_left_alone(tmp_path: Path, name: st
 def test_the_command_s_own_end_is_told() -> None:
     ended = subprocess.run([DEPLOY / "with-secrets", "sh", "-c", "exit 7"], check=False)
     assert ended.returncode == 7
+
+
+def pins(name: str) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_a_server_is_pinned_to_what_the_tests_run_with_and_has_nothing_of_them() -> None:
+    server, every = pins("requirements-server.lock"), pins("requirements.lock")
+    assert server.items() <= every.items()
+    assert {"streamlit", "langgraph", "psycopg", "authlib"} < {*server}
+    assert not {"pytest", "playwright", "mypy"} & {*server}
