@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,8 @@ def draw(words: Words, settings: Settings, error: SignInError) -> None:
     """Draws why nobody is let in, and the button that leads to the provider."""
     said = words.sign_in
     with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):
-        st.html(f'<div aria-hidden="true">{_asset("icon.svg")}</div>')
+        mark = base64.b64encode(_asset("icon.svg").encode()).decode()
+        st.html(f'<img alt="" width="56" height="56" src="data:image/svg+xml;base64,{mark}">', width="content")
         st.title(said.title, anchor=False, text_alignment="center")
         st.markdown(getattr(said, error.reason), text_alignment="center")
         if error.reason == "withdrawn":

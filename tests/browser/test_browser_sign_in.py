@@ -122,6 +122,26 @@ def test_a_withdrawn_owner_is_out_at_once_and_in_again_when_that_is_taken_back(
     expect(guest.find("visitor")).to_contain_text(NAMES["minsu"])
 
 
+def test_what_somebody_sends_who_is_out_is_sent_when_he_is_in_again(
+    guest: Visitor, site: Site, beside: ChatService
+) -> None:
+    owners = beside._access.stores.owners  # noqa: SLF001  # what the operator's command uses
+    sign_in(guest, "yeonghui")
+    theirs = beside.for_owner(site.owner("yeonghui")).sessions
+    before = theirs.list()
+    owners.withdraw(site.owner("yeonghui"))
+    try:
+        guest.write("나간 뒤에 보낸 말입니다.")
+        expect(guest.page.get_by_text("이 계정은 더 이상 쓸 수 없습니다")).to_be_visible()
+        assert theirs.list() == before
+    finally:
+        owners.readmit(site.owner("yeonghui"))
+    guest.open()
+    guest.wait_for_end(1)
+    expect(guest.turn(1)).to_contain_text("나간 뒤에 보낸 말입니다.")
+    assert len(theirs.list()) == len(before) + 1
+
+
 @pytest.mark.parametrize("name", ["nonce", "state"])
 def test_an_answer_to_another_question_signs_nobody_in(guest: Visitor, name: str) -> None:
     come(guest)
