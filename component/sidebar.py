@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, page_state, program, project_choice, redraw, session_list, setting_box, sign_in
+from component import action, dialog, page_state, program, project_choice, redraw, session_list, setting_box
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
@@ -43,11 +43,11 @@ def draw(now: PageState) -> None:
 
 
 def _draw_visitor(now: PageState) -> None:
-    visitor, said = sign_in.visitor(now.service.settings), now.words.sign_in
-    if visitor is None:
+    if now.visitor is None:
         return
+    said, name = now.words.sign_in, escape_label(now.visitor.name)
     with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
-        st.markdown(f":material/account_circle: {escape_label(visitor.name) or said.signed_in}")
+        st.markdown(f":material/account_circle: {name or said.signed_in}")
         st.button(said.sign_out, key="sign_out", type="tertiary", on_click=st.logout)
 
 

@@ -61,15 +61,18 @@ def prepare(settings: Settings) -> None:
             "anybody could sign in as anybody. Make one with: openssl rand -hex 32"
         )
         raise SettingsError(msg)
-    auth = {
-        "redirect_uri": f"{settings.turnfold_origin}/oauth2callback",
-        "cookie_secret": secret,
-        "client_id": settings.oidc_client_id or "",
-        "client_secret": settings.oidc_client_secret.get_secret_value(),
-        "server_metadata_url": f"{(settings.oidc_issuer or '').rstrip('/')}/.well-known/openid-configuration",
-        "client_kwargs": {"scope": _SCOPE, "prompt": "select_account"},
-    }
-    secrets_singleton.merge_programmatic_secrets({"auth": auth})
+    secrets_singleton.merge_programmatic_secrets(
+        {
+            "auth": {
+                "redirect_uri": f"{settings.turnfold_origin}/oauth2callback",
+                "cookie_secret": secret,
+                "client_id": settings.oidc_client_id or "",
+                "client_secret": settings.oidc_client_secret.get_secret_value(),
+                "server_metadata_url": f"{(settings.oidc_issuer or '').rstrip('/')}/.well-known/openid-configuration",
+                "client_kwargs": {"scope": _SCOPE, "prompt": "select_account"},
+            }
+        }
+    )
 
 
 def _check_address(*, is_open: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,8 @@ def draw(words: Words, settings: Settings, error: SignInError) -> None:
     """Draws why nobody is let in, and the button that leads to the provider."""
     said = words.sign_in
     with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):
-        st.image(_ASSETS / "icon.svg", width=56)
+        mark = base64.b64encode(_asset("icon.svg").encode()).decode()
+        st.html(f'<img alt="" width="56" height="56" src="data:image/svg+xml;base64,{mark}">', width="content")
         st.title(said.title, anchor=False, text_alignment="center")
         st.markdown(getattr(said, error.reason), text_alignment="center")
         if error.reason == "withdrawn":
@@ -28,7 +30,7 @@ def draw(words: Words, settings: Settings, error: SignInError) -> None:
         else:
             st.markdown(f":small[:gray[{said.elsewhere}]]", text_alignment="center")
             st.link_button(said.go_there, settings.turnfold_origin or "", icon=":material/login:", type="primary")
-    component = st.components.v2.component("turnfold_sign_in", js=_script())
+    component = st.components.v2.component("turnfold_sign_in", js=_asset("sign_in.js"))
     component(key="sign_in_script", data={"language": words.language})
 
 
@@ -39,5 +41,5 @@ def _is_at(origin: str | None) -> bool:
 
 
 @cache
-def _script() -> str:
-    return (_ASSETS / "sign_in.js").read_text(encoding="utf-8")
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")

@@ -96,11 +96,6 @@ function onChoice(event) {
   }
 }
 
-// Another tab of this browser shows that nobody is signed in any more (sign_in.js): a reload of this one tells, too.
-function onSignedOut(event) {
-  if (event.key === "turnfold_signed_out") location.reload();
-}
-
 const LISTENERS = [
   ["pointerdown", onPress, true],
   ["pointerup", onRelease, true],
@@ -126,7 +121,6 @@ function onError() {
 }
 
 window.addEventListener("error", onError);
-window.addEventListener("storage", onSignedOut);
 
 let openSession = null;
 let opened = 0;
@@ -145,7 +139,11 @@ export default function ({ data, setTriggerValue }) {
   markPopovers();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
-  if (openSession === null) sendOutbox(); // the page was left before the server had it all
+  if (openSession === null) {
+    beginVisit(data.visitor);
+    goBack();
+    sendOutbox(); // the page was left before the server had it all
+  }
   const isOther = data.session !== openSession;
   // Who opens a chat and leaves it at once is where they were, and the script may not have heard of it.
   if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from graph.identity import owner_of
 from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
+from tests.browser.site import Site, choose, come, opened_site, sign_in, sign_out
 from tests.browser.visitor import Visitor
 from tests.fake.identity_provider import NAMES, IdentityProvider
 from tests.fake.openai_reply import hang
@@ -20,29 +18,6 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_app import free_port
 
 SAID = "제 비밀 여행지는 통영입니다."
-
-
-class Site(NamedTuple):
-    """A server that is for those alone whom the provider knows."""
-
-    address: str
-    folder: Path
-    provider: IdentityProvider
-
-    def owner(self, subject: str) -> str:
-        return owner_of(self.provider.issuer, subject)
-
-
-@contextmanager
-def opened_site(
-    folder: Path, endpoint: FakeOpenAI, provider: IdentityProvider, changes: Mapping[str, str] | None = None
-) -> Iterator[Site]:
-    port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    settings = {**scripted_settings(endpoint), **provider.settings(address), **(changes or {})}
-    with started(folder, settings, port=port) as url:
-        assert url == address
-        yield Site(address, folder, provider)
 
 
 @pytest.fixture(scope="module")
@@ -68,30 +43,6 @@ def beside(site: Site, endpoint: FakeOpenAI) -> Iterator[ChatService]:
 def guest(chromium: Browser, site: Site) -> Iterator[Visitor]:
     with visiting(chromium, site.address) as opened:
         yield opened
-
-
-def come(visitor: Visitor, query: str = "") -> None:
-    visitor.page.goto(visitor.address + query)
-    visitor.find("sign_in").wait_for()
-    expect(visitor.find("ask")).to_have_count(0)
-
-
-def choose(visitor: Visitor, subject: str) -> None:
-    visitor.find("sign_in").get_by_role("button").click()
-    visitor.page.get_by_role("button", name=subject).click()
-
-
-def sign_in(visitor: Visitor, subject: str) -> None:
-    come(visitor)
-    choose(visitor, subject)
-    visitor.settle()
-    expect(visitor.find("visitor")).to_contain_text(NAMES[subject])
-
-
-def sign_out(visitor: Visitor) -> None:
-    visitor.find("visitor").get_by_role("button").click()
-    visitor.page.get_by_role("button", name="End session").click()
-    visitor.find("sign_in").wait_for()
 
 
 def test_only_what_was_said_by_whoever_is_signed_in_is_shown(guest: Visitor, site: Site, beside: ChatService) -> None:
@@ -127,6 +78,31 @@ def test_a_reload_and_another_tab_are_signed_in_too_and_out_with_the_first(
         expect(other.find("ask")).to_have_count(0)
 
 
+def test_a_draft_is_its_writers_alone(guest: Visitor) -> None:
+    sign_in(guest, "minsu")
+    guest.field.fill("아직 보내지 않은 민수의 말")
+    guest.page.reload()
+    guest.settle()
+    expect(guest.field).to_have_value("아직 보내지 않은 민수의 말")
+    sign_out(guest)
+    sign_in(guest, "yeonghui")
+    expect(guest.field).to_have_value("")
+    guest.page.reload()
+    guest.settle()
+    expect(guest.field).to_have_value("")
+
+
+def test_whoever_signs_in_comes_to_the_chat_that_was_asked_for(guest: Visitor) -> None:
+    sign_in(guest, "minsu")
+    guest.ask("나중에 다시 올 대화입니다.")
+    asked_for = guest.session_id
+    guest.context.clear_cookies()
+    come(guest, f"?session={asked_for}")
+    choose(guest, "minsu")
+    expect(guest.turn(1)).to_contain_text("나중에 다시 올 대화입니다.")
+    assert guest.session_id == asked_for
+
+
 def test_a_withdrawn_owner_is_out_at_once_and_in_again_when_that_is_taken_back(
     guest: Visitor, site: Site, beside: ChatService
 ) -> None:
@@ -144,6 +120,26 @@ def test_a_withdrawn_owner_is_out_at_once_and_in_again_when_that_is_taken_back(
         owners.readmit(site.owner("minsu"))
     guest.open()
     expect(guest.find("visitor")).to_contain_text(NAMES["minsu"])
+
+
+def test_what_somebody_sends_who_is_out_is_sent_when_he_is_in_again(
+    guest: Visitor, site: Site, beside: ChatService
+) -> None:
+    owners = beside._access.stores.owners  # noqa: SLF001  # what the operator's command uses
+    sign_in(guest, "yeonghui")
+    theirs = beside.for_owner(site.owner("yeonghui")).sessions
+    before = theirs.list()
+    owners.withdraw(site.owner("yeonghui"))
+    try:
+        guest.write("나간 뒤에 보낸 말입니다.")
+        expect(guest.page.get_by_text("이 계정은 더 이상 쓸 수 없습니다")).to_be_visible()
+        assert theirs.list() == before
+    finally:
+        owners.readmit(site.owner("yeonghui"))
+    guest.open()
+    guest.wait_for_end(1)
+    expect(guest.turn(1)).to_contain_text("나간 뒤에 보낸 말입니다.")
+    assert len(theirs.list()) == len(before) + 1
 
 
 @pytest.mark.parametrize("name", ["nonce", "state"])
