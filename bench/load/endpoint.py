@@ -33,9 +33,7 @@ PIECE_SECONDS: Final = 0.05
 _SUMMARY_SECONDS: Final = 0.5
 _PIECE: Final = "회의는 10월 14일이며 the tests come first. "
 # Of the length that is asked for: about a third of three turns.
-_SUMMARY: Final = "\n".join(
-    f"- {day}일 회의에서 예산 {day}00만 원과 10월 14일 일정을 정했습니다." for day in range(1, 51)
-)
+_SUMMARY: Final = "\n".join(f"- {day}일 예산 {day}00만 원과 10월 14일 일정을 정했습니다." for day in range(1, 51))
 _HEAD: Final[dict[str, Any]] = {"id": "chatcmpl-bench", "object": "chat.completion", "created": 0, "model": MODEL}
 _USAGE: Final = {"prompt_tokens": 100, "completion_tokens": 500, "total_tokens": 600}
 
