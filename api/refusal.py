@@ -57,6 +57,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "not_a_database": _STORAGE,
     "newer_database": _STORAGE,
     "database_busy": _STORAGE,
+    "database_unreachable": _STORAGE,
     "disk_full": _STORAGE,
     "file_access": _STORAGE,
     "project": _STORAGE,

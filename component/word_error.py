@@ -21,6 +21,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "not_a_database": "The database file is damaged or isn't a database.",
     "newer_database": "A newer version wrote this database. Please update Turnfold.",
     "database_busy": "Something else has held the database for long. Please try again in a moment.",
+    "database_unreachable": "The database can't be reached just now. Please try again in a moment.",
     "disk_full": "There is no room left on the disk.",
     "lease_lost": "Another server has taken over this chat. Reload and try again.",
     "file_access": "A file that is kept for this project couldn't be read or written.",

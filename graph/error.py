@@ -14,6 +14,7 @@
       - NotADatabaseError
       - NewerDatabaseError
       - DatabaseBusyError
+      - DatabaseUnreachableError
       - DiskFullError
     + LeaseLostError
     + FileAccessError
@@ -187,8 +188,15 @@ class NewerDatabaseError(DatabaseError):
     advice = "Update Turnfold, or name another folder by TURNFOLD_DATA_DIR."
 
 
+class DatabaseUnreachableError(DatabaseError):
+    """The database's server can't be reached, or lets nobody in; what wasn't committed is lost with the connection."""
+
+    code = "database_unreachable"
+    advice = "See that CHAT_DATABASE_URL is right and that the database's server runs."
+
+
 class DatabaseBusyError(DatabaseError):
-    """Another process held the write lock for longer than the busy timeout."""
+    """Others kept what is needed for longer than the busy timeout: the write lock, or every connection."""
 
     code = "database_busy"
     advice = "End what holds the file, or wait until it's done."

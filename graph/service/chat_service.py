@@ -37,6 +37,7 @@ from graph.worker.project_context import ProjectContext, loader_of
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.session_context import SessionContexts, without_project
 from graph.worker.turn_blocks import TurnBlocks
+from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
 
 
@@ -142,6 +143,8 @@ def open_service(
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
+        poller = TurnPoller(chat_stores)
+        stack.callback(poller.close)
         asides = AsideRunner(
             chat_models,
             chat_stores.asides,
@@ -158,6 +161,7 @@ def open_service(
             chat_stores,
             chat_models,
             runner,
+            poller,
             recovery,
             fold_worker,
             asides,

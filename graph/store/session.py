@@ -18,7 +18,6 @@ from sqlalchemy import (
     case,
     delete,
     func,
-    insert,
     or_,
     select,
     update,
@@ -26,7 +25,8 @@ from sqlalchemy import (
 
 from graph.error import NotFoundError
 from graph.store.context_block import end_front
-from graph.store.database import Clock, Database, Lease
+from graph.store.database import Database, Lease
+from graph.store.expression import add_once, database_time
 from graph.store.schema import session_table, turn_table
 from graph.store.search import unindex_session
 from graph.store.turn_row import OPEN
@@ -88,9 +88,8 @@ _ONE = _ROWS.where(_session.session_id == bindparam("session_id"), _session.owne
 class SessionStore:
     """Creates, finds, changes and deletes the sessions of an owner."""
 
-    def __init__(self, database: Database, *, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     def create(
         self,
@@ -117,23 +116,20 @@ class SessionStore:
         Raises:
             NotFoundError: The id belongs to another owner's session.
         """
-        now = self._clock()
+        values = {
+            "session_id": session_id,
+            "owner": owner,
+            "created_at": database_time(),
+            "updated_at": database_time(),
+            "compression_rate": compression_rate,
+            "strategy": strategy,
+            "model": "",
+            "turn_count": 0,
+            "client": client,
+            "family": family,
+        }
         with self._database.write() as connection:
-            existing = select(_session.session_id).where(_session.session_id == session_id)
-            if connection.execute(existing).first() is None:
-                values = {
-                    "session_id": session_id,
-                    "owner": owner,
-                    "created_at": now,
-                    "updated_at": now,
-                    "compression_rate": compression_rate,
-                    "strategy": strategy,
-                    "model": "",
-                    "turn_count": 0,
-                    "client": client,
-                    "family": family,
-                }
-                connection.execute(insert(session_table).values(**values, **_title_values(title)))
+            connection.execute(add_once(session_table).values(**values, **_title_values(title)))
         return self.get(session_id, owner)
 
     def get(self, session_id: str, owner: str) -> SessionRow:
@@ -198,7 +194,7 @@ class SessionStore:
             NotFoundError: There is none with this id, or another owner has it.
         """
         change = update(session_table).where(_is(session_id, owner)).values(**values)
-        with self._database.write() as connection:
+        with self._database.write(session_id=session_id) as connection:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
             _end_changed_front(connection, session_id, values)
@@ -227,7 +223,7 @@ class SessionStore:
         Raises:
             NotFoundError: There is none with this id, or another owner has it.
         """
-        with self._database.write() as connection:
+        with self._database.write(session_id=session_id) as connection:
             unindex_session(connection, session_id)
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
