@@ -40,7 +40,7 @@ def as_role(server: PostgresServer, database: str = ROLE) -> psycopg.Connection:
 def test_the_role_s_limits_hold_for_its_connections(made: PostgresServer) -> None:
     with as_role(made) as connection:
         limits = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
-        shown = [connection.execute(f"SHOW {limit}").fetchone() for limit in limits]  # type: ignore[arg-type]  # names of this test
+        shown = [connection.execute(f"SHOW {limit}").fetchone() for limit in limits]
     assert shown == [("30s",), ("5s",), ("30s",)]
 
 
