@@ -106,7 +106,8 @@ def _migrate(settings: Settings, wanted: Namespace) -> str:
         done = migrate(wanted.file, target, busy_timeout_seconds=settings.busy_timeout_seconds)
     counts = [f"{name}: {count}" for name, count in done.row_counts.items()]
     replaced = [f"characters that Postgres can't store were replaced by U+FFFD in {row}" for row in done.replaced]
-    return "\n".join([*counts, *replaced, f"{sum(done.row_counts.values())} rows moved and compared"])
+    total = f"{sum(done.row_counts.values())} rows moved and compared, {len(done.replaced)} with replaced characters"
+    return "\n".join([*counts, *replaced, total])
 
 
 def _check_is_file(settings: Settings) -> None:

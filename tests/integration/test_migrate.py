@@ -92,7 +92,7 @@ def test_a_chat_goes_on_in_postgres_as_it_was(
     with closing(sqlite3.connect(file)) as connection:
         counts = counts_of(connection)
     assert counts_in(target) == counts
-    assert f"{sum(counts.values())} rows moved and compared" in capsys.readouterr().out
+    assert f"{sum(counts.values())} rows moved and compared, 0 with" in capsys.readouterr().out
     moved = open_chat(chat.session_id, chat_database_url=target)
     assert (moved.turns, moved.service.folds.records(moved.session_id), moved.service.sessions.list()) == before
     assert all(call.is_verified for turn in range(1, 8) for call in moved.service.folds.inputs(moved.session_id, turn))
@@ -177,7 +177,8 @@ def test_what_postgres_cannot_store_is_replaced_and_named(
     write(file, "UPDATE message SET content = ? WHERE position = 1", r'"앞\u0000뒤 \ud83d 끝"')
     write(file, "UPDATE message SET content = ? WHERE position = 3", r'"말 그대로 \\u0000"')
     assert admin("migrate", file, target) == 0
-    replaced = [line for line in capsys.readouterr().out.splitlines() if "replaced" in line]
+    *replaced, total = [line for line in capsys.readouterr().out.splitlines() if "replaced" in line]
+    assert total.endswith("2 with replaced characters")
     assert [line.partition(" in ")[2] for line in replaced] == [
         f"session: session_id {chat.session_id}",
         f"message: session_id {chat.session_id}, position 1",
