@@ -12,7 +12,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.core.close_turn import INTERRUPTED
-from graph.error import NotFoundError
+from graph.error import NotFoundError, StoreError
 from graph.record import ArchivedMessage
 from graph.store.running_turn import TurnPlace, TurnProgress
 from graph.store.stores import Stores
@@ -114,6 +114,8 @@ class TurnPoller:
                 self._poll(followed)
                 if polls % _LOOKS == 0:
                     self._end_abandoned(followed)
+            except StoreError as error:
+                _LOG.warning("turns of other processes could not be read: %s", error.code)
             except Exception:  # noqa: BLE001 - the edge of a thread; the next poll makes up for it
                 _LOG.exception("turns of other processes could not be read")
 

@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, cast, get_args
+from typing import Final, Literal, cast, get_args
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AnyMessage
 
 from graph.builder import ChatGraph
 from graph.core.client_call import waiting_calls
@@ -19,7 +19,7 @@ from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.core.close_turn import ClosedStatus
 from graph.core.context_block import ContextRequest
 from graph.core.turn import text_of
-from graph.error import ClosingError, InternalError, LeaseLostError, TurnfoldError, TurnStoppedSignal
+from graph.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 from graph.log import in_turn
 from graph.node.context import TurnContext
@@ -27,6 +27,7 @@ from graph.recovery import StateRecovery, config_of
 from graph.state import ChatState
 from graph.store.running_turn import PartialText, TurnPlace
 from graph.store.stores import Stores
+from graph.worker.archived_turn import last_event
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_turns import ProjectTurns
@@ -181,6 +182,8 @@ class TurnRunner:
         """Does a chore during or after a turn; its failure must not hide the committed answer."""
         try:
             action()
+        except StoreError as error:
+            _LOG.warning("%s after a turn of session=%s failed: %s", what, session_id, error.code)
         except BaseException:  # noqa: BLE001 - the edge of a worker; the next turn makes up for each chore
             _LOG.exception("%s after a turn of session=%s failed", what, session_id)
 
@@ -229,13 +232,9 @@ class TurnRunner:
     def _ended(self, job: Job) -> Event:
         """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
         said = self._said(job)
-        calls = waiting_calls(said)
-        if not calls:
-            self._stores.turns.finish(job.context.lease, job.number, "finished", anchor=job.ended_anchor)
-            return _finished(job, said)
-        self._stores.turns.finish(job.context.lease, job.number, "requires_action", anchor=job.ended_anchor)
-        answer = next(message for message in reversed(said) if isinstance(message, AIMessage))
-        return ActionRequired(job.number, str(answer.id), text_of(answer), calls)
+        status: Literal["requires_action", "finished"] = "requires_action" if waiting_calls(said) else "finished"
+        self._stores.turns.finish(job.context.lease, job.number, status, anchor=job.ended_anchor)
+        return last_event(replace(job.context.row, status=status), said)
 
     def _said(self, job: Job) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]

@@ -1,16 +1,18 @@
 """Runs the faults, short or long, and prints the figures; the last line is a summary, the exit code says the same.
 
-python -m tests.fault [--short] [--seed N] [--parts kill,write,single,crowd,load,project,size] [--folder DIR]
+python -m tests.fault [--short] [--seed N] [--parts kill,…,postgres,outage,size] [--folder DIR]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,13 +20,17 @@ from typing import Final
 
 import graph.store.upgrade  # noqa: F401  # slow to import: once here, not in every process
 from tests.fake.folder import fast_folder
-from tests.fault import gathering, scenario, size
+from tests.fake.postgres import PostgresServer, serve_postgres
+from tests.fault import gathering, outage, scenario, size
+from tests.fault.chatter import Figures
 from tests.fault.kill import Killer
 from tests.fault.mark import PHASES
+from tests.fault.place import put_elsewhere
 from tests.fault.process import in_own_process, side_by_side
 from tests.fault.project import kill_while_writing
 
-_LANES: Final = (("kill",), ("single", "write", "crowd", "load", "project"), ("size",))
+_LANES: Final = (("kill", "postgres"), ("single", "write", "crowd", "load", "project", "outage"), ("size",))
+_CLOCK_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,12 @@ class Scale:
     session_turns: int
     long_turns: int
     project_kills: int
+    outages: int
+    clock_turns: int
 
 
-SHORT: Final = Scale(1, 0, 80, (0.5, 2.5), 1.2, 16, 4, 20, 60, 20)
-LONG: Final = Scale(100, 1_000, 1, (8, 60), 30, 128, 100, 5_000, 1_000, 200)
+SHORT: Final = Scale(1, 0, 80, (0.5, 2.5), 1.2, 16, 4, 20, 60, 20, 4, 10)
+LONG: Final = Scale(100, 1_000, 1, (8, 60), 30, 128, 100, 5_000, 1_000, 200, 40, 50)
 
 
 class Run:
@@ -67,17 +75,14 @@ class Run:
 
     def kill(self) -> str:
         """(a) kill -9 in every phase."""
-        started = Killer(
-            self._root / "kill", per_phase=self._scale.kills_in_phase, seed=self._seed, at_least=self._scale.kills
-        )
-        found = started.run()
+        return self._kill(self._root / "kill", self._scale.kills)
+
+    def _kill(self, root: Path, at_least: int, prepare: Callable[[Path], Path] = lambda folder: folder) -> str:
+        killer = Killer(root, per_phase=self._scale.kills_in_phase, seed=self._seed, at_least=at_least, prepare=prepare)
+        found = killer.run()
         self.wrong += found.wrong
         phases = ", ".join(f"{phase} {found.hits[phase]}" for phase in PHASES)
-        refused = f"; {dict(found.failed)}" if found.failed else ""
-        return (
-            f"{found.kills} kills (inside {phases}); {found.acknowledged} acknowledged and {found.shown} shown turns: "
-            f"{len(found.wrong)} lost, doubled, hidden, orphaned or corrupt{refused}"
-        )
+        return f"{found.kills} kills (inside {phases}); {_told(found)}"
 
     def write(self) -> str:
         """(b) the n-th write fails."""
@@ -132,6 +137,47 @@ class Run:
             f"{found.acknowledged} acknowledged writes of a project: {len(found.wrong)} lost, doubled or torn"
         )
 
+    def postgres(self) -> str:
+        """The same on Postgres: kills of servers, crowds, and servers whose clocks are apart."""
+        return self._on_postgres(self._postgres)
+
+    def _postgres(self, server: PostgresServer) -> str:
+        def prepare(folder: Path) -> Path:
+            return put_elsewhere(folder, server.make_database())
+
+        root, scale = self._root / "postgres", self._scale
+        kills = self._kill(root / "kill", 0, prepare)
+        works = [
+            partial(gathering.same_id_at_once, prepare(root / "same")),
+            partial(gathering.eight_on_a_fresh_file, prepare(root / "fresh")),
+            partial(gathering.crowd_in_one_session, prepare(root / "crowd"), turns=scale.crowd_turns),
+            partial(gathering.clocks_apart, prepare(root / "clock"), turns=scale.clock_turns, seconds=_CLOCK_SECONDS),
+            partial(outage.pool_exhausted, prepare(root / "pool")),
+        ]
+        for work in works:
+            self.wrong += in_own_process(work)
+        clocks = f"{scale.clock_turns} turns with clocks ±{_CLOCK_SECONDS:g} s"
+        return f"{kills}; crowds as on files; {clocks}; no connection left"
+
+    def outage(self) -> str:
+        """Postgres itself crashes, cuts its connections, lets nobody in, or has none left."""
+        return self._on_postgres(self._outage)
+
+    def _outage(self, server: PostgresServer) -> str:
+        found = outage.Outages(self._root / "outage", server, seed=self._seed).run(self._scale.outages)
+        self.wrong += found.wrong
+        return f"{self._scale.outages} outages under two servers ({', '.join(outage.KINDS)}); {_told(found)}"
+
+    def _on_postgres(self, work: Callable[[PostgresServer], str]) -> str:
+        with ExitStack() as stack:
+            try:
+                server = stack.enter_context(serve_postgres())
+            except LookupError as error:
+                if os.environ.get("REQUIRE_POSTGRES"):
+                    raise
+                return f"left out: {error}"
+            return work(server)
+
     def size(self) -> str:
         """How large the archive of a long session is, and how long it takes to open it."""
         turns, folder = self._scale.long_turns, self._root / "size"
@@ -150,6 +196,14 @@ class Run:
             f"the whole database {whole:.2f} × the text; "
             f"opening {turns} turns {float(opening):.2f} × 30 turns"
         )
+
+
+def _told(found: Figures) -> str:
+    refused = f"; {dict(found.failed)}" if found.failed else ""
+    return (
+        f"{found.acknowledged} acknowledged and {found.shown} shown turns: "
+        f"{len(found.wrong)} lost, doubled, hidden, orphaned or corrupt{refused}"
+    )
 
 
 def main() -> int:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Final
 
-from graph.error import NotFoundError, TurnfoldError
-from graph.event import TurnFailed, TurnFinished
+from graph.error import NotFoundError, StoreError, TurnfoldError
+from graph.event import Event, TurnFailed, TurnFinished
 from graph.service import ChatService, open_service
 from graph.settings import Settings
 from graph.view import TurnOptions
@@ -96,10 +95,20 @@ def say(service: ChatService, message: Pending, marker: Marker, draw: random.Ran
     except TurnfoldError as error:
         marker.say("refused", message.session_id, message.message_id, error.code)
         return False
-    with contextlib.suppress(NotFoundError):  # known before, and its turn ran in the process that was killed
-        for event in service.turns.follow(message.session_id, timeout_seconds=_PATIENCE_SECONDS):
-            if isinstance(event, TurnFinished) and event.turn == number:
-                marker.say("shown", message.session_id, number, event.message_id)
-            elif isinstance(event, TurnFailed) and event.turn == number:
-                marker.say("failed", message.session_id, number, event.code)
+    for event in _events(service, message.session_id):
+        if isinstance(event, TurnFinished) and event.turn == number:
+            marker.say("shown", message.session_id, number, event.message_id)
+        elif isinstance(event, TurnFailed) and event.turn == number:
+            marker.say("failed", message.session_id, number, event.code)
     return True
+
+
+def _events(service: ChatService, session_id: str) -> Iterable[Event]:
+    """Follows the newest turn; none of its events are known if it ran in a process that was killed."""
+    while True:
+        try:
+            return service.turns.follow(session_id, timeout_seconds=_PATIENCE_SECONDS)
+        except NotFoundError:
+            return ()
+        except StoreError:
+            time.sleep(_PAUSE_SECONDS)

@@ -79,7 +79,7 @@ def test_a_page_elsewhere_shows_text_and_tools_as_they_come(here: Chat, there: C
     assert isinstance(local[-1], TurnFinished)
     assert [step.status for step in shown[-1].steps] == ["done"]
     assert shown[-1].text.startswith("먼저 시각을 봅니다.\n\n")
-    assert there.last_turn.answer_text.startswith(shown[-1].text)
+    assert there.last_turn.answer_text.startswith(shown[-1].text.strip())
     assert len({live.text for live in shown}) > 2, "it doesn't grow"
 
 
