@@ -1,4 +1,4 @@
-"""The server: the page, the door for programs, `/health`, who is let in; opens and closes the service."""
+"""The server: the page, the door for programs, `/health`, `/metrics`, who is let in; opens and closes the service."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from api.connection import bounded_connections, room_for_connections
 from api.host import HostCheck
+from api.metrics_guard import MetricsGuard, metrics_route
 from api.program_routes import ProgramRoutes
 from api.server_end import told_of_end
 from component import delivery, service_provider, sign_in, wide_window
@@ -68,10 +69,20 @@ def opened_with() -> Settings:
     return settings
 
 
-programs = ProgramRoutes(lambda owner: service_provider.opened().for_owner(owner), opened_with)
+programs = ProgramRoutes(
+    lambda owner: service_provider.opened().for_owner(owner), opened_with, lambda: service_provider.opened().programs
+)
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,
-    routes=[Route("/health", health), *programs.routes()],
-    middleware=[Middleware(SecurityHeaders, opened_with), Middleware(HostCheck, opened_with)],
+    routes=[
+        Route("/health", health),
+        metrics_route(lambda: service_provider.opened().metrics()),
+        *programs.routes(),
+    ],
+    middleware=[
+        Middleware(SecurityHeaders, opened_with),
+        Middleware(HostCheck, opened_with),
+        Middleware(MetricsGuard, opened_with),
+    ],
 )

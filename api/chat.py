@@ -118,7 +118,7 @@ class Chat:
             SESSION: quote(session_id, safe=""),
             TURN: str(turn.turn),
         }
-        stream = ChatStream(service, session_id, turn, after, self._in_thread)
+        stream = ChatStream(turn, after, self._in_thread)
         return EventStream(self._lines(stream, metadata), headers)
 
     async def _lines(self, stream: ChatStream, metadata: Mapping[str, str]) -> AsyncGenerator[bytes]:

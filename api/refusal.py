@@ -57,6 +57,16 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     ),
     "server_busy": Problem(429, "server_busy", "The server makes as many answers as it can.", retry_after_seconds=5),
     "turn_rate": Problem(429, "rate_limit_exceeded", "Too many turns began within a minute.", retry_after_seconds=20),
+    "user_rate": Problem(
+        429, "rate_limit_exceeded", "This user has begun too many turns within this minute.", retry_after_seconds=20
+    ),
+    "user_tokens": Problem(
+        429,
+        "insufficient_quota",
+        "This user's tokens for today are used up; they are counted anew from midnight (UTC) on.",
+        retry_after_seconds=60,
+        is_final=True,
+    ),
     "stopped": Problem(409, "stopped", "The answer was stopped.", is_final=True),
     "interrupted": Problem(503, "interrupted", "The server stopped while it was answering.", retry_after_seconds=5),
     "store": _STORAGE,
@@ -64,6 +74,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "not_a_database": _STORAGE,
     "newer_database": _STORAGE,
     "database_busy": _STORAGE,
+    "database_unreachable": _STORAGE,
     "disk_full": _STORAGE,
     "file_access": _STORAGE,
     "project": _STORAGE,

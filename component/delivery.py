@@ -122,6 +122,17 @@ def is_early() -> bool:
     return bool(fragments) and all(automatic.get(fragment) for fragment in fragments)
 
 
+def once(act: Callable[_P, None]) -> Callable[_P, None]:
+    """Wraps a widget callback that does more when it runs twice: an early press isn't run."""
+
+    @functools.wraps(act)
+    def act_once(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        if not is_early():
+            act(*args, **kwargs)
+
+    return act_once
+
+
 def _fragments() -> set[str]:
     context = get_script_run_ctx(suppress_warning=True)
     return set((context and context.fragment_ids_this_run) or ())

@@ -27,12 +27,13 @@ RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL, project_choice.ROOT, project_choice.HAS_MEMORY)
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
-_NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ = (
+_NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
     "notice",
     "passing",
     "shown_turns",
     "settings_of",
     "read_settings",
+    "opened",
 )
 
 
@@ -105,7 +106,13 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
         st.query_params[SESSION_PARAMETER] = identifier
     st.session_state.pop(_SHOWN_TURNS, None)
     st.session_state[_WANTED_TURN] = turn
+    st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
+
+
+def opened_count() -> int:
+    """Returns how often this tab has opened a session or the empty page."""
+    return int(st.session_state.get(_OPENED, 0))
 
 
 def open_without_memory() -> None:
@@ -152,6 +159,7 @@ def shown_turns() -> int:
     return int(st.session_state.get(_SHOWN_TURNS, TURNS_PER_PAGE))
 
 
+@delivery.once
 def show_earlier() -> None:
     """Widget callback: shows one more page of earlier turns."""
     show_turns(shown_turns() + 1)

@@ -10,6 +10,7 @@ from component import delivery, open_form, redraw, service_provider
 from graph.error import TurnfoldError
 
 
+@delivery.once
 def change(place: str, method: Callable[..., object], *arguments: object) -> None:
     """Changes something and closes the open form; what is refused is told in its place.
 
@@ -18,8 +19,6 @@ def change(place: str, method: Callable[..., object], *arguments: object) -> Non
         method: A method of `service.projects`.
         arguments: Those of the method.
     """
-    if delivery.is_early():
-        return
     try:
         service_provider.current()  # a press may come after the end of the sign-in that the method is bound to
         method(*arguments)

@@ -9,12 +9,15 @@
   x BusyError
     + ServerBusyError
     + TurnRateError
+      - UserRateError
+      - UserTokensError
   x TurnStoppedSignal
   x StoreError
     + DatabaseError
       - NotADatabaseError
       - NewerDatabaseError
       - DatabaseBusyError
+      - DatabaseUnreachableError
       - DiskFullError
     + LeaseLostError
     + FileAccessError
@@ -49,6 +52,7 @@ from typing import ClassVar, Literal
 InputReason = Literal[
     "bad_context",
     "bad_image",
+    "bad_program_name",
     "bad_rate",
     "bad_strategy",
     "compact_failed",
@@ -65,7 +69,9 @@ InputReason = Literal[
     "project_full",
     "rules_changed",
     "secret",
+    "token_name_taken",
     "too_long",
+    "too_many_tokens",
     "unanswered_call",
     "unknown_call",
 ]
@@ -164,9 +170,21 @@ class TurnRateError(BusyError):
 
     code = "turn_rate"
 
-    def __init__(self, retry_after_seconds: int) -> None:
-        super().__init__(f"{retry_after_seconds} s")
+    def __init__(self, retry_after_seconds: int, detail: str = "") -> None:
+        super().__init__(detail or f"{retry_after_seconds} s")
         self.retry_after_seconds = retry_after_seconds
+
+
+class UserRateError(TurnRateError):
+    """This user has begun as many turns within this minute as one user may; `detail` is how long to wait."""
+
+    code = "user_rate"
+
+
+class UserTokensError(TurnRateError):
+    """This user's tokens of this day are used up; `detail` is how long to wait."""
+
+    code = "user_tokens"
 
 
 class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run
@@ -201,8 +219,15 @@ class NewerDatabaseError(DatabaseError):
     advice = "Update Turnfold, or name another folder by TURNFOLD_DATA_DIR."
 
 
+class DatabaseUnreachableError(DatabaseError):
+    """The database's server can't be reached, or lets nobody in; what wasn't committed is lost with the connection."""
+
+    code = "database_unreachable"
+    advice = "See that CHAT_DATABASE_URL is right and that the database's server runs."
+
+
 class DatabaseBusyError(DatabaseError):
-    """Another process held the write lock for longer than the busy timeout."""
+    """Others kept what is needed for longer than the busy timeout: the write lock, or every connection."""
 
     code = "database_busy"
     advice = "End what holds the file, or wait until it's done."

@@ -19,6 +19,7 @@ from graph.strategy.base import Limits
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
+_POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
 
 
@@ -46,6 +47,7 @@ class Settings(BaseSettings):
     model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
 
     turnfold_data_dir: Path = Path("data")
+    chat_database_url: SecretStr | None = None
     turnfold_owner: Annotated[str, Field(min_length=1, max_length=OWNER_CHARS)] = "local"
     turnfold_language: Literal["auto", "ko", "en"] = "auto"
     turnfold_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -81,6 +83,7 @@ class Settings(BaseSettings):
     chat_api_token: SecretStr | None = None
     chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode] = ()
     chat_api_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    metrics_token: SecretStr | None = None
 
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
@@ -91,6 +94,9 @@ class Settings(BaseSettings):
 
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
     turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
+
+    user_turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    user_tokens_per_day: Annotated[int, Field(ge=1, le=10**12)] | None = None
 
     busy_timeout_seconds: Seconds = 30
     lease_seconds: Seconds = 20
@@ -103,6 +109,17 @@ class Settings(BaseSettings):
             msg = "takes a URL that begins with http:// or https://"
             raise ValueError(msg)
         return value
+
+    @field_validator("chat_database_url")
+    @classmethod
+    def _is_of_postgres(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
+        url = value.get_secret_value().strip()
+        if (scheme := _POSTGRES.match(url)) is None:
+            msg = "takes postgresql://user:password@host:port/database"
+            raise ValueError(msg)
+        return SecretStr(f"postgresql://{url[scheme.end() :]}")
 
     @field_validator("project_roots", "turnfold_hosts", "chat_api_origins", mode="before")
     @classmethod
@@ -137,7 +154,7 @@ class Settings(BaseSettings):
     def _is_an_origin(cls, value: str | None) -> str | None:
         return value and check_origin(value.strip())
 
-    @field_validator("chat_api_token")
+    @field_validator("chat_api_token", "metrics_token")
     @classmethod
     def _is_a_token(cls, value: SecretStr | None) -> SecretStr | None:
         return value and SecretStr(check_token(value.get_secret_value().strip()))

@@ -123,6 +123,7 @@ function onError() {
 window.addEventListener("error", onError);
 
 let openSession = null;
+let opened = 0;
 let landing = 0;
 
 export default function ({ data, setTriggerValue }) {
@@ -143,11 +144,12 @@ export default function ({ data, setTriggerValue }) {
     goBack();
     sendOutbox(); // the page was left before the server had it all
   }
-  if (data.session !== openSession) {
-    openSession = data.session;
-    openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
-    scrollToEnd();
-  }
+  const isOther = data.session !== openSession;
+  // Who opens a chat and leaves it at once is where they were, and the script may not have heard of it.
+  if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
+  if (isOther) scrollToEnd();
+  openSession = data.session;
+  opened = data.opened;
   if (data.landing !== landing) {
     landing = data.landing;
     goToTurn(data.turn);

@@ -20,8 +20,8 @@ from graph.error import SettingsError, TurnfoldError
 from graph.identity import owner_of
 from graph.log import set_up_logging
 from graph.settings import Settings, load_settings
-from graph.store.database import Database, open_database
 from graph.store.owner import OwnerStore
+from graph.store.stores import open_database
 from graph.store.transfer import export_lines, import_lines
 
 _PRIVATE_FOLDER: Final = 0o700
@@ -76,7 +76,7 @@ def _export(settings: Settings, wanted: Namespace) -> str:
     file: Path = wanted.file
     file.touch(mode=_PRIVATE_FILE)
     count = 0
-    with closing(_open(settings)) as database, file.open("w", encoding="utf-8") as lines:
+    with closing(open_database(settings)) as database, file.open("w", encoding="utf-8") as lines:
         for line in export_lines(database):
             lines.write(f"{line}\n")
             count += 1
@@ -85,7 +85,7 @@ def _export(settings: Settings, wanted: Namespace) -> str:
 
 def _import(settings: Settings, wanted: Namespace) -> str:
     file: Path = wanted.file
-    with closing(_open(settings)) as database, file.open(encoding="utf-8") as lines:
+    with closing(open_database(settings)) as database, file.open(encoding="utf-8") as lines:
         done = import_lines(database, lines, owner=settings.turnfold_owner)
     return f"{done.session_count} sessions imported, {done.skipped_count} were there already"
 
@@ -117,12 +117,8 @@ def _list_withdrawn(settings: Settings, _: Namespace) -> str:
 
 @contextmanager
 def _owners(settings: Settings) -> Iterator[OwnerStore]:
-    with closing(_open(settings)) as database:
+    with closing(open_database(settings)) as database:
         yield OwnerStore(database, clock=lambda: datetime.now(UTC))
-
-
-def _open(settings: Settings) -> Database:
-    return open_database(settings.database_path, busy_timeout_seconds=settings.busy_timeout_seconds)
 
 
 _COMMANDS: Final[dict[str, Callable[[Settings, Namespace], str]]] = {

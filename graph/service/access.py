@@ -17,16 +17,21 @@ from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
 from graph.settings import Settings
+from graph.spending import Spending
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
+from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
 from graph.tool.registry import TOOL_NAMES
-from graph.view import LiveTurn, Phase, TurnOptions
+from graph.view import LiveTurn, TurnOptions
 from graph.worker.aside_runner import AsideRunner
+from graph.worker.distant_turn import DistantTurn
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.session_context import SessionContexts
+from graph.worker.turn_log import TurnLog
+from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
 from prompt.system.framing import Language
 
@@ -43,6 +48,7 @@ class SessionAccess:
         owner: Whose sessions these are: the owner of every session that the service can see.
         until: When the owner's sign-in ends, in UTC; None for never.
         roots: The folders that a project may be in.
+        spending: Hears of what model calls cost.
         contexts: What programs say of the context of sessions without a project.
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
@@ -55,12 +61,14 @@ class SessionAccess:
     stores: Stores
     models: ChatModels
     runner: TurnRunner
+    poller: TurnPoller
     recovery: StateRecovery
     fold_worker: FoldWorker
     asides: AsideRunner
     strategies: Strategies
     roots: RootFolders
     contexts: SessionContexts
+    spending: Spending
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
     until: datetime | None = None
@@ -97,17 +105,34 @@ class SessionAccess:
 
     def is_busy(self, session_id: str) -> bool:
         """Whether a turn of the session runs in any process, or a manual compaction in this one."""
-        return session_id in self.compacting or self.live_turn(session_id) is not None
+        return session_id in self.compacting or self.is_running(session_id)
+
+    def is_running(self, session_id: str) -> bool:
+        """Whether a turn of the session runs in any process."""
+        return self.runner.running(session_id) is not None or self._running_elsewhere(session_id) is not None
 
     def live_turn(self, session_id: str) -> LiveTurn | None:
         """Returns the progress of the session's running turn, in whichever process it runs; None if none runs."""
         if (log := self.runner.running(session_id)) is not None:
             return log.view()
-        last = self.stores.turns.last(session_id)
-        if last is None or last.status != "running" or not self.stores.leases.holder_is_alive(session_id):
+        if (row := self._running_elsewhere(session_id)) is None:
             return None
-        phase: Phase = "answering" if last.partial_text else "waiting"
-        return LiveTurn(last.number, last.attempt, phase, (), last.partial_text, (), last.stop_requested)
+        said = self.stores.archive.live_turns(session_id, row.number, row.number)
+        return DistantTurn(row, [entry.message for entry in said]).log.view()
+
+    def log_of(self, row: TurnRow) -> TurnLog | None:
+        """Returns the events of an attempt, from whichever process runs it; None if it has ended, but not here."""
+        log = self.runner.log(row.session_id)
+        if log is not None and log.place == (row.number, row.attempt):
+            return log
+        if row.status != "running" or not self.stores.leases.holder_is_alive(row.session_id):
+            return None
+        return self.poller.follow(row.session_id, row.number, row.attempt)
+
+    def _running_elsewhere(self, session_id: str) -> TurnRow | None:
+        last = self.stores.turns.last(session_id)
+        is_running = last is not None and last.status == "running" and self.stores.leases.holder_is_alive(session_id)
+        return last if is_running else None
 
     @contextmanager
     def between_turns(self, session_id: str, *, keeps_waiting: bool = True) -> Iterator[Lease]:
@@ -150,7 +175,7 @@ class SessionAccess:
                 raise InputError("bad_strategy", ", ".join(self.strategies.by_name))
             changes["strategy"] = options.strategy
         if options.model is not None:
-            changes["model"] = options.model
+            changes["model"] = plain_text(options.model)
         if options.project_root is not None:
             changes["project_root"] = str(self.roots.resolve(options.project_root)) if options.project_root else ""
         if options.has_memory is not None:

@@ -19,7 +19,6 @@ from sqlalchemy import (
     delete,
     exists,
     func,
-    insert,
     or_,
     select,
     update,
@@ -27,7 +26,8 @@ from sqlalchemy import (
 
 from graph.error import NotFoundError
 from graph.store.context_block import end_front
-from graph.store.database import Clock, Database, Lease
+from graph.store.database import Database, Lease
+from graph.store.expression import add_once, database_time
 from graph.store.owner_table import withdrawn_owner_table
 from graph.store.schema import session_table, turn_table
 from graph.store.search import unindex_session
@@ -92,9 +92,8 @@ _ONE_ADMITTED = _ONE.where(~exists().where(withdrawn_owner_table.c.owner == bind
 class SessionStore:
     """Creates, finds, changes and deletes the sessions of an owner."""
 
-    def __init__(self, database: Database, *, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     def create(
         self,
@@ -121,23 +120,20 @@ class SessionStore:
         Raises:
             NotFoundError: The id belongs to another owner's session.
         """
-        now = self._clock()
+        values = {
+            "session_id": session_id,
+            "owner": owner,
+            "created_at": database_time(),
+            "updated_at": database_time(),
+            "compression_rate": compression_rate,
+            "strategy": strategy,
+            "model": "",
+            "turn_count": 0,
+            "client": client,
+            "family": family,
+        }
         with self._database.write() as connection:
-            existing = select(_session.session_id).where(_session.session_id == session_id)
-            if connection.execute(existing).first() is None:
-                values = {
-                    "session_id": session_id,
-                    "owner": owner,
-                    "created_at": now,
-                    "updated_at": now,
-                    "compression_rate": compression_rate,
-                    "strategy": strategy,
-                    "model": "",
-                    "turn_count": 0,
-                    "client": client,
-                    "family": family,
-                }
-                connection.execute(insert(session_table).values(**values, **_title_values(title)))
+            connection.execute(add_once(session_table).values(**values, **_title_values(title)))
         return self.get(session_id, owner)
 
     def get(self, session_id: str, owner: str) -> SessionRow:
@@ -206,7 +202,7 @@ class SessionStore:
             NotFoundError: There is none with this id, or another owner has it.
         """
         change = update(session_table).where(_is(session_id, owner)).values(**values)
-        with self._database.write() as connection:
+        with self._database.write(session_id=session_id) as connection:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
             _end_changed_front(connection, session_id, values)
@@ -235,7 +231,7 @@ class SessionStore:
         Raises:
             NotFoundError: There is none with this id, or another owner has it.
         """
-        with self._database.write() as connection:
+        with self._database.write(session_id=session_id) as connection:
             unindex_session(connection, session_id)
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)

@@ -82,7 +82,8 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
     return report
 
 
-@pytest.fixture(scope="session")
+# Playwright's loop counts as running in this thread until it ends; what comes behind these tests has its own.
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE_MILLISECONDS)
     with sync_playwright() as playwright:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import openai
 import pytest
+from pydantic import SecretStr
 
 from graph.model.factory import ChatModels, open_models
 from graph.service import ChatService
@@ -31,8 +32,8 @@ def server() -> Iterator[FakeOpenAI]:
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
+def stores(tmp_path: Path, database_url: SecretStr | None) -> Iterator[StoreSet]:
+    with open_store_set(tmp_path, database_url) as opened:
         yield opened
 
 

@@ -16,6 +16,7 @@ from graph.error import NotFoundError, SignInError, TurnfoldError, TurnRateError
 from graph.service import ChatService
 from graph.service.completions import Completions
 from graph.service.folds import Folds
+from graph.service.programs import Programs
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
@@ -46,6 +47,7 @@ PARTS = {
     "sessions": Sessions,
     "folds": Folds,
     "projects": Projects,
+    "programs": Programs,
     "completions": Completions,
     "summaries": Summaries,
 }
@@ -53,6 +55,7 @@ PARTS = {
 OF_THE_SERVER = {
     "for_owner",
     "health",
+    "metrics",
     "completions.models",
     "sessions.new_id",
     "sessions.model_options",
@@ -61,6 +64,8 @@ OF_THE_SERVER = {
     "sessions.default_strategy",
     "folds.command_of",
     "folds.uses_rate",
+    "programs.are_let_in",
+    "programs.find",
     "projects.roots",
     "summaries.make",
 }
@@ -69,6 +74,9 @@ OF_AN_OWNER = {
     "sessions.list",
     "sessions.count",
     "sessions.open_example",
+    "programs.admit",
+    "programs.list",
+    "programs.withdraw",
     "projects.rules",
     "projects.agree",
 }
@@ -256,6 +264,17 @@ def test_each_owner_agrees_to_the_rules_of_a_project(owners: Owners) -> None:
     mine, theirs, root = owners.chat.service.projects, owners.other.projects, str(owners.root)
     mine.agree(root, mine.rules(root).digest)
     assert (mine.rules(root).state, theirs.rules(root).state) == ("agreed", "new")
+
+
+def test_each_owner_lists_and_withdraws_his_own_programs(owners: Owners) -> None:
+    mine, theirs = owners.chat.service.programs, owners.other.programs
+    made = mine.admit("editor")
+    assert theirs.list() == ()
+    theirs.withdraw(made.shown.id)
+    theirs.withdraw("no-such-token")
+    assert mine.list() == (made.shown,)
+    mine.withdraw(made.shown.id)
+    assert mine.list() == ()
 
 
 def test_each_owner_has_an_example_of_his_own(owners: Owners) -> None:

@@ -62,6 +62,43 @@ def test_a_project_root_that_is_no_absolute_path_is_refused_at_the_start(
         load_settings()
 
 
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg"])
+def test_a_database_is_named_by_either_url_and_its_password_never_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scheme: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CHAT_DATABASE_URL", f" {scheme}://kim:pass-word@db.example:6432/chat?sslmode=require ")
+    settings = load_settings()
+    assert settings.chat_database_url is not None
+    assert (
+        settings.chat_database_url.get_secret_value()
+        == "postgresql://kim:pass-word@db.example:6432/chat?sslmode=require"
+    )
+    assert "pass-word" not in f"{settings!r}{settings}{settings.model_dump()}{settings.model_dump_json()}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "pass-word",
+        "mysql://kim:pass-word@db/chat",
+        "postgresql+asyncpg://kim:pass-word@db/chat",
+        "postgresql://kim:pass-word@db",
+        "postgresql://kim:pass-word@db/",
+        "postgresql://kim:pass-word@db/?sslmode=require",
+        "postgresql:/db/pass-word",
+    ],
+)
+def test_what_is_no_url_of_a_postgres_database_is_refused_without_being_repeated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CHAT_DATABASE_URL", value)
+    with pytest.raises(SettingsError, match="CHAT_DATABASE_URL: takes postgresql://") as caught:
+        load_settings()
+    assert "pass-word" not in str(caught.value)
+
+
 PROVIDER = {
     "oidc_issuer": "https://id.example.com",
     "oidc_client_id": "turnfold",
