@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault backup restore export import
+.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault backup restore export import migrate
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -78,6 +78,10 @@ export: $(STAMP)
 
 import: $(STAMP)
 	$(BIN)/python -m graph.admin import $(FROM)
+
+# Everything of a SQLite file into an empty Postgres, counted and compared: FROM=<file> TO=<url>, which may have a password.
+migrate: $(STAMP)
+	@$(BIN)/python -m graph.admin migrate $(FROM) '$(TO)'
 
 $(STAMP): requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Turnfold needs Python 3.11 or newer")'

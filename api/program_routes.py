@@ -105,7 +105,9 @@ class ProgramRoutes:
 
     async def _check_open(self) -> None:
         """Without a token there is no door, and nothing tells of one."""
-        if not (self._settings().api_tokens or await anyio.to_thread.run_sync(self._tokens().are_let_in)):
+        if self._settings().api_tokens:
+            return
+        if not await anyio.to_thread.run_sync(self._tokens().are_let_in):
             raise HTTPException(404)
 
 

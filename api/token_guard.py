@@ -62,7 +62,7 @@ class ProgramSource(Protocol):
         ...
 
     def are_let_in(self) -> bool:
-        """Whether there is any token."""
+        """Whether any owner has made a token that is in force."""
         ...
 
 

@@ -50,8 +50,8 @@ def _mount(now: PageState) -> None:
         data={
             "language": now.words.language,
             "session": now.session.session_id if now.session else "",
-            "visitor": now.visitor.owner if now.visitor else "",
             "opened": page_state.opened_count(),
+            "visitor": now.visitor.owner if now.visitor else "",
             "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
             "turn": turn,
             "landing": landing,

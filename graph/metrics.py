@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from sqlalchemy import Connection, Engine, QueuePool, event
+from sqlalchemy import Engine, QueuePool, event
+from sqlalchemy.pool import ConnectionPoolEntry
 
 TurnEnd = Literal["finished", "requires_action", "stopped", "failed"]
 CallKind = Literal["answer", "reasoning", "summary", "aside"]
 ErrorPlace = Literal["turn", "call", "fold", "limit"]
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-_STATEMENT_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30)
+_TRANSACTION_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30)
 _BEGAN: Final = "turnfold_began"
 
 
@@ -41,8 +42,8 @@ class Metrics:
         self._first_word_seconds = self._histogram("first_word_seconds", "From a turn's begin to its first word.")
         self._fold_seconds = self._histogram("fold_seconds", "How long it took to make a fold.")
         self._call_seconds = self._histogram("model_call_seconds", "How long model calls took.", "kind")
-        self._statement_seconds = self._histogram(
-            "database_statement_seconds", "How long statements took.", buckets=_STATEMENT_SECONDS
+        self._database_seconds = self._histogram(
+            "database_seconds", "How long transactions took, their commit included.", buckets=_TRANSACTION_SECONDS
         )
         self._connections = Gauge(
             "turnfold_pool_connections", "Connections of a pool.", ["pool", "state"], registry=self._registry
@@ -86,10 +87,11 @@ class Metrics:
             self._connections.labels(pool, state).set_function(count)
 
     def watch_database(self, engine: Engine) -> None:
-        """Counts the statements of an engine from now on, and shows its pool."""
-        event.listen(engine, "before_cursor_execute", _note_begin)
-        event.listen(engine, "after_cursor_execute", self._note_statement)
+        """Measures the transactions of an engine from now on, and shows its pool."""
         pool = engine.pool
+        # A connection is taken for each transaction, and given back behind its commit.
+        event.listen(pool, "checkout", _note_begin)
+        event.listen(pool, "checkin", self._note_end)
         if isinstance(pool, QueuePool):
             self.watch_pool("database", {"in_use": pool.checkedout, "idle": pool.checkedin})
 
@@ -97,8 +99,9 @@ class Metrics:
         """Returns all figures in Prometheus's text format."""
         return generate_latest(self._registry)
 
-    def _note_statement(self, connection: Connection, *_: Any) -> None:  # noqa: ANN401  # the driver's own values
-        self._statement_seconds.observe(time.monotonic() - connection.info.pop(_BEGAN))
+    def _note_end(self, _: object, connection: ConnectionPoolEntry) -> None:
+        if (began := connection.info.pop(_BEGAN, None)) is not None:
+            self._database_seconds.observe(time.monotonic() - began)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(f"turnfold_{name}", meaning, labels, registry=self._registry)
@@ -107,5 +110,5 @@ class Metrics:
         return Histogram(f"turnfold_{name}", meaning, labels, registry=self._registry, buckets=buckets)
 
 
-def _note_begin(connection: Connection, *_: Any) -> None:  # noqa: ANN401  # the driver's own values
+def _note_begin(_: object, connection: ConnectionPoolEntry, *_more: object) -> None:
     connection.info[_BEGAN] = time.monotonic()

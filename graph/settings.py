@@ -248,14 +248,14 @@ class Settings(BaseSettings):
         return self.turnfold_data_dir / "checkpoint.db"
 
 
-def load_settings() -> Settings:
-    """Reads the settings from the environment and `.env`.
+def load_settings(**given: str) -> Settings:
+    """Reads the settings from the environment and `.env`; those that are given take their place.
 
     Raises:
         SettingsError: A value is invalid; the message names each such variable and what it takes.
     """
     try:
-        return Settings()
+        return Settings(**given)  # type: ignore[arg-type]  # pydantic reads the texts
     except ValidationError as error:
         raise SettingsError("; ".join(map(_sentence, error.errors(include_input=False)))) from None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from graph.core.review import SummaryDraft
 from graph.metrics import CallKind, Metrics
 from graph.store.owner_use import OwnerUseStore
 
@@ -41,3 +44,14 @@ class Spending:
         if error_code:
             self.metrics.failed("call", error_code)
         self._use.spend(owner, input_tokens + output_tokens)
+
+    def add_summary(self, owner: str, drafts: Sequence[SummaryDraft], *, seconds: float, error_code: str = "") -> None:
+        """Counts a summary with all of its drafts; never fails."""
+        self.add(
+            owner,
+            "summary",
+            input_tokens=sum(draft.input_tokens for draft in drafts),
+            output_tokens=sum(draft.output_tokens for draft in drafts),
+            seconds=seconds,
+            error_code=error_code,
+        )

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 PAUSE_SECONDS: Final = 10.0
+# The first word of a question, and of no other text.
+NAME: Final = re.compile(r"[a-z]+\d+t\d+")
 
 
 class Sample(NamedTuple):

@@ -23,15 +23,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from bench.load.chat import NAME
 from bench.page.app import PRODUCT
-from bench.page.endpoint import SUMMARY
 
 MODEL: Final = "bench-model"
 FIRST_SECONDS: Final = 0.5
 PIECES: Final = 60
 PIECE_SECONDS: Final = 0.05
-_SUMMARY_SECONDS: Final = 1.0
+_SUMMARY_SECONDS: Final = 0.5
 _PIECE: Final = "회의는 10월 14일이며 the tests come first. "
+# Of the length that is asked for: about a third of three turns.
+_SUMMARY: Final = "\n".join(f"- {day}일 예산 {day}00만 원과 10월 14일 일정을 정했습니다." for day in range(1, 51))
 _HEAD: Final[dict[str, Any]] = {"id": "chatcmpl-bench", "object": "chat.completion", "created": 0, "model": MODEL}
 _USAGE: Final = {"prompt_tokens": 100, "completion_tokens": 500, "total_tokens": 600}
 
@@ -62,15 +64,17 @@ def _list_models(_request: Request) -> JSONResponse:
 
 
 async def _answer(request: Request) -> Response:
-    """Streams the answer; a request that asks for no stream wants a summary."""
+    """Streams the answer to a user's question; anything else asks for a summary."""
     came_at = time.perf_counter()
     body = await request.json()
-    if body.get("stream"):
-        # The first word of the question is its name.
-        name = str(body["messages"][-1]["content"]).split(maxsplit=1)[0]
-        return StreamingResponse(_events(name, came_at), media_type="text/event-stream")
+    first_word = str(body["messages"][-1]["content"]).split(maxsplit=1)[0]
+    if NAME.fullmatch(first_word):
+        return StreamingResponse(_events(first_word, came_at), media_type="text/event-stream")
     await asyncio.sleep(_SUMMARY_SECONDS)
-    choice = {"index": 0, "message": {"role": "assistant", "content": SUMMARY}, "finish_reason": "stop"}
+    if body.get("stream"):
+        whole = _event({"content": _SUMMARY}, None) + _event({}, "stop") + b"data: [DONE]\n\n"
+        return Response(whole, media_type="text/event-stream")
+    choice = {"index": 0, "message": {"role": "assistant", "content": _SUMMARY}, "finish_reason": "stop"}
     return JSONResponse({**_HEAD, "choices": [choice], "usage": _USAGE})
 
 

@@ -60,8 +60,10 @@ def write(figures: Sequence[Figures], root: Path) -> None:
     """Puts the table into both guides, between their marks."""
     for language, name in GUIDES.items():
         guide = root / name
-        told = table(figures, language)
-        guide.write_text(_PLACE.sub(lambda _, told=told: f"{told}\n", guide.read_text(encoding="utf-8")))
+        # No word of the table has a backslash, which would mean something here.
+        guide.write_text(
+            _PLACE.sub(f"{table(figures, language)}\n", guide.read_text(encoding="utf-8")), encoding="utf-8"
+        )
 
 
 def _head(stage: Stage, language: Language) -> str:

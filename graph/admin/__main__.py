@@ -1,6 +1,6 @@
-"""Command line of the operator: backup, restore, export, import; owners, and who of them is let in.
+"""Command line of the operator: backup, restore, export, import, migrate; owners, and who of them is let in.
 
-python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE
+python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE | migrate FILE [URL]
 python -m graph.admin owner SUBJECT | withdraw OWNER | readmit OWNER | withdrawn
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from graph.admin.backup import back_up, restore
+from graph.admin.migrate import migrate
 from graph.error import SettingsError, TurnfoldError
 from graph.identity import owner_of
 from graph.log import set_up_logging
@@ -36,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("restore", help="put a backup in the database's place").add_argument("file", type=Path)
     commands.add_parser("export", help="write all sessions as JSON Lines").add_argument("file", type=Path)
     commands.add_parser("import", help="read an export").add_argument("file", type=Path)
+    moving = commands.add_parser("migrate", help="move a SQLite file into an empty Postgres")
+    moving.add_argument("file", type=Path)
+    moving.add_argument("url", nargs="?", help="where to; CHAT_DATABASE_URL if it's left out")
     commands.add_parser("owner", help="name the owner that a user of the identity provider is").add_argument("subject")
     commands.add_parser("withdraw", help="let an owner in no more").add_argument("owner")
     commands.add_parser("readmit", help="let a withdrawn owner in again").add_argument("owner")
@@ -57,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _back_up(settings: Settings, wanted: Namespace) -> str:
     file: Path | None = wanted.file
+    _check_is_file(settings)
     now = datetime.now(UTC)
     target = file or settings.turnfold_data_dir / "backup" / f"turnfold-{now:%Y%m%dT%H%M%SZ}.db"
     target.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
@@ -66,6 +71,7 @@ def _back_up(settings: Settings, wanted: Namespace) -> str:
 
 def _restore(settings: Settings, wanted: Namespace) -> str:
     file: Path = wanted.file
+    _check_is_file(settings)
     kept = restore(
         file, settings.database_path, now=datetime.now(UTC), busy_timeout_seconds=settings.busy_timeout_seconds
     )
@@ -88,6 +94,27 @@ def _import(settings: Settings, wanted: Namespace) -> str:
     with closing(open_database(settings)) as database, file.open(encoding="utf-8") as lines:
         done = import_lines(database, lines, owner=settings.turnfold_owner)
     return f"{done.session_count} sessions imported, {done.skipped_count} were there already"
+
+
+def _migrate(settings: Settings, wanted: Namespace) -> str:
+    if wanted.url:
+        settings = load_settings(chat_database_url=wanted.url)
+    if settings.chat_database_url is None:
+        msg = "CHAT_DATABASE_URL: says where to migrate to, if no URL follows the file"
+        raise SettingsError(msg)
+    with closing(open_database(settings)) as target:
+        done = migrate(wanted.file, target, busy_timeout_seconds=settings.busy_timeout_seconds)
+    counts = [f"{name}: {count}" for name, count in done.row_counts.items()]
+    replaced = [f"characters that Postgres can't store were replaced by U+FFFD in {row}" for row in done.replaced]
+    total = f"{sum(done.row_counts.values())} rows moved and compared, {len(done.replaced)} with replaced characters"
+    return "\n".join([*counts, *replaced, total])
+
+
+def _check_is_file(settings: Settings) -> None:
+    """Refuses what is done to a file if the database is none."""
+    if settings.chat_database_url is not None:
+        msg = "CHAT_DATABASE_URL: a Postgres is backed up by pg_dump and restored by pg_restore, not by this command"
+        raise SettingsError(msg)
 
 
 def _owner(settings: Settings, wanted: Namespace) -> str:
@@ -126,6 +153,7 @@ _COMMANDS: Final[dict[str, Callable[[Settings, Namespace], str]]] = {
     "restore": _restore,
     "export": _export,
     "import": _import,
+    "migrate": _migrate,
     "owner": _owner,
     "withdraw": _withdraw,
     "readmit": _readmit,

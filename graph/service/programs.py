@@ -56,5 +56,5 @@ class Programs:
         return ApiToken(token.name, owner, SecretStr(secret), token.tools)
 
     def are_let_in(self) -> bool:
-        """Whether there is any token, of the settings or of an owner."""
-        return bool(self._access.settings.api_tokens) or self._access.stores.tokens.has_any()
+        """Whether any owner has made a token that is in force."""
+        return self._access.stores.tokens.has_any()

@@ -97,7 +97,7 @@ class ApiTokenStore:
         with self._database.read() as connection:
             return bool(connection.execute(_ANY).scalar_one())
 
-    def _note_use(self, row: Row[Any]) -> None:
+    def _note_use(self, row: Row[*tuple[Any, ...]]) -> None:
         today = self._clock().replace(hour=0, minute=0, second=0, microsecond=0)
         if row.last_used_on is not None and row.last_used_on >= today:
             return
@@ -108,6 +108,6 @@ class ApiTokenStore:
             _LOG.warning("the use of a token was not noted: %s", error.code)
 
 
-def _shown(row: Row[Any]) -> ProgramToken:
+def _shown(row: Row[*tuple[Any, ...]]) -> ProgramToken:
     tools = None if row.has_all_tools else frozenset(row.tools)
     return ProgramToken(row.id, row.name, tools, row.created_at, row.last_used_on and row.last_used_on.date())

@@ -128,8 +128,13 @@ class FoldMaker:
         outcome = "verbatim" if plan.spec.stands_verbatim else str(done.outcome)
         self._spending.metrics.fold_ended(outcome, seconds=done.seconds, error_code=done.error_code)
         if not (plan.spec.stands_verbatim or isinstance(plan.summariser, ExtractiveSummariser)):
-            cost = {"input_tokens": done.input_tokens, "output_tokens": done.output_tokens}
-            self._spending.add(plan.owner, "summary", **cost, seconds=done.seconds)
+            self._spending.add(
+                plan.owner,
+                "summary",
+                input_tokens=done.input_tokens,
+                output_tokens=done.output_tokens,
+                seconds=done.seconds,
+            )
 
     def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
         began = time.monotonic()

@@ -65,14 +65,8 @@ class RollUps:
                 error_code = error.code
                 raise
             finally:
-                self._spending.add(
-                    owner,
-                    "summary",
-                    input_tokens=sum(draft.input_tokens for draft in drafts),
-                    output_tokens=sum(draft.output_tokens for draft in drafts),
-                    seconds=time.monotonic() - began,
-                    error_code=error_code,
-                )
+                seconds = time.monotonic() - began
+                self._spending.add_summary(owner, drafts, seconds=seconds, error_code=error_code)
 
         return summarise
 

@@ -54,7 +54,7 @@ def proxied(folder: Path, ports: Sequence[int], *, listen: str = "plain.conf") -
 
 
 def _make_certificate(folder: Path) -> None:
-    files = ["-keyout", folder / "tls_key", "-out", folder / "tls_certificate"]
+    files = ["-keyout", str(folder / "tls_key"), "-out", str(folder / "tls_certificate")]
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", *files]
     subprocess.run(words, check=True, capture_output=True)
 

@@ -22,6 +22,8 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, failure
 from tests.fake.openai_server import FakeOpenAI
 
+pytestmark = pytest.mark.both_engines
+
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
 
 

@@ -42,7 +42,7 @@ def test_a_story_is_counted(open_chat: OpenChat) -> None:
     assert (found["tokens_total/in/answer"], found["tokens_total/out/answer"]) == tuple(paid)
     assert found["model_call_seconds_count/answer"] == 4
     assert found["tokens_total/in/summary"] > 0
-    assert found["database_statement_seconds_count"] > 50
+    assert found["database_seconds_count"] > 50
     assert some(found, "errors_total.*") == {}
 
 

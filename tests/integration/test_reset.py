@@ -21,6 +21,8 @@ from tests.fake.open_chat import MakeSettings, OpenChat
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 
+pytestmark = pytest.mark.both_engines
+
 # Each strategy folds within seven turns.
 EARLY: dict[str, Any] = {
     "app_context_threshold": 500,

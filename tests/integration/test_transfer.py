@@ -22,6 +22,8 @@ from tests.fake.logs import kept_logging
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
+pytestmark = pytest.mark.both_engines
+
 
 @pytest.fixture(scope="module")
 def exported(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> list[str]:

@@ -133,9 +133,8 @@ def test_the_proxy_takes_bodies_as_large_as_the_servers_do(nginx: str) -> None:
 
 
 def run(command: str, folder: Path, **environment: str) -> str:
-    words = [DEPLOY / "with-secrets", "sh", "-c", command]
     ran = subprocess.run(
-        words,
+        [str(DEPLOY / "with-secrets"), "sh", "-c", command],
         env={"PATH": "/usr/bin:/bin", "SECRETS": str(folder), **environment},
         capture_output=True,
         text=True,
@@ -164,7 +163,7 @@ def test_a_file_whose_name_is_no_variable_is_left_alone(tmp_path: Path, name: st
 
 
 def test_the_command_s_own_end_is_told() -> None:
-    ended = subprocess.run([DEPLOY / "with-secrets", "sh", "-c", "exit 7"], check=False)
+    ended = subprocess.run([str(DEPLOY / "with-secrets"), "sh", "-c", "exit 7"], check=False)
     assert ended.returncode == 7
 
 
