@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from api.problem import Problem
-from graph.network import is_loopback
+from graph.network import is_loopback, is_reachable
 from graph.settings import Settings
 
 _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?", re.ASCII)
@@ -29,6 +29,12 @@ _WRONG_HOST: Final = Problem(
     "host_not_allowed",
     "Turnfold doesn't answer under this name. Whoever runs it allows a name by the setting TURNFOLD_HOSTS, "
     "such as TURNFOLD_HOSTS=chat.example.com; localhost always works on the computer itself.",
+)
+_WITHOUT_SIGN_IN: Final = Problem(
+    403,
+    "host_not_allowed",
+    "Without a sign-in Turnfold answers to its own computer alone. Whoever runs it can set OIDC_ISSUER, or "
+    "OPEN_WITHOUT_SIGN_IN=true if something in front of it asks who comes.",
 )
 _WRONG_ORIGIN: Final = Problem(
     403,
@@ -48,9 +54,10 @@ class _Authority(NamedTuple):
 class HostCheck:
     """Refuses each connection that came by another name, or from another site's page, with 403 and what to do.
 
-    Allowed are `localhost` and loopback addresses at any port, and what `TURNFOLD_HOSTS` names. An `Origin`, which
-    browsers alone send, has to be that of the same host; for the programs' routes one of `CHAT_API_ORIGINS` will do.
-    Only headers and path of the connection itself count, nothing that a proxy adds.
+    Without a sign-in it refuses those that reach it at an address of this computer that isn't loopback, too. Allowed
+    are `localhost` and loopback addresses at any port, and what `TURNFOLD_HOSTS` names. An `Origin`, which browsers
+    alone send, has to be that of the same host; for the programs' routes one of `CHAT_API_ORIGINS` will do. Only
+    headers, path and address of the connection itself count, nothing that a proxy adds.
 
     Args:
         app: Page and routes.
@@ -78,6 +85,9 @@ class HostCheck:
             await PlainTextResponse(problem.message, problem.status)(scope, receive, send)
 
     def _problem(self, scope: Scope) -> Problem | None:
+        # A start on such an address is refused, but a server that isn't Streamlit's own says nothing of its address.
+        if self._is_for_oneself and is_reachable((scope.get("server") or ("",))[0]):
+            return _WITHOUT_SIGN_IN
         hosts, origins = (_sent(scope, name) for name in (b"host", b"origin"))
         host = _authority(hosts[0]) if len(hosts) == 1 else None
         if host is None or not (is_loopback(host.name) or self._is_named(host)):
@@ -85,6 +95,10 @@ class HostCheck:
         if is_for_programs(scope) and origins and origins[0] in self._settings.chat_api_origins:
             origins = origins[1:]
         return None if all(_is_of(origin, host) for origin in origins) else _WRONG_ORIGIN
+
+    @cached_property
+    def _is_for_oneself(self) -> bool:
+        return not (self._settings.has_sign_in or self._settings.open_without_sign_in)
 
     def _is_named(self, host: _Authority) -> bool:
         names = self._settings.turnfold_hosts

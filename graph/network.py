@@ -22,6 +22,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_reachable(address: str) -> bool:
+    """Whether it is an IP address at which other computers may reach this one."""
+    try:
+        return not ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def check_issuer(address: str) -> str:
     """Returns the address of an identity provider as it is.
 

@@ -173,3 +173,30 @@ def test_whatever_is_sent_is_answered_by_a_refusal(host: bytes, origin: bytes) -
         await client.app({**scope, "headers": headers}, receive, send)
 
     assert TestClient(sent_as_it_is).get("/").status_code == 403
+
+
+ASKED_AT = ["192.0.2.7", "0.0.0.0", "2001:db8::7", "127.0.0.1", "::1"]
+
+
+@pytest.mark.parametrize("address", ASKED_AT)
+@pytest.mark.parametrize("settings", [{}, {"open_without_sign_in": True}])
+def test_without_a_sign_in_nobody_else_is_answered_whatever_name_is_sent(
+    address: str, settings: dict[str, object]
+) -> None:
+    read = Settings(_env_file=None, turnfold_hosts="chat.example.com", **settings)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+    check, told = HostCheck(Starlette(routes=[Route("/", hello)]), lambda: read), []
+
+    async def ask() -> None:
+        async def send(message: Message) -> None:
+            told.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")]}
+        await check({**scope, "server": (address, 8501), "query_string": b""}, receive_nothing, send)
+
+    asyncio.run(ask())
+    is_own = address in ("127.0.0.1", "::1")
+    assert told[0]["status"] == (200 if is_own or settings else 403)
+
+
+async def receive_nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.network import check_issuer, check_origin, is_loopback
+from graph.network import check_issuer, check_origin, is_loopback, is_reachable
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.0.1", "::1", "[::1]"])
@@ -15,6 +15,14 @@ def test_this_computer(host: str) -> None:
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "192.168.0.2", "localhost.example.com", "127.0.0.1.nip.io"])
 def test_others_reach_these(host: str) -> None:
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_others"),
+    [("192.0.2.7", True), ("::", True), ("127.0.0.1", False), ("::1", False), ("testserver", False), ("", False)],
+)
+def test_others_reach_addresses_that_are_not_loopback(address: str, *, is_others: bool) -> None:
+    assert is_reachable(address) == is_others
 
 
 @pytest.mark.parametrize(
