@@ -1,11 +1,10 @@
-"""Follows a turn for one client: from the log where it runs here, else by what the tables tell of it."""
+"""Follows a turn for one client: by its events, or by what the tables tell once nobody has these any more."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from api.chat_writer import KEEP_ALIVE, RETRY, ChatWriter
@@ -16,12 +15,9 @@ from api.refusal import problem_of
 from graph.client import CompletionEnd
 from graph.error import TurnfoldError
 from graph.event import ActionRequired, TurnFailed, TurnFinished, TurnStopped
-from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
 
 KEEP_ALIVE_SECONDS: Final = 10.0
-# Another process writes its turns' text down as often.
-ELSEWHERE_SECONDS: Final = 0.5
 LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 _UNTOLD: Final = CompletionEnd("stop", None, {})
 _Result = TypeVar("_Result")
@@ -63,22 +59,16 @@ class Bell:
 class ChatStream:
     """The lines of one client's stream.
 
-        stream = ChatStream(service, session_id, turn, None, in_thread)
+        stream = ChatStream(turn, None, in_thread)
         async for line in stream.lines({"conversationId": session_id}): ...
 
     Args:
-        service: That of the client's owner.
-        session_id: The session.
         turn: The turn to follow.
         after: The last event that the client has, None for none.
         in_thread: Runs what blocks.
     """
 
-    def __init__(
-        self, service: ChatService, session_id: str, turn: TurnStream, after: EventId | None, in_thread: InThread
-    ) -> None:
-        self._service = service
-        self._session_id = session_id
+    def __init__(self, turn: TurnStream, after: EventId | None, in_thread: InThread) -> None:
         self._turn = turn
         self._after = after
         self._in_thread = in_thread
@@ -132,23 +122,11 @@ class ChatStream:
             detach()
 
     async def _from_tables(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
-        """Yields snapshots of a turn that runs in another process, and its end."""
-        seen, silent_seconds = None, 0.0
-        while self._problem is None:
-            if (ended := await self._in_thread(self._turn.ended)) is not None:
-                yield writer.snapshot(ended.view, 0)
-                for line in writer.end(ended.event, ended.end, None):
-                    yield line
-                return
-            live = await self._in_thread(partial(self._service.turns.live, self._session_id))
-            if live is not None and live != seen:
-                yield writer.snapshot(live, 0)
-                seen, silent_seconds = live, 0.0
-            elif silent_seconds >= KEEP_ALIVE_SECONDS:
-                yield KEEP_ALIVE
-                silent_seconds = 0.0
-            await self._bell.heard(seconds=ELSEWHERE_SECONDS)
-            silent_seconds += ELSEWHERE_SECONDS
+        """Yields a turn that has ended as it is shown, and its end."""
+        ended = await self._in_thread(self._turn.ended)
+        yield writer.snapshot(ended.view, 0)
+        for line in writer.end(ended.event, ended.end, None):
+            yield line
 
     async def _end(self) -> CompletionEnd:
         try:

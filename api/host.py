@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from starlette.responses import PlainTextResponse
@@ -17,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from api.problem import Problem
+from graph.network import is_loopback
 from graph.settings import Settings
 
 _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?", re.ASCII)
@@ -104,16 +104,6 @@ def _sent(scope: Scope, name: bytes) -> list[str]:
 def _authority(text: str) -> _Authority | None:
     match = _AUTHORITY.fullmatch(text)
     return _Authority(match[1].removesuffix("."), match[2] or "") if match else None
-
-
-def is_loopback(name: str) -> bool:
-    """Whether a name or an address, IPv6 with or without brackets, is this computer's own."""
-    if name == "localhost":
-        return True
-    try:
-        return ip_address(name.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_of(origin: str, host: _Authority) -> bool:

@@ -12,9 +12,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.host import is_loopback
 from graph.api_token import digest_of
 from graph.metrics import CONTENT_TYPE
+from graph.network import is_loopback
 from graph.settings import Settings
 
 PATH: Final = "/metrics"

@@ -44,6 +44,13 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "closing": Problem(503, "server_closing", "The server is shutting down.", retry_after_seconds=5),
     "input": Problem(400, "invalid_request", "The request's content isn't accepted."),
     "path": Problem(400, "invalid_path", "This path can't be used."),
+    # Of a token's owner without access nothing is told, as of a token that never was.
+    "sign_in": Problem(
+        401,
+        "invalid_api_key",
+        "This isn't a token of this server. Send one as the API key: Authorization: Bearer <token>.",
+        headers={"WWW-Authenticate": "Bearer"},
+    ),
     "not_found": Problem(404, "session_not_found", "There is no session of this id."),
     "busy": Problem(
         409, "session_busy", "An answer in this session is still being made.", retry_after_seconds=5, is_final=True
@@ -67,6 +74,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "not_a_database": _STORAGE,
     "newer_database": _STORAGE,
     "database_busy": _STORAGE,
+    "database_unreachable": _STORAGE,
     "disk_full": _STORAGE,
     "file_access": _STORAGE,
     "project": _STORAGE,

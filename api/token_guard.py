@@ -14,6 +14,7 @@ import anyio.to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.problem import Problem
+from api.refusal import BY_CODE
 from graph.api_token import ApiToken, digest_of
 from graph.client import ClientOptions
 from graph.settings import Settings
@@ -25,12 +26,6 @@ _OFF: Final = Problem(
     "unknown_url",
     "There is nothing at this address. Whoever runs this server opens it by CHAT_API_TOKEN, or a user by a token that "
     "is made on the page.",
-)
-_UNKNOWN: Final = Problem(
-    401,
-    "invalid_api_key",
-    "This isn't a token of this server. Send one as the API key: Authorization: Bearer <token>.",
-    headers={"WWW-Authenticate": "Bearer"},
 )
 _TOO_MANY: Final = Problem(
     429,
@@ -151,7 +146,7 @@ class Guard:
     def _admitted(self, authorization: list[bytes]) -> ApiClient | Problem:
         if (client := self._clients.find(authorization)) is not None:
             return client
-        return _UNKNOWN if self._clients.are_let_in() else _OFF
+        return BY_CODE["sign_in"] if self._clients.are_let_in() else _OFF
 
     async def _pass_on(self, client: ApiClient, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on; one for an answer only if its program has room for it, and counts it until it ends."""

@@ -12,8 +12,8 @@ from component.delivery import delivered
 from component.page_state import PageState
 
 _ASSETS = Path(__file__).parent / "asset"
-# One module in seven files: the last one exports what Streamlit calls.
-_SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "browser.js")
+# One module in eight files: the last one exports what Streamlit calls.
+_SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "visitor.js", "browser.js")
 _KEY = "browser"
 _KEEP = "keep_language"
 
@@ -51,6 +51,7 @@ def _mount(now: PageState) -> None:
             "language": now.words.language,
             "session": now.session.session_id if now.session else "",
             "opened": page_state.opened_count(),
+            "visitor": now.visitor.owner if now.visitor else "",
             "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
             "turn": turn,
             "landing": landing,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from component import delivery, open_form, redraw
+from component import delivery, open_form, redraw, service_provider
 from graph.error import TurnfoldError
 
 
@@ -20,6 +20,7 @@ def change(place: str, method: Callable[..., object], *arguments: object) -> Non
         arguments: Those of the method.
     """
     try:
+        service_provider.current()  # a press may come after the end of the sign-in that the method is bound to
         method(*arguments)
     except TurnfoldError as error:
         open_form.refuse(place, error)

@@ -9,6 +9,7 @@ from typing import Literal
 from component.word_error import ERRORS, INPUT_REASONS, PATH_REASONS
 from component.word_program import ProgramWords
 from component.word_project import ProjectWords
+from component.word_sign_in import SignInWords
 
 Language = Literal["ko", "en"]
 LANGUAGES: tuple[Language, ...] = ("ko", "en")
@@ -261,6 +262,7 @@ class Words:
 
     project: ProjectWords = field(default_factory=ProjectWords)
     programs: ProgramWords = field(default_factory=ProgramWords)
+    sign_in: SignInWords = field(default_factory=SignInWords)
     errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
     input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
     path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)

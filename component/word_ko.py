@@ -6,6 +6,7 @@ from component.word import Suggestion, Words
 from component.word_error_ko import KOREAN_ERRORS, KOREAN_INPUT_REASONS, KOREAN_PATH_REASONS
 from component.word_program_ko import KOREAN_PROGRAM
 from component.word_project_ko import KOREAN_PROJECT
+from component.word_sign_in import KOREAN_SIGN_IN
 
 KOREAN = Words(
     language="ko",
@@ -217,6 +218,7 @@ KOREAN = Words(
     gauge_help_usage="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다.",
     project=KOREAN_PROJECT,
     programs=KOREAN_PROGRAM,
+    sign_in=KOREAN_SIGN_IN,
     errors=KOREAN_ERRORS,
     input_reasons=KOREAN_INPUT_REASONS,
     path_reasons=KOREAN_PATH_REASONS,

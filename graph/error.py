@@ -5,6 +5,7 @@
   x InputError
   x PathError
   x NotFoundError
+  x SignInError
   x BusyError
     + ServerBusyError
     + TurnRateError
@@ -16,6 +17,7 @@
       - NotADatabaseError
       - NewerDatabaseError
       - DatabaseBusyError
+      - DatabaseUnreachableError
       - DiskFullError
     + LeaseLostError
     + FileAccessError
@@ -88,6 +90,9 @@ PathReason = Literal[
 ]
 
 
+SignInReason = Literal["ended", "needed", "withdrawn"]
+
+
 class TurnfoldError(Exception):
     """Base of all errors that Turnfold raises on purpose.
 
@@ -136,6 +141,16 @@ class NotFoundError(TurnfoldError):
     """The session, turn or record doesn't exist or belongs to another owner."""
 
     code = "not_found"
+
+
+class SignInError(TurnfoldError):
+    """Nobody is signed in, the sign-in has ended, or this owner's access was withdrawn. Nothing was read or stored."""
+
+    code = "sign_in"
+
+    def __init__(self, reason: SignInReason) -> None:
+        super().__init__()
+        self.reason = reason
 
 
 class BusyError(TurnfoldError):
@@ -204,8 +219,15 @@ class NewerDatabaseError(DatabaseError):
     advice = "Update Turnfold, or name another folder by TURNFOLD_DATA_DIR."
 
 
+class DatabaseUnreachableError(DatabaseError):
+    """The database's server can't be reached, or lets nobody in; what wasn't committed is lost with the connection."""
+
+    code = "database_unreachable"
+    advice = "See that CHAT_DATABASE_URL is right and that the database's server runs."
+
+
 class DatabaseBusyError(DatabaseError):
-    """Another process held the write lock for longer than the busy timeout."""
+    """Others kept what is needed for longer than the busy timeout: the write lock, or every connection."""
 
     code = "database_busy"
     advice = "End what holds the file, or wait until it's done."

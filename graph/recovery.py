@@ -114,11 +114,7 @@ class StateRecovery:
         """Replaces the graph state of a session by what the tables say."""
         session_id = session.session_id
         active, raw, _ = self._context(session)
-        try:
-            self._stores.checkpointer.delete_thread(session_id)
-        except NotADatabaseError:
-            _LOG.warning("checkpoints are damaged; their file is rebuilt")
-            self._stores.checkpointer.renew()
+        self._stores.checkpointer.delete_thread(session_id)
         if not raw and not active:
             return
         values: dict[str, Any] = {

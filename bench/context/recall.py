@@ -15,10 +15,11 @@ from langchain_core.messages import HumanMessage
 from bench.context.script import ScriptedTurn
 from graph.settings import Settings
 from graph.store.archive import Archive
-from graph.store.database import Database, open_database, utc_now
+from graph.store.database import Database, utc_now
 from graph.store.lease import LeaseStore
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
+from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnStore
 from graph.tool.recall import build_recall
 from graph.tool.tool_context import PastTurns
@@ -59,7 +60,7 @@ def recalled_shares(script: Sequence[ScriptedTurn], checkpoints: Sequence[int]) 
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[Database]:
-    with closing(open_database(folder / "turnfold.db", busy_timeout_seconds=5, clock=utc_now)) as database:
+    with closing(open_sqlite(folder / "turnfold.db", busy_timeout_seconds=5, clock=utc_now)) as database:
         yield database
 
 
@@ -74,10 +75,10 @@ class _Archived:
         settings = Settings()
         self.store = Archive(database, clock=utc_now)
         self.leases = LeaseStore(
-            database, clock=utc_now, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
+            database, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
         )
         self._turns = TurnStore(database, clock=utc_now)
-        SessionStore(database, clock=utc_now).create(_SESSION, _OWNER, compression_rate=0.3, strategy="interval")
+        SessionStore(database).create(_SESSION, _OWNER, compression_rate=0.3, strategy="interval")
         self._lease = self.leases.acquire(_SESSION)
 
     def add(self, turn: ScriptedTurn) -> None:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from graph.store.database import open_database
 from graph.store.search import SearchStore
+from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
 
 _OWNER: Final = "bench"
@@ -26,7 +26,7 @@ def search_over(path: Path, sessions: Mapping[str, Sequence[str]]) -> Iterator[S
         path: The file; there must be none yet.
         sessions: By id, what the user says in each turn, from turn 1 on.
     """
-    with closing(open_database(path, busy_timeout_seconds=_BUSY_SECONDS)) as database:
+    with closing(open_sqlite(path, busy_timeout_seconds=_BUSY_SECONDS)) as database:
         head = next(iter(export_lines(database)))
         import_lines(database, [head, *_lines(sessions)], owner=_OWNER)
         yield SearchStore(database)

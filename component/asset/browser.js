@@ -131,7 +131,7 @@ export default function ({ data, setTriggerValue }) {
   askServer = setTriggerValue;
   document.documentElement.lang = data.language;
   if (data.cookie) {
-    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
+    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${SECURE}`;
   }
   setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
@@ -139,7 +139,11 @@ export default function ({ data, setTriggerValue }) {
   markPopovers();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
-  if (openSession === null) sendOutbox(); // the page was left before the server had it all
+  if (openSession === null) {
+    beginVisit(data.visitor);
+    goBack();
+    sendOutbox(); // the page was left before the server had it all
+  }
   const isOther = data.session !== openSession;
   // Who opens a chat and leaves it at once is where they were, and the script may not have heard of it.
   if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);

@@ -11,9 +11,9 @@ from typing import Final
 from sqlalchemy import update
 
 from graph.error import DatabaseError, NotADatabaseError
-from graph.store.database import open_database
 from graph.store.schema import lease_table
 from graph.store.sqlite.file import alone, check_integrity, connect, make_private_file, set_up_lock
+from graph.store.sqlite.sqlite_database import open_sqlite
 
 _CHECK_SECONDS: Final = 60.0
 _SIDE_FILES: Final = ("-wal", "-shm")
@@ -63,7 +63,7 @@ def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: 
         if table_count == 0:
             raise NotADatabaseError(str(source))
         with (
-            closing(open_database(copy, busy_timeout_seconds=busy_timeout_seconds)) as database,
+            closing(open_sqlite(copy, busy_timeout_seconds=busy_timeout_seconds)) as database,
             database.write() as connection,
         ):
             # The leases in the backup were held at the time it was made.

@@ -39,7 +39,7 @@ def closing_messages(
         ToolMessage(UNFINISHED_CALL[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
         for index, call_id in enumerate(unanswered_calls(open_turn))
     ]
-    text = "" if _is_archived(partial_text, open_turn) else partial_text
+    text = "" if is_archived(partial_text, open_turn) else partial_text
     closing.append(
         AIMessage(
             text or CLOSED_ANSWER[status, language],
@@ -50,7 +50,7 @@ def closing_messages(
     return closing
 
 
-def _is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:
+def is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:
     """Whether the text is blank or the beginning of the turn's newest archived answer."""
     newest = next((text_of(message) for message in reversed(open_turn) if isinstance(message, AIMessage)), "")
     return newest.strip().startswith(partial_text.strip())

@@ -39,7 +39,7 @@ def accepted(
     text = plain_text(text)
     access.chosen(options)
     _check_window(access, session_id, text, options)
-    return question_of(text, images, message_id=message_id or f"user-{uuid.uuid4().hex}")
+    return question_of(text, images, message_id=plain_text(message_id or f"user-{uuid.uuid4().hex}"))
 
 
 def _check_window(access: SessionAccess, session_id: str, text: str, options: TurnOptions) -> None:

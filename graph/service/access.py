@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from graph.core.schedule import round_rate
 from graph.core.text import plain_text
-from graph.error import BusyError, InputError
+from graph.error import BusyError, InputError, SignInError
 from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
@@ -21,13 +21,17 @@ from graph.spending import Spending
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
+from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
 from graph.tool.registry import TOOL_NAMES
-from graph.view import LiveTurn, Phase, TurnOptions
+from graph.view import LiveTurn, TurnOptions
 from graph.worker.aside_runner import AsideRunner
+from graph.worker.distant_turn import DistantTurn
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.session_context import SessionContexts
+from graph.worker.turn_log import TurnLog
+from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
 from prompt.system.framing import Language
 
@@ -42,6 +46,7 @@ class SessionAccess:
 
     Attributes:
         owner: Whose sessions these are: the owner of every session that the service can see.
+        until: When the owner's sign-in ends, in UTC; None for never.
         roots: The folders that a project may be in.
         spending: Hears of what model calls cost.
         contexts: What programs say of the context of sessions without a project.
@@ -56,6 +61,7 @@ class SessionAccess:
     stores: Stores
     models: ChatModels
     runner: TurnRunner
+    poller: TurnPoller
     recovery: StateRecovery
     fold_worker: FoldWorker
     asides: AsideRunner
@@ -65,16 +71,33 @@ class SessionAccess:
     spending: Spending
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
+    until: datetime | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
     locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(_LOCKS)))
+
+    def check_admitted(self) -> None:
+        """Checks that the owner is let in.
+
+        Raises:
+            SignInError: The sign-in has ended, or the owner was withdrawn.
+        """
+        self._check_end()
+        if self.stores.owners.is_withdrawn(self.owner):
+            raise SignInError("withdrawn")
 
     def own(self, session_id: str) -> SessionRow:
         """Returns the session. Every method that takes a session's id calls this first.
 
         Raises:
-            NotFoundError: There is no such session, or it belongs to another owner.
+            NotFoundError: There is no such session, it belongs to another owner, or the owner was withdrawn.
+            SignInError: The owner's sign-in has ended.
         """
-        return self.stores.sessions.get(session_id, self.owner)
+        self._check_end()
+        return self.stores.sessions.get_admitted(session_id, self.owner)
+
+    def _check_end(self) -> None:
+        if self.until is not None and self.until <= self.clock():
+            raise SignInError("ended")
 
     def lock_of(self, key: str) -> threading.Lock:
         """Returns the lock of a key of this owner in this process; some other keys have the same one."""
@@ -82,17 +105,34 @@ class SessionAccess:
 
     def is_busy(self, session_id: str) -> bool:
         """Whether a turn of the session runs in any process, or a manual compaction in this one."""
-        return session_id in self.compacting or self.live_turn(session_id) is not None
+        return session_id in self.compacting or self.is_running(session_id)
+
+    def is_running(self, session_id: str) -> bool:
+        """Whether a turn of the session runs in any process."""
+        return self.runner.running(session_id) is not None or self._running_elsewhere(session_id) is not None
 
     def live_turn(self, session_id: str) -> LiveTurn | None:
         """Returns the progress of the session's running turn, in whichever process it runs; None if none runs."""
         if (log := self.runner.running(session_id)) is not None:
             return log.view()
-        last = self.stores.turns.last(session_id)
-        if last is None or last.status != "running" or not self.stores.leases.holder_is_alive(session_id):
+        if (row := self._running_elsewhere(session_id)) is None:
             return None
-        phase: Phase = "answering" if last.partial_text else "waiting"
-        return LiveTurn(last.number, last.attempt, phase, (), last.partial_text, (), last.stop_requested)
+        said = self.stores.archive.live_turns(session_id, row.number, row.number)
+        return DistantTurn(row, [entry.message for entry in said]).log.view()
+
+    def log_of(self, row: TurnRow) -> TurnLog | None:
+        """Returns the events of an attempt, from whichever process runs it; None if it has ended, but not here."""
+        log = self.runner.log(row.session_id)
+        if log is not None and log.place == (row.number, row.attempt):
+            return log
+        if row.status != "running" or not self.stores.leases.holder_is_alive(row.session_id):
+            return None
+        return self.poller.follow(row.session_id, row.number, row.attempt)
+
+    def _running_elsewhere(self, session_id: str) -> TurnRow | None:
+        last = self.stores.turns.last(session_id)
+        is_running = last is not None and last.status == "running" and self.stores.leases.holder_is_alive(session_id)
+        return last if is_running else None
 
     @contextmanager
     def between_turns(self, session_id: str, *, keeps_waiting: bool = True) -> Iterator[Lease]:
@@ -135,7 +175,7 @@ class SessionAccess:
                 raise InputError("bad_strategy", ", ".join(self.strategies.by_name))
             changes["strategy"] = options.strategy
         if options.model is not None:
-            changes["model"] = options.model
+            changes["model"] = plain_text(options.model)
         if options.project_root is not None:
             changes["project_root"] = str(self.roots.resolve(options.project_root)) if options.project_root else ""
         if options.has_memory is not None:

@@ -40,6 +40,7 @@ from graph.worker.project_context import ProjectContext, loader_of
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.session_context import SessionContexts, without_project
 from graph.worker.turn_blocks import TurnBlocks
+from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
 
 
@@ -68,9 +69,20 @@ class ChatService:
         self.completions = Completions(access, self.turns, self.sessions, self.folds)
         self.summaries = Summaries(access)
 
-    def for_owner(self, owner: str) -> ChatService:
-        """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing."""
-        return self if owner == self._access.owner else ChatService(replace(self._access, owner=owner))
+    def for_owner(self, owner: str, *, until: datetime | None = None) -> ChatService:
+        """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing.
+
+        Args:
+            owner: Whose it is.
+            until: When the owner's sign-in ends, in UTC; None for never. From then on nothing is answered.
+
+        Raises:
+            SignInError: The sign-in has ended, or the owner was withdrawn.
+        """
+        is_own = (owner, until) == (self._access.owner, self._access.until)
+        access = self._access if is_own else replace(self._access, owner=owner, until=until)
+        access.check_admitted()
+        return self if is_own else ChatService(access)
 
     def health(self) -> None:
         """Checks that the database answers.
@@ -161,6 +173,8 @@ def open_service(
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
+        poller = TurnPoller(chat_stores)
+        stack.callback(poller.close)
         asides = AsideRunner(
             chat_models,
             chat_stores.asides,
@@ -178,6 +192,7 @@ def open_service(
             chat_stores,
             chat_models,
             runner,
+            poller,
             recovery,
             fold_worker,
             asides,

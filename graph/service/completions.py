@@ -91,13 +91,11 @@ class Completions:
         try:
             decision = self._recognised(request)
         except BusyError as busy:
-            log = runner.running(busy.detail)
-            if log is None or not log.stop.is_set():
+            if not (stopping := self._stopping(busy.detail)):
                 raise
-            stopping = [log]
         else:
-            log = runner.running(decision.session_id)
-            stopping = [log] if log is not None and log.stop.is_set() else []
+            goes_on = decision.stop_first or runner.running(decision.session_id) is not None
+            stopping = self._stopping(decision.session_id) if goes_on else []
             if decision.kind == "new" and any(message.role == "assistant" for message in request.messages):
                 stopping = runner.stopping(self._access.owner)  # the end of one may be what is unknown of the history
             if not stopping:
@@ -105,6 +103,12 @@ class Completions:
         for log in stopping:
             log.wait_for_end(AFTERMATH_SECONDS)
         return self._recognised(request)
+
+    def _stopping(self, session_id: str) -> list[TurnLog]:
+        """Returns the log of the session's turn if it runs, in whichever process, and was told to stop."""
+        last = self._access.stores.turns.last(session_id)
+        log = None if last is None else self._access.log_of(last)
+        return [log] if log is not None and log.stop.is_set() and not log.is_over else []
 
     def _recognised(self, request: ClientRequest) -> Decision:
         """Returns what the request is; what goes on with a session names the attempt that it goes on behind."""
@@ -118,7 +122,9 @@ class Completions:
     def _begin_aside(self, request: ClientRequest) -> Response:
         aside = self._access.asides.begin(request, self._access.owner)
         created = int(self._access.clock().timestamp())
-        return Response(response_id(uuid.uuid4()), created, "", 0, "aside", aside.log, lambda: aside.end)
+        return Response(
+            response_id(uuid.uuid4()), created, "", 0, "aside", aside.log, lambda: aside.end, aside.log.stop.set
+        )
 
     def _go_on(self, request: ClientRequest, decision: Decision) -> int:
         """Goes on with a session and returns the number of the turn that answers."""
@@ -161,31 +167,27 @@ class Completions:
 
     def _response(self, session_id: str, turn: int, matched: Matched) -> Response:
         """Returns the response that has just been begun in this process."""
-        attempt = self._access.stores.turns.get(session_id, turn).attempt
-        place = self._places(session_id, turn, attempt)[-1]
-        log = self._log_of(session_id, turn, attempt) or self._stored(place)
+        row = self._access.stores.turns.get(session_id, turn)
+        place = self._places(session_id, turn, row.attempt)[-1]
+        log = self._access.log_of(row) or self._stored(place)
         return self._at(place, matched, log)
 
     def _begun_before(self, decision: Decision) -> Response:
-        """Returns the response that an earlier try of the request was given, or is being given.
+        """Returns the response that an earlier try of the request was given, or is being given by any server.
 
         Raises:
-            BusyError: Another server is giving it.
+            BusyError: The server that was giving it has just died.
         """
         session_id, turn, attempt = decision.session_id, decision.turn, decision.attempt
         places = self._places(session_id, turn, attempt)
         place = next(
             place for place in reversed(places) if decision.anchor is None or place.asked == decision.anchor.asked
         )
-        log = self._log_of(session_id, turn, attempt) if place is places[-1] else None
-        if log is None and place is places[-1] and self._access.stores.turns.get(session_id, turn).status == "running":
+        row = self._access.stores.turns.get(session_id, turn)
+        log = self._access.log_of(row) if place is places[-1] and row.attempt == attempt else None
+        if log is None and place is places[-1] and row.status == "running":
             raise BusyError
         return self._at(place, decision.matched, log or self._stored(place))
-
-    def _log_of(self, session_id: str, turn: int, attempt: int) -> TurnLog | None:
-        """Returns the log of the newest response of an attempt, None if this process doesn't have it any more."""
-        log = self._access.runner.log(session_id)
-        return log if log is not None and log.place == (turn, attempt) else None
 
     def _stored(self, place: ResponsePlace) -> TurnLog:
         return stored_log(place.turn, place.attempt, said_in(self._access, place))
@@ -212,7 +214,8 @@ class Completions:
         response = response_id(place.session_id, place.turn, place.attempt, place.ordinal)
         tell_end = partial(self._end_of, place, matched)
         created = int(place.begun_at.timestamp())
-        return Response(response, created, place.session_id, place.turn, matched, log, tell_end)
+        tell_stop = partial(self._access.stores.turns.request_stop, place.session_id, place.turn)
+        return Response(response, created, place.session_id, place.turn, matched, log, tell_end, tell_stop)
 
     def _end_of(self, place: ResponsePlace, matched: Matched) -> CompletionEnd:
         """Returns how a response ended; its program may have begun the next one of the turn meanwhile."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Final, Literal
 
@@ -25,7 +24,7 @@ ExampleLanguage = Literal["ko", "en"]
 EXAMPLE_MODEL: Final = "example"
 EXAMPLE_RATE: Final = 0.3
 _FOLDER: Final = Path(__file__).parents[1] / "example"
-_CLAIM: Final = timedelta(seconds=60)
+_CLAIM_SECONDS: Final = 60.0
 
 
 def open_example(access: SessionAccess, language: ExampleLanguage) -> str:
@@ -84,7 +83,7 @@ def _fold(access: SessionAccess, lease: Lease, complete_turns: int, summary: str
     begun = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=now)
     draft = SummaryDraft(summary, input_tokens=0, output_tokens=0, is_usage=False)
     done = end_record(begun, source_of(spec, is_quoted=False), [draft], "", seconds=0.0)
-    records.start(begun, owner=access.owner, expires_at=now + _CLAIM)
+    records.start(begun, owner=access.owner, expires_after_seconds=_CLAIM_SECONDS)
     records.end(done)
     if not records.adopt(lease, done.id):
         raise InternalError

@@ -28,8 +28,8 @@ def fork(access: SessionAccess, session_id: str, *, after_turn: int, family: str
         BusyError: The last turn to take over is in progress.
     """
     new_id = new_session_id()
-    with access.stores.database.write() as connection:
-        # Nobody else writes meanwhile, so what is read here stays true.
+    with access.stores.database.write(session_id=session_id) as connection:
+        # Nobody else writes to it meanwhile, so what is read here stays true.
         if not 0 <= after_turn <= access.own(session_id).turn_count:
             raise NotFoundError(str(after_turn))
         live = access.live_turn(session_id)

@@ -100,13 +100,13 @@ class _KnownToStores:
 
     def open_calls(self, session_id: str) -> frozenset[str]:
         last = self._stores.turns.last(session_id)
-        if last is None or not last.is_open or self._access.live_turn(session_id) is not None:
+        if last is None or not last.is_open or self._access.is_running(session_id):
             return frozenset()
         said = self._stores.archive.live_turns(session_id, last.number, last.number)
         return frozenset(str(call["id"]) for call in newest_calls([entry.message for entry in said]))
 
     def _has_died(self, row: AnchorRow) -> bool:
-        return row.status == "running" and self._access.live_turn(row.session_id) is None
+        return row.status == "running" and not self._access.is_running(row.session_id)
 
     def _said(self, row: TurnRow, said: Iterable[ArchivedMessage], *, is_own: bool) -> SaidTurn:
         messages = [entry.message for entry in said]

@@ -24,6 +24,7 @@ class Response:
     Attributes:
         log: Its events; those of a stored response are all there.
         tell_end: Returns what `end` tells.
+        tell_stop: Tells the turn to end, in whichever process it runs.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Response:
     matched: Matched
     log: TurnLog
     tell_end: Callable[[], CompletionEnd]
+    tell_stop: Callable[[], None]
 
     def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
         """Passes on all events so far, then each new one; returns what ends that."""
@@ -41,6 +43,8 @@ class Response:
     def stop(self) -> None:
         """Ends the turn if it still runs; what was said is kept."""
         self.log.stop.set()
+        if not self.log.is_over:
+            self.tell_stop()
 
     def end(self) -> CompletionEnd:
         """Returns what is told of the whole response."""

@@ -95,7 +95,7 @@ class Sessions:
             said = self._stores.archive.live_within(row.session_id, place)
             found_turn = hit.turn
             found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
-        is_running = row.is_open and self._access.live_turn(row.session_id) is not None
+        is_running = row.is_open and self._access.is_running(row.session_id)
         return SessionItem(
             row.session_id, row.title, row.updated_at, row.turn_count, is_running, found_turn, found_text, row.client
         )
@@ -229,6 +229,7 @@ class Sessions:
         Raises:
             InputError: The title is blank or too long.
         """
+        self._access.own(session_id)
         check_text(title, max_chars=self._settings.message_chars)
         title = plain_text(title)
         self._stores.sessions.rename(session_id, self._owner, title_of(title))

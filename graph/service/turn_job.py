@@ -14,11 +14,11 @@ from graph.core.language import session_language
 from graph.core.text import plain_value
 from graph.node.context import TurnContext
 from graph.service.access import SessionAccess
-from graph.service.turn_views import answers_in, steps_in
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import TurnOptions
+from graph.worker.archived_turn import answers_in, steps_in
 from graph.worker.turn_log import TurnLog
 from graph.worker.turn_meter import TurnMeter
 from graph.worker.turn_runner import Job

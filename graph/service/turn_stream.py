@@ -1,18 +1,15 @@
-"""One attempt of a turn as programs follow it: its events where it runs, what the tables tell of it elsewhere."""
+"""One attempt of a turn as programs follow it: its events, or what the tables tell of it once it has ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from langchain_core.messages import AIMessage
-
 from graph.client import CompletionEnd
-from graph.core.client_call import waiting_calls
-from graph.core.turn import text_of
-from graph.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStopped
+from graph.error import BusyError
+from graph.event import Event
 from graph.service.access import SessionAccess
 from graph.service.completion_end import ResponsePlace, read_end
 from graph.service.folds import Folds
@@ -21,6 +18,7 @@ from graph.service.turn_views import read_turn
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import LiveTurn, TurnView
+from graph.worker.archived_turn import last_event
 from graph.worker.turn_log import TurnLog
 
 
@@ -79,16 +77,13 @@ class TurnStream:
 
     @property
     def is_here(self) -> bool:
-        """Whether this process has its events. What runs elsewhere is told by `service.turns.live` alone."""
+        """Whether there are events of it: it runs in some process, or has run in this one."""
         return self._log is not None
 
     @property
     def is_over(self) -> bool:
         """Whether it has ended, or waits for a program, or its server was killed."""
-        if self._log is not None:
-            return self._log.is_over
-        live = self._access.live_turn(self._row.session_id)
-        return live is None or (live.number, live.attempt) != (self.turn, self.attempt)
+        return self._log is None or self._log.is_over
 
     @property
     def first_place(self) -> int:
@@ -115,29 +110,23 @@ class TurnStream:
         """
         return self._end_of(self.attempt)
 
-    def ended(self) -> EndedTurn | None:
-        """Returns how the turn ended, in its last attempt, as the tables tell it; None if it runs.
+    def ended(self) -> EndedTurn:
+        """Returns how the turn ended, in its last attempt, as the tables tell it.
 
         Raises:
             NotFoundError: The session was deleted meanwhile.
+            BusyError: Another attempt has begun meanwhile.
         """
         view = read_turn(self._access, self._row.session_id, self.turn)
         if view.status == "running":
-            return None
+            raise BusyError
         return EndedTurn(view, self._last_event(view), self._end_of(view.attempt))
 
     def _last_event(self, view: TurnView) -> Event:
-        if view.status == "failed":
-            return TurnFailed(self.turn, view.error_code, view.error_detail)
-        if view.status == "stopped":
-            return TurnStopped(self.turn, self._access.stores.turns.get(self._row.session_id, self.turn).partial_text)
-        archived = self._access.stores.archive.live_turns(self._row.session_id, self.turn, self.turn)
-        said = [entry.message for entry in archived]
-        # Behind an answer that waits, results of our own tools may stand.
-        last = next(message for message in reversed(said) if isinstance(message, AIMessage))
-        if view.status == "finished":
-            return TurnFinished(self.turn, str(last.id), text_of(last))
-        return ActionRequired(self.turn, str(last.id), text_of(last), waiting_calls(said))
+        row = self._access.stores.turns.get(self._row.session_id, self.turn)
+        said = self._access.stores.archive.live_turns(self._row.session_id, self.turn, self.turn)
+        shown = replace(row, status=view.status, error_code=view.error_code, error_detail=view.error_detail)
+        return last_event(shown, [entry.message for entry in said])
 
     def _end_of(self, attempt: int) -> CompletionEnd:
         place = ResponsePlace(self._row.session_id, self.turn, attempt, 1, b"", datetime.min.replace(tzinfo=UTC))
@@ -154,6 +143,4 @@ def open_stream(access: SessionAccess, session_id: str, turn: int | None) -> Tur
     row = access.stores.turns.last(session_id) if turn is None else access.stores.turns.get(session_id, turn)
     if row is None:
         return None
-    log = access.runner.log(session_id)
-    is_here = log is not None and log.place == (row.number, row.attempt)
-    return TurnStream(access, session, row, log if is_here else None)
+    return TurnStream(access, session, row, access.log_of(row))

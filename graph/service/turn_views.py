@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.close_turn import MARK, closed_mark, closing_messages, ending_of
+from graph.core.close_turn import closing_messages, ending_of
 from graph.core.language import session_language
 from graph.core.turn import is_complete, is_cut, text_of
 from graph.service.access import SessionAccess
 from graph.store.turn import TurnRow
-from graph.tool.recall import opened_turns
-from graph.view import StepStatus, ToolStep, Transcript, TurnView
+from graph.view import Transcript, TurnView
+from graph.worker.archived_turn import answers_in, steps_in
 from prompt.system.framing import Language
 
 
@@ -61,7 +60,7 @@ def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
     """Returns the newest turn's row, and whether its worker died without ending it, or its program stays away."""
     if row.status == "requires_action":
         return row, not access.stores.turns.is_waiting(row)
-    if row.status != "running" or access.live_turn(row.session_id) is not None:
+    if row.status != "running" or access.is_running(row.session_id):
         return row, False
     # The turn may have ended between reading its row and looking for its worker.
     row = access.stores.turns.get(row.session_id, row.number)
@@ -85,33 +84,6 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
         is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
         client=row.client,
     )
-
-
-def answers_in(said: Iterable[AnyMessage]) -> list[str]:
-    """Returns the assistant's texts, without the fixed sentences that replace a missing answer."""
-    return [
-        text_of(message).strip()
-        for message in said
-        if isinstance(message, AIMessage)
-        and text_of(message).strip()
-        and ((mark := closed_mark(message)) is None or mark.get("is_partial"))
-    ]
-
-
-def steps_in(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
-    """Returns the tool calls, in order; one without a result is running."""
-    results = {message.tool_call_id: message for message in said if isinstance(message, ToolMessage)}
-    for message in said:
-        for call in message.tool_calls if isinstance(message, AIMessage) else []:
-            arguments = json.dumps(call["args"], ensure_ascii=False)
-            result = results.get(str(call["id"]))
-            if result is None:
-                yield ToolStep(str(call["id"]), call["name"], arguments, "", "running", None)
-                continue
-            seconds = result.additional_kwargs.get(MARK, {}).get("seconds")
-            status: StepStatus = "error" if result.status == "error" else "done"
-            turns = opened_turns(call["name"], text_of(result))
-            yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds, turns)
 
 
 def _as_closed(row: TurnRow, said: list[AnyMessage], language: Language) -> tuple[TurnRow, list[AnyMessage]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from graph.core.casual import is_casual
 from graph.core.client_chain import OpenAnchor
 from graph.core.image import data_urls
 from graph.core.recognise import Decision
+from graph.core.text import plain_text
 from graph.core.turn import text_of
 from graph.error import BusyError, InputError, NotFoundError
 from graph.event import Event
@@ -29,6 +29,7 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import LiveTurn, Transcript, TurnOptions
+from graph.worker.turn_log import TurnLog
 
 
 class Turns:
@@ -62,7 +63,7 @@ class Turns:
 
         Args:
             session_id: The session; created if it doesn't exist.
-            text: The message; NUL and lone surrogates become U+FFFD.
+            text: The message; NUL and lone surrogates become U+FFFD, in the ids too.
             message_id: The caller's id for the message; generated if None.
             options: Changes to the session's settings, from this turn on.
             images: URLs of images that go with the text, which may be empty then: `data:` URLs, kept with the session,
@@ -80,6 +81,7 @@ class Turns:
             StoreError: The message couldn't be committed.
         """
         options = options or TurnOptions()
+        session_id = plain_text(session_id)
         anchor = decision.anchor if decision else None
         message = accepted(self._access, session_id, text, message_id, options, images)
         if (number := self._number_of(session_id, message)) is not None:
@@ -236,11 +238,19 @@ class Turns:
             wait_seconds: How long to wait for something else than `seen`.
         """
         self._access.own(session_id)
-        if wait_seconds and (log := self._runner.running(session_id)) is not None:
+        log = self._followed(session_id, seen) if wait_seconds else None
+        if log is not None:
             log.wait_for_news(seen, wait_seconds)
-        elif wait_seconds and seen is not None:
-            time.sleep(wait_seconds)  # another process runs it, and writes down its text twice a second
+            if not log.is_over:
+                return log.view()
         return self._access.live_turn(session_id)
+
+    def _followed(self, session_id: str, seen: LiveTurn | None) -> TurnLog | None:
+        """Returns the events of the running turn; one that runs elsewhere is known by what was seen of it."""
+        log = self._runner.log(session_id)
+        if seen is not None and (log is None or log.place != (seen.number, seen.attempt)):
+            return self._runner.running(session_id) or self._access.poller.follow(session_id, seen.number, seen.attempt)
+        return log
 
     def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
         """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select, update
 
 from graph.error import NotFoundError
 from graph.store.archive import has_live_between, is_live
+from graph.store.expression import database_time
 from graph.store.schema import record_table, session_table
 from graph.store.session import change_session
 
@@ -33,7 +33,7 @@ IS_ADOPTED = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superse
 IS_ACTIVE = and_(IS_ADOPTED, IS_IN_CONTEXT)
 
 
-def adopt_record(connection: Connection, session_id: str, record_id: str, now: datetime) -> bool:
+def adopt_record(connection: Connection, session_id: str, record_id: str) -> bool:
     """Makes a completed record active in place of those that it replaces or merges; idempotent.
 
     The record is discarded instead if the session has changed since it was planned: its last message belongs to an
@@ -60,7 +60,7 @@ def adopt_record(connection: Connection, session_id: str, record_id: str, now: d
         connection.execute(update(record_table).where(is_it).values(superseded_by=DISCARDED_CODE))
         return False
     connection.execute(update(record_table).where(active, _record.id.in_(older)).values(superseded_by=record_id))
-    connection.execute(update(record_table).where(is_it).values(adopted_at=now))
+    connection.execute(update(record_table).where(is_it).values(adopted_at=database_time()))
     if row.kind == "compaction":
         change_session(connection, session_id, restored_tokens=0)
     return True

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
 from graph.core.anchor import AnchorHash, AnchorRow
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.store.database import Database
+from graph.store.expression import database_time, next_sequence
 from graph.store.schema import anchor_table, call_table, message_table, session_table, turn_table
 
 _anchor, _session, _turn = anchor_table.c, session_table.c, turn_table.c
@@ -127,7 +128,7 @@ def insert_anchor(connection: Connection, anchor: OpenAnchor | None, place: Mapp
     Args:
         connection: In a write transaction.
         anchor: None for the page.
-        place: The session, turn, attempt and time of the response.
+        place: The session, turn and attempt of the response.
     """
     if anchor is None:
         return
@@ -136,6 +137,8 @@ def insert_anchor(connection: Connection, anchor: OpenAnchor | None, place: Mapp
     archived = select(func.max(_message.position)).where(_message.session_id == place["session_id"])
     is_made = (_call[name] == place[name] for name in ("session_id", "turn", "attempt"))
     firsts = {
+        "sequence": next_sequence(anchor_table, str(place["session_id"])),
+        "created_at": database_time(),
         "first_position": func.coalesce(archived.scalar_subquery(), 0) + 1,
         "first_call": func.coalesce(select(func.max(_call.ordinal)).where(*is_made).scalar_subquery(), 0) + 1,
     }
@@ -149,4 +152,4 @@ def complete_anchor(connection: Connection, anchor: EndedAnchor | None, *, sessi
     is_it = and_(_anchor.session_id == session_id, _anchor.turn == turn, _anchor.asked == anchor.asked)
     newest = select(func.max(_anchor.sequence)).where(is_it).scalar_subquery()
     values = {"chain": anchor.chain, "answer": anchor.answer}
-    connection.execute(update(anchor_table).where(_anchor.sequence == newest).values(values))
+    connection.execute(update(anchor_table).where(is_it, _anchor.sequence == newest).values(values))

@@ -7,9 +7,9 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
-    Integer,
     Row,
     ScalarSelect,
     Select,
@@ -17,6 +17,7 @@ from sqlalchemy import (
     bindparam,
     func,
     insert,
+    literal,
     or_,
     select,
 )
@@ -30,7 +31,7 @@ from graph.store.schema import message_table, turn_table
 from graph.store.search import index_message
 
 _message = message_table.c
-_END = 2**62  # behind every position
+_END = literal(2**62, BigInteger)  # behind every position
 _COLUMNS = (
     _message.position,
     _message.turn,
@@ -50,7 +51,7 @@ _TURN = select(_message.turn).where(_IS_IT)
 _ROW = select(*_COLUMNS).where(_IS_IT)
 _LIVE_ROWS = select(*_COLUMNS).select_from(WITH_TURN).where(IS_LIVE)
 _LIVE_IDS = select(_message.message_id).select_from(WITH_TURN).where(IS_LIVE)
-_FIRST, _LAST = bindparam("first", type_=Integer), bindparam("last", type_=Integer)
+_FIRST, _LAST = bindparam("first", type_=BigInteger), bindparam("last", type_=BigInteger)
 
 
 def _question_of(number: ColumnElement[int]) -> ScalarSelect[int]:

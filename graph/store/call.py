@@ -17,7 +17,7 @@ from graph.store.schema import call_table, message_table, session_table, turn_ta
 _CORRECTION_CALLS = 20
 _LOWEST_CORRECTION = 0.5
 _HIGHEST_CORRECTION = 2.0
-_NO_TURN_YET = 2**31
+_NO_TURN_YET = 2**31 - 1
 _call = call_table.c
 _PLACE = (_call.turn, _call.attempt, _call.ordinal)
 

@@ -17,12 +17,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+def to_microseconds(time: datetime) -> int:
+    """Returns the microseconds from 1970 to a time with a zone."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
 class _Microseconds(DATETIME):
     """A time in SQLite: microseconds since 1970 in UTC, in a third of the room that its text takes."""
 
     def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], int | None]:  # noqa: ARG002  # SQLAlchemy's signature
         """Returns what makes a number of a time."""
-        return lambda value: None if value is None else (value - _EPOCH) // _MICROSECOND
+        return lambda value: None if value is None else to_microseconds(value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[int | None], datetime | None]:  # noqa: ARG002  # SQLAlchemy's signature
         """Returns what makes a time of a number."""

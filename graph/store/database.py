@@ -1,33 +1,31 @@
-"""The source-of-truth database: opening, migrating, transactions, and third-party errors as ours."""
+"""The source-of-truth database, whatever its engine is: transactions, who writes, and third-party errors as ours."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, Final
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, bindparam, create_engine, event, inspect, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, Engine, Select, bindparam, select, text
 
-from graph.error import DatabaseBusyError, LeaseLostError, NotADatabaseError
+from graph.error import LeaseLostError
+from graph.store.expression import database_time
 from graph.store.schema import lease_table, session_table
-from graph.store.sqlite.file import check_integrity, connect, make_private_file, set_up_lock, to_database_error
 
 Clock = Callable[[], datetime]
 
-_MIGRATIONS = Path(__file__).parent / "migration" / "versions"
-_POOL_SIZE = 8
-_CHECK_SECONDS = 2.0
-_IS_HELD = select(lease_table.c.fence).where(
+VERSION_TABLE: Final = "alembic_version"
+_MIGRATIONS: Final = Path(__file__).parent / "migration" / "versions"
+IS_HELD: Final = select(lease_table.c.fence).where(
     lease_table.c.session_id == bindparam("session_id"),
     lease_table.c.owner == bindparam("holder"),
     lease_table.c.fence == bindparam("fence"),
-    lease_table.c.expires_at > bindparam("now"),
+    lease_table.c.expires_at > database_time(),
 )
 
 
@@ -39,6 +37,12 @@ def utc_now() -> datetime:
 def head_revision() -> str:
     """Returns the newest revision, by the names of the migration files: Alembic is slow to import."""
     return max(file.name.partition("_")[0] for file in _MIGRATIONS.glob("*.py"))
+
+
+def read_revision(connection: Connection) -> str | None:
+    """Returns the revision of the tables, None if it isn't told; plain SQL, because Alembic is slow to import."""
+    found: str | None = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608  # a name of our own
+    return found
 
 
 @dataclass(frozen=True)
@@ -55,21 +59,27 @@ class Lease:
     fence: int
 
 
-class Database:
-    """Reads and writes in transactions, from any thread; opened by `open_database`.
+class Database(ABC):
+    """Reads and writes in transactions, from any thread.
 
-    Every error of the driver is raised as ours: `DatabaseBusyError`, `DiskFullError`, `NotADatabaseError` or plain
-    `DatabaseError`.
+        with database.read() as connection:
+            rows = connection.execute(query).all()
+        with database.write(lease) as connection:
+            connection.execute(insert(table).values(row))
+
+    Those who write to one session, by its lease or by its id, do so one after another. Every error of the driver is
+    raised as ours: `DatabaseBusyError`, `DiskFullError`, `NotADatabaseError` or plain `DatabaseError`.
+
+    Args:
+        reader: Begins transactions that see one snapshot.
+        writer: Begins transactions that write.
     """
 
-    def __init__(self, path: Path, *, busy_timeout_seconds: float, clock: Clock) -> None:
-        self._path = path
-        self._busy_timeout_seconds = busy_timeout_seconds
-        self._clock = clock
-        self._reader = _make_engine(path, busy_timeout_seconds)
-        self._writer = self._reader.execution_options(begin="BEGIN IMMEDIATE")
-        # SQLite lets a waiting writer sleep and poll; threads of one process queue here without that delay.
-        self._write_lock = threading.Lock()
+    is_held: ClassVar[Select[int]] = IS_HELD
+
+    def __init__(self, reader: Engine, writer: Engine) -> None:
+        self._reader = reader
+        self._writer = writer
         self._shared = threading.local()
 
     @contextmanager
@@ -79,7 +89,7 @@ class Database:
         Within a block of `reading` it is that block's snapshot.
         """
         shared: Connection | None = getattr(self._shared, "connection", None)
-        with self._errors_as_ours():
+        with self.errors_as_ours():
             if shared is not None:
                 yield shared
                 return
@@ -120,33 +130,28 @@ class Database:
                 self._shared.connection, self._shared.writer = before
 
     @contextmanager
-    def write(self, lease: Lease | None = None) -> Iterator[Connection]:
-        """Yields the only connection that may write; commits at the end of the block, rolls back on any exception.
+    def write(self, lease: Lease | None = None, *, session_id: str = "") -> Iterator[Connection]:
+        """Yields a connection that may write; commits at the end of the block, rolls back on any exception.
 
         Within a block of `writing` that block's end does so.
 
         Args:
             lease: The caller's lease, checked in the same transaction: a worker that lost it can write nothing.
+            session_id: Without a lease, the session that is written to by what was read in the block.
 
         Raises:
             LeaseLostError: The lease has expired or was taken over.
+            DatabaseBusyError: Another thread or process kept on writing.
         """
         shared: Connection | None = getattr(self._shared, "writer", None)
         if shared is not None:
-            with self._errors_as_ours():
-                if lease is not None:
-                    self._verify(shared, lease)
+            with self.errors_as_ours():
+                self._enter(shared, lease, session_id)
                 yield shared
             return
-        if not self._write_lock.acquire(timeout=self._busy_timeout_seconds):
-            raise DatabaseBusyError(str(self._path))
-        try:
-            with self._errors_as_ours(), self._writer.begin() as connection:
-                if lease is not None:
-                    self._verify(connection, lease)
-                yield connection
-        finally:
-            self._write_lock.release()
+        with self._turn_to_write(), self.errors_as_ours(), self._writer.begin() as connection:
+            self._enter(connection, lease, session_id)
+            yield connection
 
     @property
     def engine(self) -> Engine:
@@ -162,89 +167,22 @@ class Database:
         """Closes every pooled connection."""
         self._reader.dispose()
 
-    def _verify(self, connection: Connection, lease: Lease) -> None:
-        proof = {"session_id": lease.session_id, "holder": lease.holder, "fence": lease.fence, "now": self._clock()}
-        if connection.execute(_IS_HELD, proof).first() is None:
-            raise LeaseLostError
+    @abstractmethod
+    def errors_as_ours(self) -> AbstractContextManager[None]:
+        """Raises the driver's errors within the block as ours."""
 
-    @contextmanager
-    def _errors_as_ours(self) -> Iterator[None]:
-        try:
-            yield
-        except DBAPIError as error:
-            raise to_database_error(error.orig, self._path) from error
-        except sqlite3.Error as error:
-            raise to_database_error(error, self._path) from error
+    @abstractmethod
+    def _turn_to_write(self) -> AbstractContextManager[None]:
+        """Waits, before a transaction that writes, for what the engine doesn't wait for well by itself."""
 
+    @abstractmethod
+    def _lock_session(self, connection: Connection, session_id: str) -> None:
+        """Waits until nobody else writes to this session, and keeps others from it until the transaction's end."""
 
-def open_database(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc_now) -> Database:
-    """Opens the database at `path`; creates it or migrates it to the newest revision first, if needed.
-
-    Safe when several processes start at once on a file that doesn't exist yet.
-
-    Raises:
-        NotADatabaseError: The file is no database, a damaged one, or one of another program.
-        NewerDatabaseError: A newer version of Turnfold wrote it.
-        DatabaseBusyError: Another process kept it locked for longer than the busy timeout.
-        DatabaseError: The file or its folder can't be created, read or written.
-    """
-    make_private_file(path)
-    database = Database(path, busy_timeout_seconds=busy_timeout_seconds, clock=clock)
-    try:
-        with set_up_lock(path, wait_seconds=busy_timeout_seconds):
-            _set_up(database, path, busy_timeout_seconds)
-        check_integrity(path, busy_timeout_seconds=busy_timeout_seconds, limit_seconds=_CHECK_SECONDS)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _set_up(database: Database, path: Path, busy_timeout_seconds: float) -> None:
-    with database.read() as connection:
-        revision = _read_revision(connection, path)
-    if revision != head_revision():
-        from graph.store.upgrade import upgrade  # noqa: PLC0415  # Alembic is slower to import than all the rest
-
-        with database.write() as connection:
-            upgrade(connection, revision, path)
-    database.close()  # an open connection would keep reporting the old mode
-    # Last, because it changes the file: one that we refuse must stay as it is.
-    with connect(path, busy_timeout_seconds) as plain:
-        plain.execute("PRAGMA journal_mode=WAL")  # readers don't wait for a writer; the mode is kept in the file
-
-
-def _read_revision(connection: Connection, path: Path) -> str | None:
-    """Returns the revision in the file, None if the file is new. Plain SQL, because Alembic is slow to import."""
-    tables = inspect(connection).get_table_names()
-    if "alembic_version" in tables:
-        found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-        return found
-    if tables:
-        raise NotADatabaseError(str(path))
-    return None
-
-
-def _make_engine(path: Path, busy_timeout_seconds: float) -> Engine:
-    engine = create_engine(
-        URL.create("sqlite", database=str(path)),
-        poolclass=QueuePool,
-        pool_size=_POOL_SIZE,
-        max_overflow=-1,
-        connect_args={"timeout": busy_timeout_seconds, "check_same_thread": False},
-        hide_parameters=True,  # a parameter may be message text
-    )
-
-    @event.listens_for(engine, "connect")
-    def _prepare(driver: Any, _: object) -> None:  # noqa: ANN401  # the driver's own connection
-        driver.isolation_level = None  # else the driver begins transactions itself, and not for every statement
-        driver.execute("PRAGMA foreign_keys=ON")
-        driver.execute("PRAGMA synchronous=FULL")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # Sent to the driver itself: there is one for each of dozens of transactions a turn.
-        statement = connection.get_execution_options().get("begin", "BEGIN")
-        connection.connection.cursor().execute(statement)
-
-    return engine
+    def _enter(self, connection: Connection, lease: Lease | None, session_id: str) -> None:
+        if lease is not None:
+            proof = {"session_id": lease.session_id, "holder": lease.holder, "fence": lease.fence}
+            if connection.execute(self.is_held, proof).first() is None:
+                raise LeaseLostError
+        elif session_id:
+            self._lock_session(connection, session_id)

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, ins
 
 from graph.core.image import references_in
 from graph.store.active import IS_COMPLETED, IS_PREPARED, invalidate_from
+from graph.store.expression import next_sequence
 from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message
 from graph.store.schema import (
     context_block_table,
@@ -134,9 +135,7 @@ def _copy_records(connection: Connection, origin_id: str, new_id: str) -> None:
     rows = [dict(row) for row in connection.execute(query).mappings()]
     ids: dict[str, str] = {row["id"]: f"rec-{secrets.token_urlsafe(9)}" for row in rows}
     for row in rows:
-        del row["sequence"]
         links: dict[str, Any] = {name: ids.get(row[name], row[name]) for name in ("id", "replaces", "superseded_by")}
+        place = {"session_id": new_id, "sequence": next_sequence(record_table, new_id)}
         sources = tuple(ids.get(source, source) for source in row["sources"])
-        connection.execute(
-            insert(record_table).values({**row, **links, **_PAID, "session_id": new_id, "sources": sources})
-        )
+        connection.execute(insert(record_table).values({**row, **links, **_PAID, **place, "sources": sources}))

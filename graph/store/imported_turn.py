@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert
 from graph.core.close_turn import ending_of
 from graph.core.token import sum_tokens
 from graph.store.archive import insert_message
+from graph.store.expression import database_time
 from graph.store.schema import turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import new_attempt, sum_history_tokens
@@ -54,7 +55,7 @@ def insert_turns(
             **new_attempt(1, model, client, now),
             "status": status,
             "error_code": code,
-            "finished_at": now,
+            "finished_at": database_time(),
         }
         connection.execute(insert(turn_table).values(row))
         place = {"session_id": session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
@@ -62,5 +63,5 @@ def insert_turns(
             insert_message(connection, message, place)
         history_tokens += sum_tokens(messages)
     last = turn_count + len(said)
-    change_session(connection, session_id, turn_count=last, updated_at=now)
+    change_session(connection, session_id, turn_count=last, updated_at=database_time())
     return last

@@ -6,13 +6,14 @@ import logging
 import threading
 import time
 import uuid
-from datetime import timedelta
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Update, bindparam, insert, select, tuple_, update
 
 from graph.error import BusyError, DatabaseError, NotFoundError
-from graph.store.database import Clock, Database, Lease
+from graph.store.database import Database, Lease
+from graph.store.expression import database_time
 from graph.store.process import Process, is_gone, this_process
 from graph.store.schema import lease_table, session_table
 
@@ -20,7 +21,9 @@ _POLL_SECONDS = 0.05
 _FREE = ""
 
 _lease = lease_table.c
-_ROW = select(lease_table).where(_lease.session_id == bindparam("session_id"))
+_ROWS = select(lease_table, (_lease.expires_at > database_time()).label("is_on_time"))
+_ROW = _ROWS.where(_lease.session_id == bindparam("session_id"))
+_OF_SESSIONS = _ROWS.where(_lease.session_id.in_(bindparam("session_ids", expanding=True)))
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,17 +31,17 @@ _LOG = logging.getLogger(__name__)
 class LeaseStore:
     """Leases each session to one worker at a time, over threads, processes and hosts; a thread renews held leases.
 
+    They expire by the database's clock, whatever those of the servers say.
+
     Args:
         database: Where the lease rows are.
-        clock: The time in UTC.
         lease_seconds: How long a lease lasts without renewal.
         heartbeat_seconds: How often it is renewed; well under `lease_seconds`.
     """
 
-    def __init__(self, database: Database, *, clock: Clock, lease_seconds: float, heartbeat_seconds: float) -> None:
+    def __init__(self, database: Database, *, lease_seconds: float, heartbeat_seconds: float) -> None:
         self._database = database
-        self._clock = clock
-        self._duration = timedelta(seconds=lease_seconds)
+        self._lease_seconds = lease_seconds
         self._heartbeat_seconds = heartbeat_seconds
         self._holder = uuid.uuid4().hex
         self._process = this_process()
@@ -78,6 +81,12 @@ class LeaseStore:
             row = _read(connection, session_id)
         return row is not None and not self._is_free(row)
 
+    def alive(self, session_ids: Collection[str]) -> frozenset[str]:
+        """Returns which of these sessions' leases a worker holds now."""
+        with self._database.read() as connection:
+            rows = connection.execute(_OF_SESSIONS, {"session_ids": list(session_ids)}).all()
+        return frozenset(row.session_id for row in rows if not self._is_free(row))
+
     def close(self) -> None:
         """Ends the heartbeat and releases all held leases."""
         self._closed.set()
@@ -90,7 +99,7 @@ class LeaseStore:
         """Checks without the write lock first, so that waiting workers don't slow down the holder."""
         if self.holder_is_alive(session_id):
             return None
-        with self._database.write() as connection:
+        with self._database.write(session_id=session_id) as connection:
             row = _read(connection, session_id)
             if row is not None and not self._is_free(row):
                 return None
@@ -98,7 +107,7 @@ class LeaseStore:
             values = {
                 "owner": lease.holder,
                 "fence": lease.fence,
-                "expires_at": self._clock() + self._duration,
+                "expires_at": database_time(self._lease_seconds),
                 "host": self._process.host,
                 "process_id": self._process.process_id,
                 "process_started": self._process.started,
@@ -114,9 +123,7 @@ class LeaseStore:
         return lease
 
     def _is_free(self, row: Row[*tuple[Any, ...]]) -> bool:
-        if row.expires_at is None or row.expires_at <= self._clock():
-            return True
-        if is_gone(Process(row.host, row.process_id, row.process_started)):
+        if not row.is_on_time or is_gone(Process(row.host, row.process_id, row.process_started)):
             return True
         # Our row, but no thread holds it: its release could not be written.
         return row.owner == self._holder and Lease(row.session_id, row.owner, row.fence) not in self._held()
@@ -138,11 +145,12 @@ class LeaseStore:
 
     def _renew(self, held: list[Lease]) -> None:
         """Renews leases, expired ones too: while the fence is unchanged, no other worker has held the session."""
-        expiry = self._clock() + self._duration
+        is_held = tuple_(_lease.session_id, _lease.fence).in_([(lease.session_id, lease.fence) for lease in held])
+        renewal = update(lease_table).where(_lease.owner == self._holder, is_held).returning(_lease.session_id)
         with self._database.write() as connection:
-            lost = [lease for lease in held if connection.execute(_of(lease).values(expires_at=expiry)).rowcount == 0]
+            renewed = set(connection.execute(renewal.values(expires_at=database_time(self._lease_seconds))).scalars())
         with self._lock:
-            self._leases.difference_update(lost)
+            self._leases.difference_update(lease for lease in held if lease.session_id not in renewed)
 
 
 def _of(lease: Lease) -> Update:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
@@ -25,7 +24,8 @@ from graph.store.active import (
     invalidate_from,
     revert_records,
 )
-from graph.store.database import Clock, Database, Lease
+from graph.store.database import Database, Lease
+from graph.store.expression import database_time, next_sequence
 from graph.store.record_row import to_record, to_values
 from graph.store.schema import record_table, turn_table
 
@@ -39,10 +39,9 @@ _DRAFT_CODES = "summary_"
 _record = record_table.c
 _FAILED = _record.status == "FAILED"
 _KNOWN_LIMIT = 4_096
-_CLOCK_SLACK = timedelta(seconds=60)
+_CLOCK_SLACK_SECONDS = 180  # servers may be two minutes apart
 _SAME_NAMED = [_record[field.name] for field in fields(Record) if field.name in _record]
 _ROWS = select(_record.session_id.label("thread_id"), *_SAME_NAMED, _record.facts)
-_ADD = insert(record_table)
 _ACTIVE_IDS = (
     select(_record.id).where(_record.session_id == bindparam("session_id"), IS_ACTIVE).order_by(_record.to_position)
 )
@@ -82,28 +81,27 @@ class RecordStore:
     A record is active if it was completed, adopted and not superseded. Making one needs no lease, adopting it does.
     """
 
-    def __init__(self, database: Database, *, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
         # A cache: a completed record never changes, and each turn of a long session reads hundreds.
         self._known: dict[str, Record] = {}
 
-    def start(self, record: Record, *, owner: str, expires_at: datetime) -> bool:
+    def start(self, record: Record, *, owner: str, expires_after_seconds: float) -> bool:
         """Claims a fold: of several processes only one gets True for the same session and `source_key`.
 
         Args:
             record: With status IN_PROGRESS.
             owner: The session's owner.
-            expires_at: When the claim expires, in UTC; from then on another process may claim the fold.
+            expires_after_seconds: How long the claim holds; from then on another process may claim the fold.
 
         Returns:
             False if another process is making the record, or it is prepared or active already.
         """
-        with self._database.write() as connection:
+        with self._database.write(session_id=record.thread_id) as connection:
             same = _of_source(record.thread_id, record.source_key)
             # A claim from the future was made before the clock was set back.
-            now = self._clock()
-            is_late = or_(_record.expires_at <= now, _record.created_at > now + _CLOCK_SLACK)
+            is_of_future = _record.created_at > database_time(_CLOCK_SLACK_SECONDS)
+            is_late = or_(_record.expires_at <= database_time(), is_of_future)
             expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
             of_session = _record.session_id == record.thread_id
             connection.execute(update(record_table).where(of_session, IS_IN_PROGRESS, is_late).values(expired))
@@ -111,7 +109,9 @@ class RecordStore:
             is_there = or_(IS_IN_PROGRESS, IS_PREPARED, IS_ACTIVE)
             if connection.execute(select(_record.id).where(same, is_there)).first() is not None:
                 return False
-            connection.execute(_ADD, {**to_values(record), "owner": owner, "expires_at": expires_at})
+            place = {"sequence": next_sequence(record_table, record.thread_id), "owner": owner}
+            claim = {**to_values(record), **place, "expires_at": database_time(expires_after_seconds)}
+            connection.execute(insert(record_table).values(claim))
             return True
 
     def end(self, record: Record) -> bool:
@@ -122,7 +122,7 @@ class RecordStore:
         """
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
         cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
-        with self._database.write() as connection:
+        with self._database.write(session_id=record.thread_id) as connection:
             ended = update(record_table).where(is_it, IS_IN_PROGRESS).values({**to_values(record), "expires_at": None})
             if connection.execute(ended).rowcount == 1:
                 return True
@@ -140,7 +140,7 @@ class RecordStore:
             LeaseLostError: The lease was lost; nothing is written.
         """
         with self._database.write(lease) as connection:
-            return adopt_record(connection, lease.session_id, record_id, self._clock())
+            return adopt_record(connection, lease.session_id, record_id)
 
     def prepared(self, session_id: str, source_key: str) -> Record | None:
         """Returns the newest completed record of these sources that isn't adopted yet."""
@@ -148,9 +148,9 @@ class RecordStore:
             row = connection.execute(_PREPARED, {"of_session": session_id, "of_source": source_key}).mappings().first()
         return to_record(row) if row is not None else None
 
-    def in_progress(self, session_id: str, source_key: str, now: datetime) -> bool:
-        """Whether a record of these sources is being made at `now` (UTC)."""
-        is_on_time = _record.expires_at > now
+    def in_progress(self, session_id: str, source_key: str) -> bool:
+        """Whether a record of these sources is being made now."""
+        is_on_time = _record.expires_at > database_time()
         query = select(_record.id).where(_of_source(session_id, source_key), IS_IN_PROGRESS, is_on_time)
         with self._database.read() as connection:
             return connection.execute(query).first() is not None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, exists, select, tuple_, update
+from sqlalchemy import Connection, bindparam, exists, func, select, tuple_, update
 
 from graph.store.database import Lease
-from graph.store.schema import lease_table, turn_table
-from graph.store.turn_row import RUNNING
+from graph.store.expression import database_time
+from graph.store.schema import lease_table, message_table, turn_table
+from graph.store.turn_row import ROWS, RUNNING, TurnRow
 
 _turn, _lease = turn_table.c, lease_table.c
 _SAVE: Final = (
@@ -23,14 +23,15 @@ _SAVE: Final = (
             _lease.session_id == bindparam("of_session"),
             _lease.owner == bindparam("holder"),
             _lease.fence == bindparam("held_fence"),
-            _lease.expires_at > bindparam("now"),
+            _lease.expires_at > database_time(),
         ),
     )
     .values(partial_text=bindparam("text"))
 )
-_STOPPING: Final = select(_turn.session_id, _turn.number).where(
-    tuple_(_turn.session_id, _turn.number).in_(bindparam("turns", expanding=True)), _turn.stop_requested
-)
+_AMONG = tuple_(_turn.session_id, _turn.number).in_(bindparam("turns", expanding=True))
+_STOPPING: Final = select(_turn.session_id, _turn.number).where(_AMONG, _turn.stop_requested)
+_NEWEST = select(func.max(message_table.c.position)).where(message_table.c.session_id == _turn.session_id)
+_PROGRESS: Final = ROWS.add_columns(_NEWEST.scalar_subquery()).where(_AMONG)
 
 
 class TurnPlace(NamedTuple):
@@ -48,7 +49,14 @@ class PartialText(NamedTuple):
     text: str
 
 
-def save_partials(connection: Connection, partials: Iterable[PartialText], now: datetime) -> None:
+class TurnProgress(NamedTuple):
+    """A turn as it is written down now, and the position of its session's newest message."""
+
+    turn: TurnRow
+    position: int
+
+
+def save_partials(connection: Connection, partials: Iterable[PartialText]) -> None:
     """Stores the texts of running turns; what has ended, or whose lease was lost, stays as it is."""
     rows = [
         {
@@ -56,7 +64,6 @@ def save_partials(connection: Connection, partials: Iterable[PartialText], now: 
             "of_number": partial.number,
             "holder": partial.lease.holder,
             "held_fence": partial.lease.fence,
-            "now": now,
             "text": partial.text,
         }
         for partial in partials
@@ -69,3 +76,10 @@ def stopping(connection: Connection, turns: Collection[TurnPlace]) -> frozenset[
     """Returns which of these turns were asked to stop in their current attempt."""
     rows = connection.execute(_STOPPING, {"turns": [tuple(turn) for turn in turns]})
     return frozenset(TurnPlace(*row) for row in rows)
+
+
+def progress(connection: Connection, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
+    """Returns how far these turns are, without those that don't exist (any more)."""
+    rows = connection.execute(_PROGRESS, {"turns": [tuple(turn) for turn in turns]})
+    found = [TurnProgress(TurnRow(*row[:-1]), row[-1]) for row in rows]
+    return {TurnPlace(each.turn.session_id, each.turn.number): each for each in found}

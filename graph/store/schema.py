@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -27,6 +28,11 @@ METADATA = owner_table.METADATA  # those of owners are on it
 def _session_id(*, is_key: bool = False) -> Column[str]:
     reference = ForeignKey("session.session_id", ondelete="CASCADE")
     return Column("session_id", PlainText, reference, primary_key=is_key, nullable=False)
+
+
+def _sequence() -> Column[int]:
+    # Orders the rows by insertion: "newest" must not depend on a server's clock, which may be set back.
+    return Column("sequence", BigInteger().with_variant(Integer, "sqlite"), nullable=False)
 
 
 # Wide columns come last in each table: SQLite reads a row only up to the last column that a query selects.
@@ -110,11 +116,12 @@ search_session_table = Table(
     sqlite_autoincrement=True,  # a number of a deleted session is never another's
 )
 
+# In SQLite, `sequence` alone is the key of `record` and `anchor`: it is the number that SQLite gives each row anyway.
+
 record_table = Table(
     "record",
     METADATA,
-    # Orders the rows by insertion: "newest" must not depend on a clock, which may be set back.
-    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    _sequence(),
     Column("id", PlainText, nullable=False),
     _session_id(),
     Column("owner", PlainText, nullable=False),
@@ -155,7 +162,9 @@ record_table = Table(
     Column("context_messages_after", Integer, nullable=False, server_default="0"),
     Column("context_tokens", Integer, nullable=False, server_default="0"),
     Column("facts", LargeBinary, nullable=True),  # `record_row.pack_facts`
-    UniqueConstraint("id", name="record_id"),
+    PrimaryKeyConstraint("session_id", "sequence", name="record_key"),
+    UniqueConstraint("id", name="record_id").ddl_if(dialect="sqlite"),
+    UniqueConstraint("session_id", "id", name="record_id_in_session").ddl_if(dialect="postgresql"),
     Index("record_by_source", "session_id", "source_key"),
     Index("record_by_place", "session_id", "from_position"),
     Index("record_by_cover", "session_id", "superseded_by", "to_position"),
@@ -215,7 +224,7 @@ context_block_table = Table(
 rule_agreement_table = Table(
     "rule_agreement",
     METADATA,
-    # Orders the rows by insertion, as in `record`.
+    # Orders the rows by insertion.
     Column("sequence", Integer, primary_key=True, autoincrement=True),
     Column("owner", PlainText, nullable=False),
     Column("root", PlainText, nullable=False),
@@ -242,7 +251,7 @@ lease_table = Table(
 anchor_table = Table(
     "anchor",
     METADATA,
-    Column("sequence", Integer, primary_key=True, autoincrement=True),  # orders the rows, as in `record`
+    _sequence(),
     _session_id(),
     Column("owner", PlainText, nullable=False),
     Column("turn", Integer, nullable=False),
@@ -255,6 +264,7 @@ anchor_table = Table(
     # NULL until the response is whole.
     Column("chain", LargeBinary, nullable=True),
     Column("answer", LargeBinary, nullable=True),
+    PrimaryKeyConstraint("session_id", "sequence", name="anchor_key"),
     Index("anchor_by_session", "session_id", "turn"),
     Index("anchor_by_asked", "scope", "asked"),
     Index("anchor_by_idempotency", "scope", "idempotency"),

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, insert, select
+from sqlalchemy import Connection, Select, and_, bindparam, func, select
 
 from graph.core.search_term import broad_words, has_words, index_terms, searchable_text, strict_words
 from graph.store.database import Database
 from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message
-from graph.store.schema import message_table, search_session_table
-from graph.store.sqlite import search_index
-from graph.store.sqlite.search_index import POSITIONS_PER_SESSION, row_id
+from graph.store.schema import message_table
+from graph.store.term_index import term_index_of
 
 _message = message_table.c
-_numbered = search_session_table.c
-_NUMBER: Final = select(_numbered.number).where(_numbered.session_id == bindparam("session_id"))
 _NEWEST: Final = select(func.max(_message.position)).where(_message.session_id == bindparam("session_id"))
 # How much a message loses by being longer than the others: b of BM25, small because it is once per phrase here.
 _LENGTH_SHARE: Final = 0.3
 # Of a word that nearly every message has: joining them all would take longer than the search itself.
 _RANKED_MESSAGES: Final = 500
+# Read as they are needed: most owners have far more messages with a common word than sessions to show.
+_FOUND: Final = (
+    select(_message.session_id, _message.turn, _message.position, _message.role, _message.message_id, _message.content)
+    .where(IS_LIVE)
+    .order_by(_message.created_at.desc(), _message.position.desc())
+    .execution_options(yield_per=50)
+)
 
 
 class Hit(NamedTuple):
@@ -52,17 +59,14 @@ class SearchStore:
         if not words:
             return []
         with self._database.read() as connection:
-            number = _number_of(connection, session_id)
-            if number is None:
-                return []
             newest = connection.execute(_NEWEST, {"session_id": session_id}).scalar() or 0
-            before = row_id(number, 0)
-            rows = range(before + 1, before + newest + 1)
-            weights = search_index.rank_rows(connection, words, rows, limit=_RANKED_MESSAGES)
+            phrases = list(dict.fromkeys(chain.from_iterable(words)))
+            found_at = term_index_of(connection).find_phrases(connection, session_id, phrases)
+            weights = weigh_messages(found_at, newest)
             query_rows = (
                 select(_message.position, _message.turn, _message.chars)
                 .select_from(WITH_TURN)
-                .where(_message.session_id == session_id, _message.position.in_([row - before for row in weights]))
+                .where(_message.session_id == session_id, _message.position.in_(weights))
                 .where(_message.turn >= from_turn, _message.turn < before_turn, IS_LIVE)
             )
             found = connection.execute(query_rows).all()
@@ -71,7 +75,7 @@ class SearchStore:
         ranks: dict[int, float] = defaultdict(float)
         for row in found:
             length = row.chars / mean_chars
-            ranks[row.turn] += weights[before + row.position] / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length)
+            ranks[row.turn] += weights[row.position] / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length)
         return sorted(ranks, key=lambda turn: (-ranks[turn], -turn))[:limit]
 
     def sessions(self, owner: str, query: str, *, limit: int) -> dict[str, Hit]:
@@ -85,32 +89,19 @@ class SearchStore:
         words = strict_words(query)
         if not words:
             return {}
-        hits = search_index.hits()
-        numbered = hits.join(search_session_table, _numbered.number == hits.c.rowid // POSITIONS_PER_SESSION)
-        is_there = and_(
-            _message.session_id == _numbered.session_id,
-            _message.position == hits.c.rowid % POSITIONS_PER_SESSION,
-        )
-        found = (
-            select(
-                _message.session_id,
-                _message.turn,
-                _message.position,
-                _message.role,
-                _message.message_id,
-                _message.content,
-            )
-            .select_from(numbered.join(WITH_TURN, is_there))
-            .where(_message.owner == owner, IS_LIVE)
-            .order_by(_message.created_at.desc(), _message.position.desc())
-        )
         newest: dict[str, Hit] = {}
         with self._database.read() as connection:
-            for row in connection.execute(found, {"match": search_index.match_all(words)}):
-                if row.session_id not in newest and has_words(_text_of(row.role, row.message_id, row.content), words):
-                    newest[row.session_id] = Hit(row.turn, row.position)
-                if len(newest) == limit:
-                    break
+            hits = term_index_of(connection).hits(words)
+            is_there = and_(_message.session_id == hits.c.session_id, _message.position == hits.c.position)
+            found = _FOUND.select_from(hits.join(WITH_TURN, is_there)).where(_message.owner == owner)
+            with connection.execute(found) as rows:
+                for row in rows:
+                    if row.session_id not in newest and has_words(
+                        _text_of(row.role, row.message_id, row.content), words
+                    ):
+                        newest[row.session_id] = Hit(row.turn, row.position)
+                    if len(newest) == limit:
+                        break
         return newest
 
     def forget_deleted(self) -> None:
@@ -118,26 +109,22 @@ class SearchStore:
         is_first = True
         while True:
             with self._database.write() as connection:
-                if not search_index.merge_removed(connection, is_first=is_first):
+                if not term_index_of(connection).merge_removed(connection, is_first=is_first):
                     return
             is_first = False
 
 
 def index_message(connection: Connection, row: Mapping[str, Any]) -> None:
     """Adds a message that was just archived to the index, given its row."""
-    session_id = row["session_id"]
-    number = _number_of(connection, session_id)
-    if number is None:
-        added = connection.execute(insert(search_session_table).values(session_id=session_id))
-        number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has it
     terms = _terms_of(row["role"], row["message_id"], row["content"])
-    search_index.add_terms(connection, number, row["position"], terms)
+    term_index_of(connection).add_terms(connection, row["session_id"], row["position"], terms)
 
 
 def index_anew(connection: Connection) -> None:
     """Puts an index in place of the one that is there, and adds every message of the archive to it."""
-    search_index.drop_index(connection)
-    search_index.create_index(connection)
+    index = term_index_of(connection)
+    index.drop_index(connection)
+    index.create_index(connection)
     query = select(_message.session_id, _message.position, _message.role, _message.message_id, _message.content)
     for row in connection.execute(query.order_by(_message.session_id, _message.position)).mappings():
         index_message(connection, dict(row))
@@ -145,18 +132,32 @@ def index_anew(connection: Connection) -> None:
 
 def unindex_session(connection: Connection, session_id: str) -> None:
     """Takes all messages of a session out of the index; call it before they are deleted."""
-    number = _number_of(connection, session_id)
-    if number is None:
-        return
+    term_index_of(connection).remove_terms(connection, session_id, _indexed(connection, session_id))
+
+
+def _indexed(connection: Connection, session_id: str) -> Iterator[tuple[int, str]]:
+    """Yields the position and the terms of each message of a session; reads nothing until it is asked for the first."""
     query: Select[Any] = select(_message.position, _message.role, _message.message_id, _message.content)
-    rows = connection.execute(query.where(_message.session_id == session_id))
-    terms = ((row.position, _terms_of(row.role, row.message_id, row.content)) for row in rows)
-    search_index.remove_terms(connection, number, terms)
+    for row in connection.execute(query.where(_message.session_id == session_id)):
+        yield row.position, _terms_of(row.role, row.message_id, row.content)
 
 
-def _number_of(connection: Connection, session_id: str) -> int | None:
-    number: int | None = connection.execute(_NUMBER, {"session_id": session_id}).scalar()
-    return number
+def weigh_messages(found: Mapping[str, Collection[int]], message_count: int) -> dict[int, float]:
+    """Returns the positions of messages that have any phrase, each with the sum of the weights of those it has.
+
+    A phrase weighs as in BM25: log(1 + (messages - with it + 0.5) / (with it + 0.5)). Of many messages those with the
+    highest sums are returned; of equal ones the last.
+
+    Args:
+        found: For each phrase where it was found.
+        message_count: How many messages were looked at.
+    """
+    sums: dict[int, float] = defaultdict(float)
+    for positions in found.values():
+        weight = math.log1p((message_count - len(positions) + 0.5) / (len(positions) + 0.5))
+        for position in positions:
+            sums[position] += weight
+    return dict(heapq.nlargest(_RANKED_MESSAGES, sums.items(), key=lambda item: (item[1], item[0])))
 
 
 def _terms_of(role: str, message_id: str, content: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import bindparam, select
 
 from graph.store.database import Database
+from graph.store.expression import add_once
 from graph.store.schema import server_key_table
 
 KEY_BYTES: Final = 32
@@ -25,17 +26,10 @@ class ServerKeyStore:
     def get(self, name: str) -> bytes:
         """Returns the key of this name, 32 bytes; makes it if there is none."""
         with self._database.read() as connection:
-            value = _value(connection, name)
+            value: bytes | None = connection.execute(_VALUE, {"of_name": name}).scalar()
         if value is not None:
             return value
         with self._database.write() as connection:
-            # Only one writes at a time: what another server has made meanwhile is seen here.
-            if (value := _value(connection, name)) is None:
-                value = secrets.token_bytes(KEY_BYTES)
-                connection.execute(insert(server_key_table).values(name=name, value=value))
-            return value
-
-
-def _value(connection: Connection, name: str) -> bytes | None:
-    value: bytes | None = connection.execute(_VALUE, {"of_name": name}).scalar()
-    return value
+            connection.execute(add_once(server_key_table).values(name=name, value=secrets.token_bytes(KEY_BYTES)))
+            # Another server's, if it was first.
+            return bytes(connection.execute(_VALUE, {"of_name": name}).scalar_one())

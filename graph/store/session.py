@@ -17,8 +17,8 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    exists,
     func,
-    insert,
     or_,
     select,
     update,
@@ -26,7 +26,9 @@ from sqlalchemy import (
 
 from graph.error import NotFoundError
 from graph.store.context_block import end_front
-from graph.store.database import Clock, Database, Lease
+from graph.store.database import Database, Lease
+from graph.store.expression import add_once, database_time
+from graph.store.owner_table import withdrawn_owner_table
 from graph.store.schema import session_table, turn_table
 from graph.store.search import unindex_session
 from graph.store.turn_row import OPEN
@@ -84,13 +86,14 @@ _NUMBERS = {
 }
 _ONE = _ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 
+_ONE_ADMITTED = _ONE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")))
+
 
 class SessionStore:
     """Creates, finds, changes and deletes the sessions of an owner."""
 
-    def __init__(self, database: Database, *, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     def create(
         self,
@@ -117,23 +120,20 @@ class SessionStore:
         Raises:
             NotFoundError: The id belongs to another owner's session.
         """
-        now = self._clock()
+        values = {
+            "session_id": session_id,
+            "owner": owner,
+            "created_at": database_time(),
+            "updated_at": database_time(),
+            "compression_rate": compression_rate,
+            "strategy": strategy,
+            "model": "",
+            "turn_count": 0,
+            "client": client,
+            "family": family,
+        }
         with self._database.write() as connection:
-            existing = select(_session.session_id).where(_session.session_id == session_id)
-            if connection.execute(existing).first() is None:
-                values = {
-                    "session_id": session_id,
-                    "owner": owner,
-                    "created_at": now,
-                    "updated_at": now,
-                    "compression_rate": compression_rate,
-                    "strategy": strategy,
-                    "model": "",
-                    "turn_count": 0,
-                    "client": client,
-                    "family": family,
-                }
-                connection.execute(insert(session_table).values(**values, **_title_values(title)))
+            connection.execute(add_once(session_table).values(**values, **_title_values(title)))
         return self.get(session_id, owner)
 
     def get(self, session_id: str, owner: str) -> SessionRow:
@@ -142,11 +142,15 @@ class SessionStore:
         Raises:
             NotFoundError: There is none with this id, or another owner has it.
         """
-        with self._database.read() as connection:
-            row = connection.execute(_ONE, {"session_id": session_id, "owner": owner}).one_or_none()
-        if row is None:
-            raise NotFoundError(session_id)
-        return SessionRow(*row)
+        return self._one(_ONE, session_id, owner)
+
+    def get_admitted(self, session_id: str, owner: str) -> SessionRow:
+        """Returns the session for a call of its owner.
+
+        Raises:
+            NotFoundError: There is none with this id, another owner has it, or the owner was withdrawn.
+        """
+        return self._one(_ONE_ADMITTED, session_id, owner)
 
     def list(
         self,
@@ -198,7 +202,7 @@ class SessionStore:
             NotFoundError: There is none with this id, or another owner has it.
         """
         change = update(session_table).where(_is(session_id, owner)).values(**values)
-        with self._database.write() as connection:
+        with self._database.write(session_id=session_id) as connection:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
             _end_changed_front(connection, session_id, values)
@@ -227,10 +231,17 @@ class SessionStore:
         Raises:
             NotFoundError: There is none with this id, or another owner has it.
         """
-        with self._database.write() as connection:
+        with self._database.write(session_id=session_id) as connection:
             unindex_session(connection, session_id)
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
+
+    def _one(self, query: Select[Any], session_id: str, owner: str) -> SessionRow:
+        with self._database.read() as connection:
+            row = connection.execute(query, {"session_id": session_id, "owner": owner}).one_or_none()
+        if row is None:
+            raise NotFoundError(session_id)
+        return SessionRow(*row)
 
     def _number(self, session_id: str, column: Column[int]) -> int:
         with self._database.read() as connection:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from graph.core.snapshot import uncovered_ranges
+from graph.error import SettingsError
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
 from graph.store.anchor import AnchorStore
@@ -18,7 +18,7 @@ from graph.store.archive import Archive
 from graph.store.aside_call import AsideStore
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
-from graph.store.database import Database, open_database
+from graph.store.database import Clock, Database, utc_now
 from graph.store.image import ImageStore
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore
@@ -31,7 +31,11 @@ from graph.store.server_key import ServerKeyStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
+from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnStore
+
+if TYPE_CHECKING:
+    from graph.store.postgres.checkpoint import PooledSaver
 
 _LOG = logging.getLogger(__name__)
 
@@ -72,7 +76,7 @@ class Stores:
     owners: OwnerStore
     tokens: ApiTokenStore
     use: OwnerUseStore
-    checkpointer: Checkpointer
+    checkpointer: Checkpointer | PooledSaver
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
         """Reads a session's context. What follows a hole in the coverage is read raw: more tokens, but nothing lost.
@@ -101,31 +105,48 @@ class Stores:
         return oldest[0].position if oldest else None
 
 
+def open_database(settings: Settings, *, clock: Clock = utc_now) -> Database:
+    """Opens the database that the settings name; creates or migrates it if needed.
+
+    Raises:
+        SettingsError: It is a Postgres, and what that needs isn't installed.
+        DatabaseError: It can't be used; the subclass says why.
+    """
+    if settings.chat_database_url is None:
+        return open_sqlite(settings.database_path, busy_timeout_seconds=settings.busy_timeout_seconds, clock=clock)
+    try:
+        from graph.store.postgres.postgres_database import open_postgres  # noqa: PLC0415  # its driver is an extra
+    except ImportError as error:
+        msg = "CHAT_DATABASE_URL: needs more packages: pip install 'turnfold[postgres]'"
+        raise SettingsError(msg) from error
+    return open_postgres(settings.chat_database_url)
+
+
 @contextmanager
-def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
+def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
     """Opens the database and the checkpoints; creates or migrates them if needed.
 
     Raises:
         DatabaseError: A file can't be used; the subclass says why.
     """
-    timeout = settings.busy_timeout_seconds
     with ExitStack() as stack:
-        stack.enter_context(in_use(settings.database_path))
-        database = open_database(settings.database_path, busy_timeout_seconds=timeout, clock=clock)
+        if settings.chat_database_url is None:
+            stack.enter_context(in_use(settings.database_path))
+        database = open_database(settings, clock=clock)
         stack.callback(database.close)
-        checkpointer = open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=timeout)
+        checkpointer = _open_checkpoints(settings)
         stack.callback(checkpointer.close)
         leases = LeaseStore(
-            database, clock=clock, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
+            database, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
         )
         stack.callback(leases.close)
         yield Stores(
             database,
             leases,
-            SessionStore(database, clock=clock),
+            SessionStore(database),
             TurnStore(database, clock=clock),
             Archive(database, clock=clock),
-            RecordStore(database, clock=clock),
+            RecordStore(database),
             ResetStore(database),
             CallStore(database),
             SearchStore(database),
@@ -145,3 +166,11 @@ def open_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[S
             ),
             checkpointer,
         )
+
+
+def _open_checkpoints(settings: Settings) -> Checkpointer | PooledSaver:
+    if settings.chat_database_url is None:
+        return open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
+    from graph.store.postgres.checkpoint import open_saver  # noqa: PLC0415  # its driver is an extra
+
+    return open_saver(settings.chat_database_url)

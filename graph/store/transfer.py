@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn, cast
 
 from sqlalchemy import Column, Connection, Table, TypeDecorator, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.types import TypeEngine
 
+from graph.core.text import plain_value
 from graph.error import InputError, NewerDatabaseError
 from graph.store.column_type import JsonTuple
 from graph.store.database import Database, head_revision
+from graph.store.expression import next_sequence
 from graph.store.owner_table import api_token_table, owner_use_table, withdrawn_owner_table
 from graph.store.record_row import pack_facts, unpack_facts
 from graph.store.schema import (
@@ -32,6 +34,7 @@ from graph.store.search import index_message
 
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
+_LARGEST_NUMBER: Final = 2**31 - 1  # of a column, in the databases that limit it
 # A lease means something only now and on this machine, an agreement only for its folders, an anchor only with the
 # server's key; costs of asides and what owners have belong to no session; the index is made of the messages.
 _NOT_EXPORTED: Final = (
@@ -105,7 +108,7 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imp
                     connection.execute(insert(table).values({**_packed(table, row), "owner": owner}))
                     if table is message_table:
                         index_message(connection, row)
-            except (ValueError, TypeError, LookupError, IntegrityError):
+            except (ValueError, TypeError, LookupError, OverflowError, RecursionError, IntegrityError):
                 raise InputError("not_an_export", str(number)) from None
     session_count = sum(is_new.values())
     return Imported(session_count, len(is_new) - session_count)
@@ -134,7 +137,8 @@ def _packed(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     if table is not record_table:
         return row
     kept, missing = (row.pop(column.name, None) or () for column in _SPELLED[table.name])
-    return {**row, "facts": pack_facts(kept, missing, row["summary"])}
+    sequence = next_sequence(record_table, row["session_id"])
+    return {**row, "sequence": sequence, "facts": pack_facts(kept, missing, row["summary"])}
 
 
 def _check_head(line: str) -> None:
@@ -149,12 +153,12 @@ def _check_head(line: str) -> None:
 
 
 def _parse(line: str) -> tuple[Table, dict[str, Any]]:
-    """Reads a row and its table.
+    """Reads a row and its table; the texts of a line come from outside and are cleaned here.
 
     Raises:
-        ValueError: Or TypeError or LookupError: the line isn't what an export has.
+        ValueError: Or another of the errors that the caller lists: the line isn't what an export has.
     """
-    entry = json.loads(line)
+    entry = plain_value(json.loads(line, parse_constant=_refuse))
     table, row = _TABLES[entry["table"]], entry["row"]
     columns = {column.name: column for column in _columns(table)}
     needed = [name for name, column in columns.items() if not column.nullable and column.server_default is None]
@@ -170,7 +174,11 @@ def _to_json(value: object) -> object:
 
 
 def _from_json(column_type: TypeEngine[Any], value: object) -> object:
-    """Converts a value to what its column takes; ValueError if it has another type, which SQLite itself would take."""
+    """Converts a value to what its column takes.
+
+    Raises:
+        ValueError: It has another type, or is a number too large, which SQLite itself would take.
+    """
     if value is None:
         return None
     expected = (column_type.impl_instance if isinstance(column_type, TypeDecorator) else column_type).python_type
@@ -181,4 +189,10 @@ def _from_json(column_type: TypeEngine[Any], value: object) -> object:
         return moment
     if type(value) is not expected and not (expected is float and type(value) is int):
         raise ValueError(value)
+    if expected is int and abs(cast("int", value)) > _LARGEST_NUMBER:
+        raise ValueError(value)
     return tuple(json.loads(str(value))) if isinstance(column_type, JsonTuple) else value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)

@@ -16,9 +16,10 @@ from graph.store.active import invalidate_from
 from graph.store.anchor import complete_anchor, insert_anchor
 from graph.store.archive import find_position, find_turn, insert_message
 from graph.store.database import Clock, Database, Lease
+from graph.store.expression import database_time
 from graph.store.image import keep_images
 from graph.store.reset import extend_context
-from graph.store.running_turn import PartialText, TurnPlace, save_partials, stopping
+from graph.store.running_turn import PartialText, TurnPlace, TurnProgress, progress, save_partials, stopping
 from graph.store.schema import turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import (
@@ -107,7 +108,7 @@ class TurnStore:
             insert_message(connection, message, place)
             keep_images(connection, lease.session_id, images, owner=owner)
             insert_anchor(connection, anchor, place)
-            change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=now)
+            change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=database_time())
             return read_turn(connection, lease.session_id, number), True
 
     def begin_attempt(
@@ -149,7 +150,7 @@ class TurnStore:
             extend_context(connection, lease.session_id, number, position)
             place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1, "created_at": now}
             insert_anchor(connection, anchor, place)
-            change_session(connection, lease.session_id, **settings, updated_at=now)
+            change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 
     def resume(
@@ -192,7 +193,7 @@ class TurnStore:
             insert_anchor(connection, anchor, place)  # first, as the response before ends where these begin
             for message in messages:
                 insert_message(connection, message, place)
-            change_session(connection, lease.session_id, **settings, updated_at=now)
+            change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 
     def is_waiting(self, turn: TurnRow) -> bool:
@@ -216,25 +217,24 @@ class TurnStore:
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
-        now = self._clock()
         end = _change(lease.session_id, number).where(_turn.status.in_(OPEN))
         values = {
             "status": status,
             "error_code": error_code,
             "error_detail": error_detail,
             "partial_text": partial_text,
-            "finished_at": now,
+            "finished_at": database_time(),
         }
         with self._database.write(lease) as connection:
             if connection.execute(end.values(values)).rowcount == 0:
                 return
             complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
-            change_session(connection, lease.session_id, updated_at=now)
+            change_session(connection, lease.session_id, updated_at=database_time())
 
     def save_partials(self, partials: Sequence[PartialText]) -> None:
         """Stores what turns have streamed so far, for any server to show; one that lost its lease stays as it is."""
         with self._database.write() as connection:
-            save_partials(connection, partials, self._clock())
+            save_partials(connection, partials)
 
     def request_stop(self, session_id: str, number: int) -> None:
         """Asks a running turn, of any server, to stop; does nothing if it has ended."""
@@ -246,6 +246,11 @@ class TurnStore:
         """Returns which of these turns were asked to stop in their current attempt."""
         with self._database.read() as connection:
             return stopping(connection, turns)
+
+    def progress(self, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
+        """Returns how far these turns are, without those that don't exist (any more)."""
+        with self._database.read() as connection:
+            return progress(connection, turns)
 
     def get(self, session_id: str, number: int) -> TurnRow:
         """Returns the turn.

@@ -52,8 +52,8 @@ class TurnRow:
         return self.status in OPEN
 
 
-_ROWS = select(*(_turn[field.name] for field in fields(TurnRow)))
-_OF_SESSION = _ROWS.where(_turn.session_id == bindparam("session_id"))
+ROWS: Final = select(*(_turn[field.name] for field in fields(TurnRow)))
+_OF_SESSION = ROWS.where(_turn.session_id == bindparam("session_id"))
 _ONE = _OF_SESSION.where(_turn.number == bindparam("number"))
 NEWEST = _OF_SESSION.order_by(_turn.number.desc())
 _LAST = NEWEST.limit(1)

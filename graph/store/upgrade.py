@@ -21,13 +21,13 @@ def make_config() -> Config:
     return config
 
 
-def upgrade(connection: Connection, revision: str | None, path: Path) -> None:
+def upgrade(connection: Connection, revision: str | None, name: str) -> None:
     """Runs the missing migrations, all in the caller's transaction.
 
     Args:
         connection: In a write transaction.
-        revision: The revision in the file, None for a new file.
-        path: The file, for the error message.
+        revision: The revision of the tables, None if there are none.
+        name: Which database it is, for the error message.
 
     Raises:
         NewerDatabaseError: The revision is unknown, so a newer version wrote it.
@@ -35,7 +35,7 @@ def upgrade(connection: Connection, revision: str | None, path: Path) -> None:
     config = make_config()
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if revision is not None and revision not in known:
-        detail = f"{path} ({revision})"
+        detail = f"{name} ({revision})"
         raise NewerDatabaseError(detail)
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Final, Literal
 
@@ -106,12 +106,12 @@ class FoldMaker:
         Returns:
             "made", "failed", or "left" if another worker makes it or made it, or it was discarded meanwhile.
         """
-        model, now = plan.summariser.name, self._clock()
-        record = begin_record(plan.session_id, plan.spec, model=model, source_key=plan.key, created_at=now)
+        model = plan.summariser.name
+        record = begin_record(plan.session_id, plan.spec, model=model, source_key=plan.key, created_at=self._clock())
         making_seconds = 0 if plan.is_fallback else self._deadline_seconds * _TRIES
-        expires_at = now + timedelta(seconds=making_seconds + _EXPIRY_MARGIN_SECONDS)
+        seconds = making_seconds + _EXPIRY_MARGIN_SECONDS
         try:
-            if not self._records.start(record, owner=plan.owner, expires_at=expires_at):
+            if not self._records.start(record, owner=plan.owner, expires_after_seconds=seconds):
                 return "left"
             done = self._made(plan, record, stop)
             self._count(plan, done)

@@ -235,9 +235,7 @@ class FoldWorker:
 
     def _is_under_way(self, plan: FoldPlan) -> bool:
         """Whether the fold is queued or running here, or running on another server."""
-        return self._queue.has(plan.lane, plan.key) or self._stores.records.in_progress(
-            plan.session_id, plan.key, self._clock()
-        )
+        return self._queue.has(plan.lane, plan.key) or self._stores.records.in_progress(plan.session_id, plan.key)
 
     def _make(self, plan: FoldPlan, stop: threading.Event) -> bool:
         """Runs in a fold thread; returns False to drop the folds queued behind one that failed.

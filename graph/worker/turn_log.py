@@ -47,18 +47,21 @@ class TurnLog:
     Attributes:
         stop: Set to end the turn.
         first_place: The place of its first event. A log that goes on in an attempt begins anywhere far behind, so that
-            no place in the logs before it, which may have been another process's, is one of its own.
+            no place in the logs before it, which may have been another process's, is one of its own. So does a copy.
 
     Args:
         turn: The turn's number.
         attempt: Its attempt.
         said: What the attempt has said before, if it goes on behind what a program answered.
         steps: Its tool calls before.
+        is_copy: Whether another process has the log itself.
     """
 
-    def __init__(self, turn: int, attempt: int, *, said: str = "", steps: tuple[ToolStep, ...] = ()) -> None:
+    def __init__(
+        self, turn: int, attempt: int, *, said: str = "", steps: tuple[ToolStep, ...] = (), is_copy: bool = False
+    ) -> None:
         self.stop = threading.Event()
-        self.first_place = 1 + (secrets.randbelow(_PLACES) * _FAR if said or steps else 0)
+        self.first_place = 1 + (secrets.randbelow(_PLACES) * _FAR if said or steps or is_copy else 0)
         self._before = said, steps
         self._changed = threading.Condition()
         self._events: list[Event] = []
@@ -72,6 +75,11 @@ class TurnLog:
     def is_over(self) -> bool:
         """Whether the final event was appended."""
         return bool(self._events) and isinstance(self._events[-1], _LAST_EVENTS)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody is told of its events."""
+        return bool(self._watchers)
 
     @property
     def partial_text(self) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from typing import Any, Final, Self
 
 from graph.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
 from graph.view import LiveTurn, SessionView, TurnOptions, TurnView
+from tests.fake.rows import change_rows, read_rows
 
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 _PATIENCE_SECONDS: Final = 60.0
@@ -100,14 +99,12 @@ class Chat:
         return [record.turns for record in self.service.folds.records(self.session_id)]
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """Queries the file directly, without the product's code."""
-        with closing(sqlite3.connect(self.service.settings.database_path)) as connection:
-            return connection.execute(query, values).fetchall()
+        """Queries the database directly, without the product's code."""
+        return read_rows(self.service.settings, query, *values)
 
     def change(self, statement: str) -> None:
-        """Writes to the file itself, as a crash or a full disk would leave it."""
-        with closing(sqlite3.connect(self.service.settings.database_path)) as connection, connection:
-            connection.execute(statement)
+        """Writes to the database itself, as a crash or a full disk would leave it."""
+        change_rows(self.service.settings, statement)
 
     def copy(self, count: int) -> None:
         """Adds copies of this session to the file, for lists of many."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from pydantic import SecretStr
 
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
@@ -19,14 +20,16 @@ from graph.store.api_token import ApiTokenStore
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
 from graph.store.context_block import ContextBlockStore
-from graph.store.database import Database, Lease, open_database
+from graph.store.database import Database, Lease
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore
 from graph.store.owner_use import OwnerUseStore
+from graph.store.postgres.postgres_database import open_postgres
 from graph.store.record import RecordStore
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
+from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnRow, TurnStore
 
 OWNER = "alice"
@@ -43,12 +46,34 @@ class MovableClock:
     def move(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
+    def has_told(self, moment: datetime | None) -> bool:
+        """Whether the database was told this moment by the clock that it uses."""
+        return moment == self.now
+
+
+class MovableDeadlines(MovableClock):
+    """A clock over a database that has its own: what is to be late is moved towards it."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self._database = database
+
+    def move(self, seconds: float) -> None:
+        super().move(seconds)
+        with self._database.write() as connection:
+            for table in ("lease", "record"):
+                later = f"UPDATE {table} SET expires_at = expires_at - make_interval(secs => %s)"  # noqa: S608  # names of our own
+                connection.exec_driver_sql(later, (float(seconds),))
+
+    def has_told(self, moment: datetime | None) -> bool:
+        return moment is not None and abs(datetime.now(UTC) - moment) < timedelta(seconds=10)
+
 
 @cache
 def _empty_database() -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "turnfold.db"
-        open_database(path, busy_timeout_seconds=5).close()
+        open_sqlite(path, busy_timeout_seconds=5).close()
         return path.read_bytes()
 
 
@@ -74,7 +99,14 @@ def leave_behind(settings: Settings, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class StoreSet:
+    """The stores of one server.
+
+    Attributes:
+        place: What `open_place` takes to open them in another process.
+    """
+
     path: Path
+    place: tuple[str, str]
     clock: MovableClock
     database: Database
     leases: LeaseStore
@@ -140,7 +172,7 @@ class StoreSet:
         return done
 
     def start(self, record: Record, seconds: float = 60) -> bool:
-        return self.records.start(record, owner=OWNER, expires_at=self.clock() + timedelta(seconds=seconds))
+        return self.records.start(record, owner=OWNER, expires_after_seconds=seconds)
 
     def fail(self, record_id: str, error_code: str, **place: int) -> None:
         record = self.make_record(record_id, **place)
@@ -170,20 +202,27 @@ class StoreSet:
 
 
 @contextmanager
-def open_store_set(folder: Path) -> Iterator[StoreSet]:
+def open_store_set(folder: Path, url: SecretStr | None = None) -> Iterator[StoreSet]:
+    """Opens the stores over a file in the folder, or over the Postgres of this URL."""
     path = folder / "turnfold.db"
+    database: Database
     clock = MovableClock()
-    database = open_database(path, busy_timeout_seconds=10, clock=clock)
-    leases = LeaseStore(database, clock=clock, lease_seconds=20, heartbeat_seconds=60)
+    if url is None:
+        database = open_sqlite(path, busy_timeout_seconds=10, clock=clock)
+    else:
+        database = open_postgres(url)
+        clock = MovableDeadlines(database)
+    leases = LeaseStore(database, lease_seconds=20, heartbeat_seconds=60)
     yield StoreSet(
         path,
+        (str(folder), url.get_secret_value() if url else ""),
         clock,
         database,
         leases,
-        SessionStore(database, clock=clock),
+        SessionStore(database),
         TurnStore(database, clock=clock),
         Archive(database, clock=clock),
-        RecordStore(database, clock=clock),
+        RecordStore(database),
         CallStore(database),
         SearchStore(database),
         ContextBlockStore(database),
@@ -194,3 +233,8 @@ def open_store_set(folder: Path) -> Iterator[StoreSet]:
     )
     leases.close()
     database.close()
+
+
+def open_place(folder: str, url: str) -> AbstractContextManager[StoreSet]:
+    """Opens the stores again that a test has opened in another process."""
+    return open_store_set(Path(folder), SecretStr(url) if url else None)

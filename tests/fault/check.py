@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +13,11 @@ from langchain_core.messages.utils import convert_to_openai_messages
 from graph.event import TurnFinished
 from graph.service import open_service
 from tests.fake.body import faults, summaries
+from tests.fake.rows import read_rows
 from tests.fault.child import fault_settings, question
 from tests.fault.mark import Silent
 from tests.fault.model import WorkingChat, working_models, working_tools
+from tests.fault.place import damaged_files
 
 _ALL: Final = 1_000_000
 
@@ -45,31 +45,24 @@ class Ledger:
 
 def check_folder(folder: Path, ledger: Ledger) -> list[str]:
     """Looks at the files themselves, then has one more turn in every session; returns all that is wrong."""
-    files = (folder / "turnfold.db", folder / "checkpoint.db")
-    wrong = ledger.wrong + [f"{file.name}: damaged" for file in files if is_damaged(file)]
+    wrong = ledger.wrong + [f"{name}: damaged" for name in damaged_files(folder)]
     for session_id, messages in ledger.acknowledged.items():
         wrong += check_rows(folder, session_id, messages, ledger.shown.get(session_id, {}))
     return wrong + _check_next_turns(folder, ledger)
-
-
-def is_damaged(file: Path) -> bool:
-    with closing(sqlite3.connect(file)) as connection:
-        return bool(connection.execute("PRAGMA integrity_check").fetchone() != ("ok",))
 
 
 def check_rows(folder: Path, session_id: str, messages: Mapping[str, int], shown: Mapping[int, str]) -> list[str]:
     """Looks at the rows of a session, past all of the product's code."""
 
     def rows(query: str) -> list[Any]:
-        return connection.execute(query, (session_id,)).fetchall()
+        return read_rows(settings, query, session_id)
 
-    wrong: list[str] = []
-    with closing(sqlite3.connect(folder / "turnfold.db")) as connection:
-        said = Counter(row[0] for row in rows("SELECT message_id FROM message WHERE role = 'human' AND session_id = ?"))
-        turns = rows("SELECT number, user_message_id FROM turn WHERE session_id = ? ORDER BY number")
-        places = rows("SELECT position, turn FROM message WHERE session_id = ? ORDER BY position")
-        answers = dict(rows("SELECT message_id, turn FROM message WHERE role = 'ai' AND session_id = ?"))
-        counted = rows("SELECT turn_count FROM session WHERE session_id = ?")
+    settings, wrong = fault_settings(folder), list[str]()
+    said = Counter(row[0] for row in rows("SELECT message_id FROM message WHERE role = 'human' AND session_id = ?"))
+    turns = rows("SELECT number, user_message_id FROM turn WHERE session_id = ? ORDER BY number")
+    places = rows("SELECT position, turn FROM message WHERE session_id = ? ORDER BY position")
+    answers = dict(rows("SELECT message_id, turn FROM message WHERE role = 'ai' AND session_id = ?"))
+    counted = rows("SELECT turn_count FROM session WHERE session_id = ?")
     by_number = dict(turns)
     wrong += [f"{session_id}: {message_id} lost" for message_id in messages if said[message_id] == 0]
     wrong += [f"{session_id}: {message_id} doubled" for message_id, times in said.items() if times > 1]
@@ -122,12 +115,12 @@ def _check_next_turns(folder: Path, ledger: Ledger) -> list[str]:
             ]
             wrong += [
                 f"{session_id}: {fault}"
-                for fault in _check_input(convert_to_openai_messages(model.inputs[-1]), texts, number)
+                for fault in check_input(convert_to_openai_messages(model.inputs[-1]), texts, number)
             ]
     return wrong
 
 
-def _check_input(sent: Sequence[Any], texts: Mapping[int, str], number: int) -> list[str]:
+def check_input(sent: Sequence[Any], texts: Mapping[int, str], number: int) -> list[str]:
     """Every turn must be in the input once: by a summary, or word for word."""
     wrong = faults(sent)
     covered = [turn for first, last in summaries({"messages": sent}) for turn in range(first, last + 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -17,9 +18,11 @@ from graph.settings import Settings
 from graph.view import TurnOptions
 from tests.fault.mark import Marker
 from tests.fault.model import TOOL_SIGN, working_models, working_tools
+from tests.fault.place import url_of
 from tests.fault.store import marked_stores
 
 _PATIENCE_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ def fault_settings(folder: Path, **changes: object) -> Settings:
     """Settings of a server that waits for nothing long, so that many kills fit into a minute."""
     values: dict[str, object] = {
         "turnfold_data_dir": folder,
+        "chat_database_url": url_of(folder),
         "model_window_tokens": 100_000,
         "fold_wait_seconds": 0.2,
         "fold_deadline_seconds": 1,
@@ -56,7 +60,10 @@ def question(message_id: str) -> str:
 def chat(
     folder: Path, name: str, sessions: Sequence[str], pending: Pending | None, marker: Marker, *, seed: int
 ) -> None:
-    """Sends the pending message again, then chats without end, in one session at a time."""
+    """Sends the pending message again, then chats without end, in one session at a time.
+
+    What is refused is sent again until it is taken, under its id, as a page does.
+    """
     draw = random.Random(seed)  # noqa: S311  # a test's dice
     with open_service(
         fault_settings(folder),
@@ -67,11 +74,13 @@ def chat(
         if pending is not None:
             say(service, pending, marker, draw)
         for number in count(1):
-            say(service, Pending(draw.choice(sessions), f"{name}-{number}"), marker, draw)
+            message = Pending(draw.choice(sessions), f"{name}-{number}")
+            while not say(service, message, marker, draw):
+                time.sleep(_PAUSE_SECONDS)
 
 
-def say(service: ChatService, message: Pending, marker: Marker, draw: random.Random) -> None:
-    """Sends one message and follows its turn to the end."""
+def say(service: ChatService, message: Pending, marker: Marker, draw: random.Random) -> bool:
+    """Sends one message and follows its turn to the end; False if it was refused."""
     marker.say("try", message.session_id, message.message_id)
     options = TurnOptions(compression_rate=draw.randrange(10, 51) / 100)
     try:
@@ -86,10 +95,11 @@ def say(service: ChatService, message: Pending, marker: Marker, draw: random.Ran
         marker.say("ack", message.session_id, message.message_id, number)
     except TurnfoldError as error:
         marker.say("refused", message.session_id, message.message_id, error.code)
-        return
+        return False
     with contextlib.suppress(NotFoundError):  # known before, and its turn ran in the process that was killed
         for event in service.turns.follow(message.session_id, timeout_seconds=_PATIENCE_SECONDS):
             if isinstance(event, TurnFinished) and event.turn == number:
                 marker.say("shown", message.session_id, number, event.message_id)
             elif isinstance(event, TurnFailed) and event.turn == number:
                 marker.say("failed", message.session_id, number, event.code)
+    return True

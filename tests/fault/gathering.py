@@ -5,15 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from langchain_core.messages.utils import convert_to_openai_messages
+
+from graph.error import NotFoundError
 from graph.event import TurnFinished
-from tests.fault.check import Ledger, check_folder
+from graph.service import ChatService
+from tests.fault.check import Ledger, check_folder, check_input
 from tests.fault.child import question
-from tests.fault.mark import Marker
+from tests.fault.mark import Marker, Silent
+from tests.fault.model import WorkingChat
 from tests.fault.process import in_own_process, run_all
-from tests.fault.scenario import SESSION, serve
+from tests.fault.scenario import SESSION, say_all, serve
 
 _PATIENCE_SECONDS: Final = 300.0
 
@@ -69,6 +76,52 @@ def many_sessions(folder: Path, *, sessions: int, turns: int) -> list[str]:
     # One more turn in each session, and everything in it is checked.
     ledger = Ledger({f"s{s}": {f"s{s}-{n}": n + 1 for n in range(each)} for s in range(sessions)})
     return wrong + in_own_process(lambda: check_folder(folder, ledger))
+
+
+def clocks_apart(folder: Path, *, turns: int, seconds: float) -> list[str]:
+    """Two servers whose clocks are set forward and back take turns in one session: each sends all of it."""
+
+    def server(place: int) -> Callable[[Marker], None]:
+        def work(marker: Marker) -> None:
+            clock = set_clock((seconds, -seconds)[place])
+            model = WorkingChat(Silent(), pause_seconds=0)
+            ledger = Ledger()
+            with serve(folder, clock=clock, chat=model) as service:
+                for number in range(1 + place, turns + 1, 2):
+                    _wait_for_turn(service, number - 1)
+                    say_all(service, ledger, [number])
+                    texts = {
+                        turn.number: turn.user_text for turn in service.turns.transcript(SESSION, last=turns).turns
+                    }
+                    for fault in check_input(convert_to_openai_messages(model.inputs[-1]), texts, number):
+                        marker.say(f"turn {number}: {fault}")
+            for fault in ledger.wrong:
+                marker.say(fault)
+
+        return work
+
+    wrong = [line for lines in run_all([server(0), server(1)]) for line in lines]
+    ledger = Ledger({SESSION: {f"q-{number}": number for number in range(1, turns + 1)}})
+    return wrong + in_own_process(lambda: check_folder(folder, ledger))
+
+
+def set_clock(seconds: float) -> Callable[[], datetime]:
+    """Sets the clock of this process, which ends with the work, and returns it."""
+    told, told_ns = time.time, time.time_ns
+    time.time = lambda: told() + seconds
+    time.time_ns = lambda: told_ns() + int(seconds * 1e9)
+    return lambda: datetime.fromtimestamp(time.time(), UTC)
+
+
+def _wait_for_turn(service: ChatService, number: int) -> None:
+    """Waits until a turn of another server has ended."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while number and time.monotonic() < until:
+        with suppress(NotFoundError):
+            view = service.sessions.get(SESSION)
+            if view.turn_count == number and not view.is_running:
+                return
+        time.sleep(0.01)
 
 
 def _sender(folder: Path, names: Sequence[str], *, threads: int) -> Callable[[Marker], None]:

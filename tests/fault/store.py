@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +12,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from langchain_core.messages import AnyMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from sqlalchemy import event
 
 from graph.record import ArchivedMessage
@@ -45,24 +44,21 @@ class MarkedArchive(Archive):
             return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages)
 
 
-class MarkedCheckpointer(Checkpointer):
-    def __init__(self, connection: sqlite3.Connection, settings: Settings, marker: Marker) -> None:
-        super().__init__(connection, settings.checkpoint_path)
-        self._marker = marker
+def marked_checkpointer(real: Any, marker: Marker) -> Any:  # noqa: ANN401  # that of either engine
+    """Returns the same checkpointer with its phases marked."""
 
-    def put(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        with self._marker.phase("checkpoint"):
-            return super().put(config, checkpoint, metadata, new_versions)
+    class Marked(type(real)):  # type: ignore[misc]  # known when it is opened
+        def put(self, *words: Any) -> Any:  # noqa: ANN401  # handed on as they came
+            with marker.phase("checkpoint"):
+                return super().put(*words)
 
-    def prune_thread(self, thread_id: str, keep: int = 2) -> None:
-        with self._marker.phase("prune"):
-            super().prune_thread(thread_id, keep)
+        def prune_thread(self, *words: Any) -> None:  # noqa: ANN401  # handed on as they came
+            with marker.phase("prune"):
+                super().prune_thread(*words)
+
+    marked = copy.copy(real)
+    marked.__class__ = Marked
+    return marked
 
 
 def marked_stores(marker: Marker) -> OpenStores:
@@ -74,7 +70,7 @@ def marked_stores(marker: Marker) -> OpenStores:
             yield replace(
                 stores,
                 archive=MarkedArchive(stores.database, clock, marker),
-                checkpointer=MarkedCheckpointer(stores.checkpointer.conn, settings, marker),
+                checkpointer=marked_checkpointer(stores.checkpointer, marker),
             )
 
     return opened

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import openai
 import pytest
+from pydantic import SecretStr
 
 from graph.model.factory import ChatModels, open_models
 from graph.service import ChatService
@@ -31,14 +32,14 @@ def server() -> Iterator[FakeOpenAI]:
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
+def stores(tmp_path: Path, database_url: SecretStr | None) -> Iterator[StoreSet]:
+    with open_store_set(tmp_path, database_url) as opened:
         yield opened
 
 
 @pytest.fixture
-def make_settings(tmp_path: Path, server: FakeOpenAI) -> MakeSettings:
-    return settings_maker(tmp_path / "data", server.url)
+def make_settings(tmp_path: Path, server: FakeOpenAI, database_url: SecretStr | None) -> MakeSettings:
+    return settings_maker(tmp_path / "data", server.url, database_url)
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from tests.fake.program import asked_by, tool
 from tests.fake.store import leave_behind
 from tests.fake.waiting_turn import FIRST, LOOK, SECOND, answer, refusal, required, resume, waiting
 
+pytestmark = pytest.mark.both_engines
+
 CLOCK = ScriptedCall("get_current_time", "{}", "call-clock")
 ORPHANS = [
     pytest.param("call-9", id="another id"),

@@ -10,7 +10,7 @@ from graph.core.image import reference_of
 from graph.core.token import IMAGE_TOKENS
 from graph.error import InputError
 from graph.event import TurnFailed
-from graph.store.database import open_database
+from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
 from graph.view import TurnOptions
 from tests.fake.body import faults, shape, system_prompt
@@ -21,6 +21,8 @@ from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, failure
 from tests.fake.openai_server import FakeOpenAI
+
+pytestmark = pytest.mark.both_engines
 
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
 
@@ -136,7 +138,7 @@ def test_images_of_an_imported_history_are_sent_with_their_turns(chat: Chat, ser
 def test_images_survive_an_export(chat: Chat, tmp_path: Path) -> None:
     send(chat, question(1), PNG)
     lines = list(export_lines(chat.service._access.stores.database))  # noqa: SLF001  # nobody but a test has to know
-    other = open_database(tmp_path / "other.db", busy_timeout_seconds=5)
+    other = open_sqlite(tmp_path / "other.db", busy_timeout_seconds=5)
     import_lines(other, lines, owner="other")
     with other.read() as connection:
         assert connection.exec_driver_sql("SELECT owner, data_url FROM image").all() == [("other", PNG)]

@@ -14,6 +14,8 @@ from tests.fake.client_history import HISTORIES, bring
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
+pytestmark = pytest.mark.both_engines
+
 
 def history(count: int) -> list[ClientMessage]:
     said = []

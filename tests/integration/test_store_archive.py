@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from graph.error import InternalError, NotFoundError
 from graph.store.schema import message_table
 from tests.fake.store import SESSION, StoreSet
+
+pytestmark = pytest.mark.both_engines
 
 USAGE = UsageMetadata(
     input_tokens=10, output_tokens=2, total_tokens=12, input_token_details=InputTokenDetails(cache_read=8)
@@ -68,9 +68,9 @@ def live_ids(stores: StoreSet) -> list[str | None]:
 def test_a_usual_message_takes_the_room_of_its_text(stores: StoreSet, message: AnyMessage) -> None:
     lease = stores.make_session()
     stores.say(lease, stores.begin(lease, "q1"), message)
-    with closing(sqlite3.connect(stores.path)) as connection:
-        written = connection.execute("SELECT content FROM message WHERE message_id = 'm'").fetchone()
-    assert written == (f'"{message.text}"',)
+    with stores.database.read() as connection:
+        written = connection.execute(select(message_table.c.content).where(message_table.c.message_id == "m")).scalar()
+    assert written == f'"{message.text}"'
     assert stores.archive.get(SESSION, "m").message.model_dump() == message.model_dump()
 
 
@@ -95,8 +95,9 @@ def test_a_row_of_an_older_database_is_read(stores: StoreSet) -> None:
     old = AIMessage("12:00", id="m", response_metadata={"finish_reason": "stop", "model_name": "a-model"})
     stores.say(lease, stores.begin(lease, "q1"), old)
     as_it_was = {"type": "ai", "data": old.model_dump(exclude_defaults=True)}
-    with closing(sqlite3.connect(stores.path)) as connection, connection:
-        connection.execute("UPDATE message SET content = ? WHERE message_id = 'm'", (json.dumps(as_it_was),))
+    with stores.database.write() as connection:
+        change = update(message_table).where(message_table.c.message_id == "m").values(content=json.dumps(as_it_was))
+        connection.execute(change)
     assert stores.archive.get(SESSION, "m").message.model_dump() == old.model_dump()
 
 

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from graph.core.manifest import LONGEST_CHAIN, Manifest
 from graph.error import DatabaseError, LeaseLostError
 from graph.store.call import ModelCall
+from graph.store.schema import call_table
 from graph.store.transfer import export_lines, import_lines
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
+
+pytestmark = pytest.mark.both_engines
 
 
 def test_the_newest_answered_call_is_found(stores: StoreSet) -> None:
@@ -84,9 +86,9 @@ def test_rows_of_an_older_database_are_read_and_gone_on_from(stores: StoreSet) -
     stores.run_turn(lease, "two")
     stores.calls.add(lease, stores.make_call("c1", 1, manifest=manifest(1)), OWNER)
     stores.calls.add(lease, stores.make_call("c2", 1, manifest=manifest(1)), OWNER)
-    with closing(sqlite3.connect(stores.path)) as connection, connection:
+    with stores.database.write() as connection:
         # As the first version left it: both tries after a context-length error under one ordinal.
-        connection.execute("UPDATE model_call SET ordinal = 1, manifest = ?", (json.dumps(manifest(1)),))
+        connection.execute(update(call_table).values(ordinal=1, manifest=json.dumps(manifest(1))))
     stores.calls.add(lease, stores.make_call("c3", 2, manifest=manifest(2)), OWNER)
     stores.calls.add(lease, stores.make_call("c4", 2, manifest=manifest(3)), OWNER)
     read = [call.manifest for turn in (1, 2) for call in stores.calls.of_turn(SESSION, turn)]
@@ -111,8 +113,8 @@ def test_a_list_that_somebody_spoilt_is_told_and_harms_no_later_call(stores: Sto
     stores.run_turn(lease, "one")
     stores.calls.add(lease, stores.make_call("c1", 1, manifest=manifest(5)), OWNER)
     stores.calls.add(lease, stores.make_call("c2", 1, manifest=manifest(6)), OWNER)
-    with closing(sqlite3.connect(stores.path)) as connection, connection:
-        connection.execute("UPDATE model_call SET manifest = '[0]' WHERE id = 'c1'")
+    with stores.database.write() as connection:
+        connection.execute(update(call_table).where(call_table.c.id == "c1").values(manifest="[0]"))
     with pytest.raises(DatabaseError, match="c2"):
         stores.calls.of_turn(SESSION, 1)
     later = [stores.calls.add(lease, stores.make_call(f"c{n}", 2, manifest=manifest(n)), OWNER) for n in (7, 8)]

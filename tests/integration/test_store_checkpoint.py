@@ -7,19 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TypedDict
 
 import ormsgpack
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG, JsonPlusSerializer
-from langgraph.graph import END, START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 
 from graph.error import DatabaseBusyError, DatabaseError, NotADatabaseError
-from graph.state import ChatState
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
+from tests.fake.counting_graph import build, build_chat, thread
 
 ROOT = Path(__file__).resolve().parents[2]
 EIGHT_OPEN_AND_PUT = """
@@ -40,35 +36,11 @@ run_crowd(8, work)
 FAR_AHEAD_ID = "2f000000-0000-6000-8000-000000000000"
 
 
-class Counter(TypedDict):
-    count: int
-
-
 @pytest.fixture
 def checkpointer(tmp_path: Path) -> Iterator[Checkpointer]:
     opened = open_checkpointer(tmp_path / "checkpoint.db", busy_timeout_seconds=5)
     yield opened
     opened.close()
-
-
-def thread(name: str = "s1") -> RunnableConfig:
-    return {"configurable": {"thread_id": name}}
-
-
-def build(checkpointer: Checkpointer) -> CompiledStateGraph[Any, Any, Any, Any]:
-    graph = StateGraph(Counter)
-    graph.add_node("count", lambda state: {"count": state["count"] + 1})
-    graph.add_edge(START, "count")
-    graph.add_edge("count", END)
-    return graph.compile(checkpointer=checkpointer)
-
-
-def build_chat(checkpointer: Checkpointer, answer: str) -> CompiledStateGraph[Any, Any, Any, Any]:
-    graph = StateGraph(ChatState)
-    graph.add_node("answer", lambda state: {"messages": [AIMessage(answer, id=f"a{state['turn_count']}")]})
-    graph.add_edge(START, "answer")
-    graph.add_edge("answer", END)
-    return graph.compile(checkpointer=checkpointer)
 
 
 def rows(checkpointer: Checkpointer, table: str) -> int:

@@ -13,6 +13,8 @@ from graph.error import LeaseLostError, NotFoundError
 from graph.store.schema import context_block_table
 from tests.fake.store import OWNER, SESSION, StoreSet
 
+pytestmark = pytest.mark.both_engines
+
 RULES = "## 규칙\n" + "들여쓰기는 네 칸으로 합니다.\n" * 500
 
 

@@ -13,37 +13,38 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import select, update
 
 from graph.error import BusyError, DatabaseError, LeaseLostError, NotFoundError
-from graph.store.database import utc_now
 from graph.store.lease import LeaseStore
 from graph.store.process import is_gone, this_process
 from graph.store.schema import lease_table
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
+pytestmark = pytest.mark.both_engines
+
 ROOT = Path(__file__).resolve().parents[2]
 HOLD_FOR_EVER = """
 import sys, time
-from pathlib import Path
-from graph.store.database import open_database, utc_now
 from graph.store.lease import LeaseStore
-database = open_database(Path(sys.argv[1]), busy_timeout_seconds=30)
-leases = LeaseStore(database, clock=utc_now, lease_seconds=600, heartbeat_seconds=60)
-print(leases.acquire(sys.argv[2]).fence, flush=True)
-time.sleep(600)
+from tests.fake.store import SESSION, open_place
+with open_place(*sys.argv[1:]) as stores:
+    leases = LeaseStore(stores.database, lease_seconds=600, heartbeat_seconds=60)
+    print(leases.acquire(SESSION).fence, flush=True)
+    time.sleep(600)
 """
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> Iterator[StoreSet]:
-    with open_store_set(tmp_path) as opened:
+def stores(tmp_path: Path, database_url: SecretStr | None) -> Iterator[StoreSet]:
+    with open_store_set(tmp_path, database_url) as opened:
         opened.sessions.create(SESSION, OWNER, compression_rate=0.3, strategy="interval")
         yield opened
 
 
 def other_server(stores: StoreSet) -> LeaseStore:
-    return LeaseStore(stores.database, clock=stores.clock, lease_seconds=20, heartbeat_seconds=60)
+    return LeaseStore(stores.database, lease_seconds=20, heartbeat_seconds=60)
 
 
 def pretend(stores: StoreSet, **columns: object) -> None:
@@ -124,6 +125,7 @@ def test_lease_that_ran_out_is_free_and_its_holder_writes_no_more(stores: StoreS
     assert stores.turns.get(SESSION, 1).status == "failed"
 
 
+@pytest.mark.sqlite
 def test_lease_whose_release_could_not_be_written_is_free_for_its_own_server(stores: StoreSet) -> None:
     old = stores.leases.acquire(SESSION)
     refuse = "CREATE TRIGGER no_room BEFORE UPDATE ON lease BEGIN SELECT RAISE(ABORT, 'x'); END"
@@ -157,7 +159,7 @@ def test_hold_with_a_wrong_fence_writes_nothing(stores: StoreSet) -> None:
 
 
 def test_heartbeat_keeps_a_long_turn_its_lease(stores: StoreSet) -> None:
-    leases = LeaseStore(stores.database, clock=stores.clock, lease_seconds=20, heartbeat_seconds=0.01)
+    leases = LeaseStore(stores.database, lease_seconds=20, heartbeat_seconds=0.01)
     leases.acquire(SESSION)
     other = other_server(stores)
     for _ in range(3):
@@ -173,24 +175,24 @@ def test_heartbeat_keeps_a_long_turn_its_lease(stores: StoreSet) -> None:
 def wait_for_renewal(stores: StoreSet) -> None:
     """Waits until a heartbeat has seen what the clock says now."""
     deadline = time.monotonic() + 30
-    while expiry(stores) != stores.clock() + timedelta(seconds=20):
+    while not stores.clock.has_told(expiry(stores) - timedelta(seconds=20)):
         assert time.monotonic() < deadline, "no heartbeat came"
         time.sleep(0.01)
 
 
-def expiry(stores: StoreSet) -> datetime | None:
+def expiry(stores: StoreSet) -> datetime:
     with stores.database.read() as connection:
-        found: datetime | None = connection.execute(select(lease_table.c.expires_at)).scalar_one()
+        found: datetime = connection.execute(select(lease_table.c.expires_at)).scalar_one()
     return found
 
 
 def test_lease_of_a_killed_process_is_free_at_once_even_before_it_is_reaped(stores: StoreSet) -> None:
-    command = [sys.executable, "-c", HOLD_FOR_EVER, str(stores.path), SESSION]
+    command = [sys.executable, "-c", HOLD_FOR_EVER, *stores.place]
     holder = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "1\n"
-        leases = LeaseStore(stores.database, clock=utc_now, lease_seconds=20, heartbeat_seconds=60)
+        leases = LeaseStore(stores.database, lease_seconds=20, heartbeat_seconds=60)
         with pytest.raises(BusyError):
             leases.acquire(SESSION)
         holder.send_signal(signal.SIGKILL)

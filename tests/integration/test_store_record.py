@@ -11,18 +11,17 @@ from graph.record import Record
 from graph.store.record import RecordStore, RecordSums
 from tests.fake.store import SESSION, StoreSet
 
+pytestmark = pytest.mark.both_engines
+
 ROOT = Path(__file__).resolve().parents[2]
 EIGHT_START_THE_SAME = """
 import sys
-from datetime import timedelta
-from pathlib import Path
 from tests.fake.crowd import run_crowd
-from tests.fake.store import OWNER, open_store_set
+from tests.fake.store import open_place
 
 def work(number):
-    with open_store_set(Path(sys.argv[1])) as stores:
-        expires_at = stores.clock() + timedelta(seconds=60)
-        is_mine = stores.records.start(stores.make_record(f"r{number}"), owner=OWNER, expires_at=expires_at)
+    with open_place(*sys.argv[1:]) as stores:
+        is_mine = stores.start(stores.make_record(f"r{number}"))
         sys.stdout.write(f"{is_mine}\\n")
 
 run_crowd(8, work)
@@ -64,7 +63,7 @@ def test_one_maker_at_a_time_for_the_same_sources(stores: StoreSet) -> None:
 
 def test_one_of_several_processes_gets_to_make_it(stores: StoreSet) -> None:
     stores.make_session()
-    command = [sys.executable, "-c", EIGHT_START_THE_SAME, str(stores.path.parent)]
+    command = [sys.executable, "-c", EIGHT_START_THE_SAME, *stores.place]
     crowd = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert crowd.returncode == 0, crowd.stderr
     assert sorted(crowd.stdout.split()) == ["False"] * 7 + ["True"]
@@ -74,9 +73,9 @@ def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> Non
     stores.make_session()
     assert stores.start(stores.make_record("dead"))
     key = stores.make_record("dead").source_key
-    assert stores.records.in_progress(SESSION, key, stores.clock())
+    assert stores.records.in_progress(SESSION, key)
     stores.clock.move(60)
-    assert not stores.records.in_progress(SESSION, key, stores.clock())
+    assert not stores.records.in_progress(SESSION, key)
     assert stores.start(stores.make_record("next"))
     dead = stores.records.get(SESSION, "dead")
     assert (dead.status, dead.outcome, dead.error_code) == ("FAILED", "failed", "expired")
@@ -89,6 +88,7 @@ def test_a_maker_with_more_time_than_the_asking_server_gives_is_not_late(stores:
     assert stores.records.get(SESSION, "slow").status == "IN_PROGRESS"
 
 
+@pytest.mark.sqlite
 def test_maker_of_before_the_clock_was_set_back_makes_room_at_once(stores: StoreSet) -> None:
     stores.make_session()
     stores.clock.move(3_600)
@@ -221,7 +221,7 @@ def test_records_read_before_are_the_same_as_a_new_server_reads(stores: StoreSet
     for number in range(4):
         stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
         stores.records.adopt(lease, f"r{number}")
-        fresh = RecordStore(stores.database, clock=stores.clock)
+        fresh = RecordStore(stores.database)
         assert stores.records.active(SESSION) == fresh.active(SESSION)
     assert len(stores.records.active(SESSION)) == 4
 

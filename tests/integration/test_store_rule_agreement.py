@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from graph.store.rule_agreement import RuleAgreement
 from tests.fake.store import OWNER, StoreSet
+
+pytestmark = pytest.mark.both_engines
 
 ROOT = "/srv/일/app"
 

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.store.database import Lease, open_database
+from graph.store.database import Lease
 from graph.store.search import Hit, SearchStore
+from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
 from tests.fake.store import OWNER, SESSION, StoreSet
+
+pytestmark = pytest.mark.both_engines
 
 
 @pytest.fixture
@@ -87,6 +90,7 @@ def test_a_session_is_found_by_its_best_message_that_has_every_word(stores: Stor
     assert stores.search.sessions(OWNER, "", limit=5) == {}
 
 
+@pytest.mark.sqlite
 def test_a_deleted_session_leaves_nothing_in_the_index(stores: StoreSet, lease: Lease) -> None:
     empty = indexed_bytes(stores)
     talk(stores, stores.make_session("kept"), ("부산 여행", "좋습니다."))
@@ -108,7 +112,7 @@ def test_an_imported_session_is_found(stores: StoreSet, lease: Lease, tmp_path: 
     talk(stores, lease, ("예산은?", "제주도에서 120만 원"))
     lines = list(export_lines(stores.database))
     assert not any("search_session" in line for line in lines)
-    with closing(open_database(tmp_path / "other.db", busy_timeout_seconds=5)) as other:
+    with closing(open_sqlite(tmp_path / "other.db", busy_timeout_seconds=5)) as other:
         import_lines(other, lines, owner="carol")
         search = SearchStore(other)
         assert search.turns(SESSION, "제주도", before_turn=9, limit=9) == [1]

@@ -11,6 +11,8 @@ from graph.store.running_turn import PartialText, TurnPlace
 from graph.store.turn import TurnStore
 from tests.fake.store import OWNER, SESSION, StoreSet
 
+pytestmark = pytest.mark.both_engines
+
 
 def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
     lease = stores.make_session()
@@ -25,7 +27,8 @@ def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
     assert (archived.position, archived.turn, archived.chars, archived.tokens) == (1, 1, 5, 4)
     assert archived.message == message
     session = stores.sessions.get(SESSION, OWNER)
-    assert (session.turn_count, session.updated_at) == (1, stores.clock())
+    assert session.turn_count == 1
+    assert stores.clock.has_told(session.updated_at)
 
 
 def test_a_turn_says_which_program_asked_for_its_attempt(stores: StoreSet) -> None:
@@ -85,7 +88,8 @@ def test_new_attempt_clears_the_end_of_the_one_before(stores: StoreSet) -> None:
     stores.turns.finish(lease, 1, "failed", error_code="provider", error_detail="503", partial_text="half an answer")
     failed = stores.turns.get(SESSION, 1)
     assert (failed.status, failed.error_code, failed.error_detail) == ("failed", "provider", "503")
-    assert (failed.partial_text, failed.stop_requested, failed.finished_at) == ("half an answer", True, stores.clock())
+    assert (failed.partial_text, failed.stop_requested) == ("half an answer", True)
+    assert stores.clock.has_told(failed.finished_at)
     stores.clock.move(9)
     again = stores.turns.begin_attempt(lease, 1, model="other")
     assert (again.attempt, again.status, again.model, again.started_at) == (2, "running", "other", stores.clock())

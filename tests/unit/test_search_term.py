@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from sqlalchemy import Connection, NullPool, create_engine, select
 
 from graph.core.close_turn import closing_messages
 from graph.core.search_term import (
@@ -16,39 +13,24 @@ from graph.core.search_term import (
     broad_words,
     excerpt,
     has_words,
-    index_terms,
     searchable_text,
     strict_words,
 )
-from graph.store.sqlite.search_index import add_terms, create_index, hits, match_all, rank_rows
-
-MEMORY = create_engine("sqlite://", poolclass=NullPool)
+from tests.fake.term_index import indexed, positions_of, ranked, sqlite_connection
 
 NOUNS = ["예산", "숙소", "회의", "서울", "부산", "여행", "서버", "사과", "나이", "고양이", "제주도", "데이터베이스"]
 PARTICLES = ["은", "는", "이", "가", "을", "를", "에", "에서", "으로", "와", "과", "도", "만", "의", "부터", "까지"]
 
 
-@contextmanager
-def indexed(*texts: str) -> Iterator[Connection]:
-    with MEMORY.connect() as connection:
-        create_index(connection)
-        for position, text in enumerate(texts, 1):
-            add_terms(connection, 0, position, index_terms(text))
-        yield connection
-
-
 def found(query: str, *texts: str) -> list[str]:
     """Which of the texts SQLite finds by any word of the query, the best first."""
-    with indexed(*texts) as connection:
-        rows = rank_rows(connection, broad_words(query), range(1, len(texts) + 1), limit=len(texts))
-        return [texts[row - 1] for row in rows]
+    with sqlite_connection() as connection, indexed(connection, *texts):
+        return [texts[position - 1] for position in ranked(connection, query, len(texts))]
 
 
 def has_all(query: str, text: str) -> bool:
-    words = strict_words(query)
-    with indexed(text) as connection:
-        rows = connection.execute(select(hits()), {"match": match_all(words)}).all() if words else []
-        return bool(rows) and has_words(text, words)
+    with sqlite_connection() as connection, indexed(connection, text):
+        return bool(positions_of(connection, query)) and has_words(text, strict_words(query))
 
 
 @given(st.sampled_from(NOUNS), st.sampled_from(["", *PARTICLES]), st.sampled_from(["", *PARTICLES]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graph.error import DatabaseError, NotADatabaseError
 from graph.store.sqlite.file import errors_as_ours, make_private_file, set_up_lock
 
+_LOG = logging.getLogger(__name__)
 _SIDE_FILES = ("", "-wal", "-shm")
 # In pages of 4 KiB. With SQLite's default of 1,000 the log would grow larger than the file itself.
 _LOG_PAGES = 64
@@ -93,23 +95,30 @@ class Checkpointer(SqliteSaver):
             cursor.execute(_PRUNE_CHECKPOINTS, names)
             cursor.execute(_PRUNE_WRITES, names)
 
-    def renew(self) -> None:
-        """Replaces a file that turned out to be damaged while it was open by a new one.
+    def delete_thread(self, thread_id: str) -> None:
+        """Deletes all checkpoints of a session; a file that turns out to be damaged is replaced by a new one.
 
-        Other processes keep using the deleted file; whatever they read there is compared with the tables first.
+        Other processes keep using the replaced file; whatever they read there is compared with the tables first.
 
         Raises:
-            DatabaseError: No new file can be created; the subclass says why.
+            DatabaseError: Nothing is deleted, or no new file can be created; the subclass says why.
         """
-        with self.lock, set_up_lock(self._path, wait_seconds=self._busy_timeout_seconds):
-            self.conn.close()
-            _delete(self._path)
-            self.conn = _open(self._path, self._busy_timeout_seconds).conn
+        try:
+            super().delete_thread(thread_id)
+        except NotADatabaseError:
+            _LOG.warning("checkpoints are damaged; their file is rebuilt")
+            self._renew()
 
     def close(self) -> None:
         """Closes the file."""
         with self.lock:
             self.conn.close()
+
+    def _renew(self) -> None:
+        with self.lock, set_up_lock(self._path, wait_seconds=self._busy_timeout_seconds):
+            self.conn.close()
+            _delete(self._path)
+            self.conn = _open(self._path, self._busy_timeout_seconds).conn
 
     def _newest(self, config: RunnableConfig) -> RunnableConfig | None:
         place = config["configurable"]

@@ -9,19 +9,18 @@ again to take a row out of a table without texts; only SQLite 3.43 can do withou
 
 from __future__ import annotations
 
-import heapq
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from sqlalchemy import Connection, Integer, Subquery, column, select, table, text
+from sqlalchemy import Connection, Integer, Subquery, bindparam, column, insert, select, table, text
 
 from graph.core.search_term import OPEN_END, index_terms
+from graph.store.schema import search_session_table
 
-POSITIONS_PER_SESSION: Final = 2**24
+_POSITIONS_PER_SESSION: Final = 2**24
 
+_numbered = search_session_table.c
+_NUMBER: Final = select(_numbered.number).where(_numbered.session_id == bindparam("session_id"))
 _INDEX: Final = table("message_search", column("rowid", Integer))
 _MATCHES: Final = text("message_search MATCH :match")
 # `index_terms` splits and folds the words of every script: the tokenizer has nothing left to split.
@@ -34,7 +33,7 @@ _ADD: Final = text("INSERT INTO message_search (rowid, terms) VALUES (:row, :ter
 _REMOVE: Final = text("INSERT INTO message_search (message_search, rowid, terms) VALUES ('delete', :row, :terms)")
 _MERGE: Final = text("INSERT INTO message_search (message_search, rank) VALUES ('merge', :pages)")
 _MERGED_PAGES: Final = 1_000
-_IN_RANGE: Final = select(_INDEX.c.rowid).where(_MATCHES, text("rowid BETWEEN :first AND :last"))
+_IN_RANGE: Final = select(_INDEX.c.rowid - bindparam("before")).where(_MATCHES, text("rowid BETWEEN :first AND :last"))
 _PHRASE_TERMS: Final = 64
 
 
@@ -48,17 +47,24 @@ def drop_index(connection: Connection) -> None:
     connection.exec_driver_sql(_DROP)
 
 
-def add_terms(connection: Connection, session_number: int, position: int, terms: str) -> None:
+def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
     """Adds a message that isn't in the index."""
+    number = _number_of(connection, session_id)
+    if number is None:
+        added = connection.execute(insert(search_session_table).values(session_id=session_id))
+        number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has it
     if terms:
-        connection.execute(_ADD, {"row": row_id(session_number, position), "terms": terms})
+        connection.execute(_ADD, {"row": _row_id(number, position), "terms": terms})
 
 
-def remove_terms(connection: Connection, session_number: int, rows: Iterable[tuple[int, str]]) -> None:
+def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
     """Takes messages out: each one's position, and the same terms that it was added with."""
+    number = _number_of(connection, session_id)
+    if number is None:
+        return
     for position, terms in rows:
         if terms:
-            connection.execute(_REMOVE, {"row": row_id(session_number, position), "terms": terms})
+            connection.execute(_REMOVE, {"row": _row_id(number, position), "terms": terms})
 
 
 def merge_removed(connection: Connection, *, is_first: bool) -> bool:
@@ -68,48 +74,44 @@ def merge_removed(connection: Connection, *, is_first: bool) -> bool:
     return _total_changes(connection) - before > 1  # one change is that of the statement itself
 
 
+def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, Collection[int]]:
+    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
+    number = _number_of(connection, session_id)
+    if number is None:
+        return {}
+    before = _row_id(number, 0)
+    place = {"before": before, "first": before + 1, "last": before + _POSITIONS_PER_SESSION - 1}
+    return {
+        phrase: connection.execute(_IN_RANGE, {**place, "match": _match_phrase(phrase)}).scalars().all()
+        for phrase in phrases
+    }
+
+
+def hits(words: Sequence[Sequence[str]]) -> Subquery:
+    """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
+    match = " AND ".join(f"({' OR '.join(_match_phrase(phrase) for phrase in phrases)})" for phrases in words)
+    # The limit of -1, which is none, keeps SQLite from joining the index row by row, which would run the query again
+    # for each.
+    rows = select(_INDEX.c.rowid).where(_MATCHES.bindparams(match=match)).limit(-1).subquery("matching")
+    numbered = rows.join(search_session_table, _numbered.number == rows.c.rowid // _POSITIONS_PER_SESSION)
+    position = (rows.c.rowid % _POSITIONS_PER_SESSION).label("position")
+    return select(_numbered.session_id, position).select_from(numbered).subquery("hit")
+
+
+def _number_of(connection: Connection, session_id: str) -> int | None:
+    number: int | None = connection.execute(_NUMBER, {"session_id": session_id}).scalar()
+    return number
+
+
+def _row_id(session_number: int, position: int) -> int:
+    return session_number * _POSITIONS_PER_SESSION + position
+
+
 def _total_changes(connection: Connection) -> int:
     return int(connection.exec_driver_sql("SELECT total_changes()").scalar_one())
 
 
-def row_id(session_number: int, position: int) -> int:
-    """Returns the row of a message, by the number that its session has in the index."""
-    return session_number * POSITIONS_PER_SESSION + position
-
-
-def hits() -> Subquery:
-    """Returns the rows that match the parameter `match`."""
-    # The limit of -1, which is none, keeps SQLite from joining the index row by row, which would run the query again
-    # for each.
-    return select(_INDEX.c.rowid).where(_MATCHES).limit(-1).subquery("hit")
-
-
-def rank_rows(connection: Connection, words: Sequence[Sequence[str]], rows: range, *, limit: int) -> dict[int, float]:
-    """Returns the rows of a range that have any of these phrases, each with the sum of the weights of those it has.
-
-    A phrase weighs as in BM25: log(1 + (rows - with it + 0.5) / (with it + 0.5)).
-
-    Args:
-        connection: In a transaction.
-        words: The phrases of each word.
-        rows: The rows to look at.
-        limit: Only so many, those with the highest sums; of equal ones the last.
-    """
-    sums: dict[int, float] = defaultdict(float)
-    for phrase in dict.fromkeys(chain.from_iterable(words)):
-        place = {"match": _match_phrase(phrase), "first": rows.start, "last": rows.stop - 1}
-        found = connection.execute(_IN_RANGE, place).scalars().all()
-        weight = math.log1p((len(rows) - len(found) + 0.5) / (len(found) + 0.5))
-        for row in found:
-            sums[row] += weight
-    return dict(heapq.nlargest(limit, sums.items(), key=lambda item: (item[1], item[0])))
-
-
-def match_all(words: Sequence[Sequence[str]]) -> str:
-    """Returns the FTS5 query for rows that have of each word the terms of one of its phrases; every term is quoted."""
-    return " AND ".join(f"({' OR '.join(_match_phrase(phrase) for phrase in phrases)})" for phrases in words)
-
-
 def _match_phrase(phrase: str) -> str:
+    """Returns the FTS5 query for a phrase; every term is quoted."""
     terms = [f'"{term}"' for term in dict.fromkeys(index_terms(phrase).split()[:_PHRASE_TERMS])]
     return f"({' AND '.join(terms)}{' *' if phrase.endswith(OPEN_END) else ''})"

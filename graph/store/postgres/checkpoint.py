@@ -1,0 +1,169 @@
+"""LangGraph's checkpoints in Postgres: a cache, rebuilt from the tables when it differs from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from psycopg import Connection as PsycopgConnection
+from psycopg import Cursor
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import ConnectionPool
+from pydantic import SecretStr
+from sqlalchemy import Connection
+
+from graph.error import NotADatabaseError
+from graph.store.postgres.postgres_error import errors_as_ours
+
+Pool = ConnectionPool[PsycopgConnection[DictRow]]
+
+_POOL_SIZE: Final = 8
+_POOL_SECONDS: Final = 5.0
+_IDLE_SECONDS: Final = 300.0
+_RECYCLE_SECONDS: Final = 1_800.0
+_VERSION: Final = "SELECT coalesce(max(v), -1) FROM checkpoint_migrations"
+_SET_VERSION: Final = "INSERT INTO checkpoint_migrations (v) VALUES (%s)"
+# A turn leaves about ten dead rows in each, whatever the table's size.
+_VACUUM: Final = "ALTER TABLE {} SET (autovacuum_vacuum_scale_factor = 0.02)"
+_TABLES: Final = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+# One statement, so one snapshot; nothing is deleted if another server has deleted the one to keep.
+_PRUNE: Final = """
+    WITH kept AS (
+        SELECT checkpoint -> 'channel_versions' AS versions FROM checkpoints
+        WHERE thread_id = %(thread_id)s AND checkpoint_ns = '' AND checkpoint_id = %(kept_id)s
+    ), old_checkpoints AS (
+        DELETE FROM checkpoints
+        WHERE thread_id = %(thread_id)s AND checkpoint_id <> %(kept_id)s AND EXISTS (SELECT FROM kept)
+    ), old_writes AS (
+        DELETE FROM checkpoint_writes
+        WHERE thread_id = %(thread_id)s AND checkpoint_id <> %(kept_id)s AND EXISTS (SELECT FROM kept)
+    )
+    DELETE FROM checkpoint_blobs AS blob USING kept
+    WHERE blob.thread_id = %(thread_id)s AND NOT EXISTS (
+        SELECT FROM jsonb_each_text(kept.versions) AS used WHERE used.key = blob.channel AND used.value = blob.version
+    )
+"""
+
+
+class PooledSaver(PostgresSaver):
+    """LangGraph's Postgres saver for many callers at once; it runs no code from a forged row and can be pruned.
+
+    Checkpoint ids contain the time by the clock of the server that wrote them, so the newest id may be an older state.
+    What is kept behind a run is what this saver wrote last; what is loaded is compared with the tables by the caller.
+
+    Attributes:
+        pool: Opened, and closed by `close`; its connections commit each statement and prepare none by a name.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        # None allows only types known to be harmless; the default calls whatever constructor a forged row names.
+        super().__init__(pool, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        self.lock = nullcontext()  # type: ignore[assignment]  # each call has a connection of its own
+        self.pool = pool
+        self._written: dict[str, str] = {}
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Stores a checkpoint.
+
+        Raises:
+            DatabaseError: Nothing is stored; the subclass says why.
+        """
+        stored = super().put(config, checkpoint, metadata, new_versions)
+        place = stored["configurable"]
+        self._written[str(place["thread_id"])] = str(place["checkpoint_id"])
+        return stored
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Returns the checkpoint that `config` names, or that of the thread with the newest id.
+
+        Raises:
+            NotADatabaseError: The checkpoint can't be decoded.
+            DatabaseError: Postgres reports another error; the subclass says which.
+        """
+        try:
+            return super().get_tuple(config)
+        except (ValueError, TypeError, LookupError, AttributeError, NotImplementedError) as error:
+            raise NotADatabaseError("checkpoints") from error
+
+    def prune_thread(self, thread_id: str) -> None:
+        """Deletes all checkpoints of a session but the one that this server wrote last, newer ids too.
+
+        Nothing is deleted if this server wrote none since the last call.
+
+        Raises:
+            DatabaseError: Nothing is deleted; the subclass says why.
+        """
+        kept_id = self._written.pop(thread_id, None)
+        if kept_id is not None:
+            with self._cursor() as cursor:
+                cursor.execute(_PRUNE, {"thread_id": thread_id, "kept_id": kept_id})
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Deletes all checkpoints of a session.
+
+        Raises:
+            DatabaseError: Nothing is deleted; the subclass says why.
+        """
+        self._written.pop(thread_id, None)
+        super().delete_thread(thread_id)
+
+    def close(self) -> None:
+        """Closes every connection."""
+        self.pool.close()
+
+    @contextmanager
+    def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:
+        with errors_as_ours(), super()._cursor(pipeline=pipeline) as cursor:
+            yield cursor
+
+
+def open_saver(url: SecretStr) -> PooledSaver:
+    """Opens the checkpoints in a database that has their tables; connects when it is first asked.
+
+    Through PgBouncer, in transaction mode, too: no statement is prepared under a name.
+    """
+    arguments: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "prepare_threshold": None}
+    pool: Pool = ConnectionPool(
+        url.get_secret_value(),
+        kwargs=arguments,
+        min_size=1,
+        max_size=_POOL_SIZE,
+        timeout=_POOL_SECONDS,
+        max_idle=_IDLE_SECONDS,
+        max_lifetime=_RECYCLE_SECONDS,
+        check=ConnectionPool.check_connection,  # servers and proxies end connections that are idle
+        name="checkpoints",
+        open=False,
+    )
+    pool.open()
+    return PooledSaver(pool)
+
+
+def set_up(connection: Connection) -> None:
+    """Makes the saver's tables, or brings them up to date, in the caller's transaction.
+
+    Its own `setup` fails when several servers start at once: it makes indexes without a lock of the tables, outside of
+    any transaction.
+    """
+    first, *_ = PostgresSaver.MIGRATIONS
+    connection.exec_driver_sql(first)
+    done = connection.exec_driver_sql(_VERSION).scalar_one()
+    if done == len(PostgresSaver.MIGRATIONS) - 1:
+        return
+    for version, statement in enumerate(PostgresSaver.MIGRATIONS):
+        if version > done:
+            connection.exec_driver_sql(statement.replace("CONCURRENTLY", ""))
+            connection.exec_driver_sql(_SET_VERSION, (version,))
+    for name in _TABLES:
+        connection.exec_driver_sql(_VACUUM.format(name))

@@ -1,0 +1,48 @@
+"""Postgres's errors as ours, in one place for the tables and the checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+from psycopg_pool import PoolTimeout
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as QueueTimeout
+
+from graph.error import DatabaseBusyError, DatabaseError, DatabaseUnreachableError, DiskFullError
+
+_NO_CONNECTION: Final = "no connection is free"
+_DISK_FULL: Final = "53100"
+# Too many connections, a lock or a statement that took too long, a deadlock, a snapshot that others have overtaken.
+_BUSY: Final = {"53300", "55P03", "57014", "40P01", "40001", "25P03"}
+# Connection failures, and a server that ends, has crashed, or isn't up yet.
+_UNREACHABLE: Final = ("08", "57P")
+
+
+@contextmanager
+def errors_as_ours() -> Iterator[None]:
+    """Raises the errors of the driver, and of both pools, as ours, and without theirs: they quote rows."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise to_database_error(error.orig) from None
+    except psycopg.Error as error:
+        raise to_database_error(error) from None
+    except QueueTimeout:
+        raise DatabaseBusyError(_NO_CONNECTION) from None
+
+
+def to_database_error(error: BaseException | None) -> DatabaseError:
+    """Maps an error of the driver to ours; keeps only its kind, as its message may quote values and the URL."""
+    if isinstance(error, PoolTimeout):
+        return DatabaseBusyError(_NO_CONNECTION)
+    code, name = getattr(error, "sqlstate", None), type(error).__name__
+    if code is None:
+        return DatabaseUnreachableError(name) if isinstance(error, psycopg.OperationalError) else DatabaseError(name)
+    if code in _BUSY:
+        return DatabaseBusyError(name)
+    if code == _DISK_FULL:
+        return DiskFullError(name)
+    return DatabaseUnreachableError(name) if code.startswith(_UNREACHABLE) else DatabaseError(name)

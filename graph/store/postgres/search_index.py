@@ -1,0 +1,124 @@
+"""The full-text index in Postgres: the terms of each message as a vector, and nothing else.
+
+Vectors are made here, as Postgres's own parser knows no pairs of signs and cuts names otherwise than SQLite. They have
+no places: as in SQLite, a phrase is found by its terms wherever they stand in a message. So neither the number of
+places that Postgres keeps nor a look at the row itself limits what is found; only a vector's size is bounded, and a
+message with more terms has several rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from sqlalchemy import Connection, Subquery, and_, cast, column, func, select, table, text, union_all
+from sqlalchemy.dialects.postgresql import TSQUERY
+
+from graph.core.search_term import OPEN_END, index_terms
+from graph.core.stem import stem
+
+_INDEX: Final = table("message_search", column("session_id"), column("position"), column("part"), column("terms"))
+# New terms go into the index at once: a list of those to come would be searched row by row.
+_CREATE: Final = """
+    CREATE TABLE message_search (
+        session_id text NOT NULL REFERENCES session ON DELETE CASCADE,
+        position integer NOT NULL,
+        part integer NOT NULL,
+        terms tsvector NOT NULL,
+        PRIMARY KEY (session_id, position, part)
+    );
+    CREATE INDEX message_search_terms ON message_search USING gin (terms) WITH (fastupdate = off);
+    CREATE INDEX message_search_parts ON message_search USING gin (terms) WITH (fastupdate = off) WHERE part > 0;
+"""
+_DROP: Final = "DROP TABLE message_search"
+_ADD: Final = text("INSERT INTO message_search VALUES (:session_id, :position, :part, CAST(:terms AS tsvector))")
+_FIND: Final = text("""
+    SELECT phrase.number, found.position
+    FROM message_search AS found
+    JOIN unnest(CAST(:phrases AS tsquery[])) WITH ORDINALITY AS phrase (query, number) ON found.terms @@ phrase.query
+    WHERE found.session_id = :session_id AND found.terms @@ CAST(:any AS tsquery)
+""")
+_PHRASE_TERMS: Final = 64
+# A vector has at most 1 MiB of terms.
+_PART_BYTES: Final = 2**19
+
+
+def create_index(connection: Connection) -> None:
+    """Creates the empty index."""
+    connection.exec_driver_sql(_CREATE)
+
+
+def drop_index(connection: Connection) -> None:
+    """Drops the index with all that it has."""
+    connection.exec_driver_sql(_DROP)
+
+
+def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
+    """Adds a message that isn't in the index."""
+    place = {"session_id": session_id, "position": position}
+    parts = list(split_terms(terms))
+    # Part 0 is a whole message; parts from 1 on are those of a long one.
+    first = int(len(parts) > 1)
+    for part, words in enumerate(parts, first):
+        connection.execute(_ADD, {**place, "part": part, "terms": " ".join(f"'{word}'" for word in words)})
+
+
+def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
+    """Does nothing: the rows of a session are deleted with it."""
+
+
+def merge_removed(connection: Connection, *, is_first: bool) -> bool:  # noqa: ARG001  # SQLite's has work here
+    """Returns that there is nothing to overwrite: Postgres reuses the room of deleted rows by itself."""
+    return False
+
+
+def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, set[int]]:
+    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
+    queries = [_phrase_query(phrase) for phrase in phrases]
+    place = {"session_id": session_id, "phrases": queries, "any": " | ".join(queries)}
+    found: dict[str, set[int]] = {phrase: set() for phrase in phrases}
+    for number, position in connection.execute(_FIND, place):
+        found[phrases[number - 1]].add(position)
+    return found
+
+
+def hits(words: Sequence[Sequence[str]]) -> Subquery:
+    """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
+    wanted = [cast(" | ".join(map(_phrase_query, phrases)), TSQUERY) for phrases in words]
+    place = _INDEX.c.session_id, _INDEX.c.position
+    whole = select(*place).where(_INDEX.c.part == 0, *(_has(query) for query in wanted))
+    # Of a long message the words may stand in different parts.
+    has_each = and_(*(func.bool_or(_has(query)) for query in wanted))
+    any_of_them = cast(" | ".join(map(_phrase_query, chain.from_iterable(words))), TSQUERY)
+    in_parts = select(*place).where(_INDEX.c.part > 0, _has(any_of_them)).group_by(*place).having(has_each)
+    return union_all(whole, in_parts).subquery("hit")
+
+
+def split_terms(terms: str) -> Iterator[list[str]]:
+    """Yields the different stems of a message, in as many parts as its vector needs.
+
+    A part begins with the end of the one before it, so that a phrase as it was written stands whole in one of them.
+    """
+    stems = [stem(term) for term in terms.split()]
+    begin = 0
+    while begin < len(stems):
+        part: dict[str, None] = {}
+        size, end = 0, begin
+        while end < len(stems) and size < _PART_BYTES:
+            if stems[end] not in part:
+                part[stems[end]] = None
+                size += len(stems[end].encode())
+            end += 1
+        yield list(part)
+        begin = end if end == len(stems) else end - _PHRASE_TERMS
+
+
+def _has(query: Any) -> Any:  # noqa: ANN401  # Postgres's own operator has no type
+    return _INDEX.c.terms.op("@@", is_comparison=True)(query)
+
+
+def _phrase_query(phrase: str) -> str:
+    """Returns what a vector must have; no term has a quote, as they are all letters and digits."""
+    terms = [f"'{stem(term)}'" for term in dict.fromkeys(index_terms(phrase).split()[:_PHRASE_TERMS])]
+    return f"({' & '.join(terms)}{':*' if phrase.endswith(OPEN_END) else ''})"

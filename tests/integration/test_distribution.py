@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, Table, event
+
+from graph.event import TurnFailed
+from graph.store.schema import METADATA
+from graph.store.transfer import export_lines
+from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import ScriptedCall, failure, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.resending import begin
+
+# What isn't of one session, and so isn't distributed with the sessions.
+OF_NO_SESSION = {
+    "aside_call": "what a request costs that belongs to no session",
+    "rule_agreement": "of an owner and a folder of the server",
+    "server_key": "of all servers",
+}
+# Of SQLite alone: its full-text index has rows with integer keys.
+OF_SQLITE = {"search_session"}
+# Which statements on the tables of sessions name none, and why; each goes to all of them.
+OF_ALL_SESSIONS = {
+    r"FROM session LEFT OUTER JOIN turn .* WHERE session\.owner = \? AND session\.turn_count > \?": "an owner's list",
+    r"SELECT count\(\*\) AS count_1 FROM session WHERE session\.owner = \?": "how long an owner's list is",
+    r"FROM \(SELECT .* FROM message_search .* message\.owner = \?": "the search over an owner's sessions",
+    r"FROM anchor JOIN turn .* WHERE anchor\.scope = \? AND anchor\.\w+ IN": "a program's session is recognised",
+    r"^SELECT session\.session_id FROM session ORDER BY": "an export by the operator",
+    r"^SELECT session\.session_id FROM session LIMIT": "the health check",
+}
+SUBQUERY = re.compile(r"\(SELECT [^()]*(\([^()]*\)[^()]*)*\)")
+NAMES_SESSION = re.compile(r"session_id(, [\w.]+)?\)? (= \?|IN \()|INTO \w+ \([^)]*session_id")
+
+
+def is_of_session(table: Table) -> bool:
+    return table.name not in {*OF_NO_SESSION, *OF_SQLITE}
+
+
+def test_every_table_is_of_a_session_or_said_not_to_be() -> None:
+    assert {table.name for table in METADATA.tables.values() if "session_id" not in table.c} == set(OF_NO_SESSION)
+
+
+@pytest.mark.parametrize("table", filter(is_of_session, METADATA.sorted_tables), ids=lambda table: table.name)
+def test_keys_of_a_session_begin_with_it(table: Table) -> None:
+    assert next(iter(table.primary_key.columns)).name == "session_id"
+    for constraint in table.constraints:
+        is_of_sqlite = constraint.name == "record_id"
+        if hasattr(constraint, "columns") and not is_of_sqlite:
+            assert next(iter(constraint.columns)).name == "session_id"
+    for key in table.foreign_keys:
+        assert (key.parent.name, key.column.name) == ("session_id", "session_id")
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """Collects what is sent to any database."""
+    found: list[str] = []
+
+    def collect(_: Connection, __: object, statement: str, *___: Any) -> None:  # noqa: ANN401  # SQLAlchemy's signature
+        found.append(" ".join(statement.split()))
+
+    event.listen(Engine, "before_cursor_execute", collect)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", collect)
+
+
+def on_sessions(found: Sequence[str]) -> set[str]:
+    """Those of the statements that read or write a table of sessions."""
+    names = "|".join(table.name for table in METADATA.sorted_tables if is_of_session(table))
+    is_on_session = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({names})\b")
+    return {statement for statement in found if is_on_session.search(statement)}
+
+
+def names_session(statement: str) -> bool:
+    """Whether the rows of one session are looked at; a change must say so itself, and not what it looks up."""
+    is_change = statement.startswith(("UPDATE", "DELETE"))
+    return NAMES_SESSION.search(SUBQUERY.sub("", statement) if is_change else statement) is not None
+
+
+def tell_story(chat: Chat, server: FakeOpenAI) -> None:
+    """Does about everything once that a user, a program, a server or an operator can do."""
+    service, sessions, folds = chat.service, chat.service.sessions, chat.service.folds
+    chat.ask(1, 7)
+    call = ScriptedCall("recall", json.dumps({"query": "서버 이전"}), "call-1")
+    server.script(tools(call), text("찾았습니다."), to="찾아 주세요")
+    chat.say("찾아 주세요")
+    chat.regenerate()
+    server.script(failure(400))
+    assert isinstance(chat.say("안 됩니다")[-1], TurnFailed)
+    chat.retry()
+    sessions.configure(chat.session_id, title="이름", compression_rate=0.5, strategy="interval")
+    for search in ("", "예산"):
+        assert len(sessions.list(search=search)) == sessions.count(search=search) == 1
+    folds.statistics(chat.session_id)
+    folds.compact(chat.session_id)
+    folds.restore(chat.session_id, folds.compactions(chat.session_id)[0].id)
+    folds.reset(chat.session_id)
+    folds.undo_reset(chat.session_id)
+    folds.inputs(chat.session_id, 7)
+    fork = Chat(service, sessions.fork(chat.session_id, after_turn=5))
+    fork.ask(6, 6)
+    program = begin(fork)
+    program.ask(question(1))
+    program.ask(question(2), is_retry=True)
+    list(export_lines(service._access.stores.database))  # noqa: SLF001  # as the operator's command does
+    service._access.stores.database.check()  # noqa: SLF001  # as /health does
+    sessions.delete(fork.session_id)
+
+
+def test_every_statement_names_its_session_but_those_that_are_of_all(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(heartbeat_seconds=0.05, lease_seconds=5)
+    with statements() as found:
+        tell_story(chat, server)
+    unnamed = {statement for statement in on_sessions(found) if not names_session(statement)}
+    reasons = {statement: [said for said in OF_ALL_SESSIONS if re.search(said, statement)] for statement in unnamed}
+    assert [statement for statement, said in reasons.items() if not said] == []
+    assert {pattern for said in reasons.values() for pattern in said} == set(OF_ALL_SESSIONS)

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import ormsgpack
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG, JsonPlusSerializer
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool
+
+from graph.error import DatabaseBusyError, NotADatabaseError
+from graph.store.postgres.checkpoint import PooledSaver
+from tests.fake.ahead_saver import AheadSaver
+from tests.fake.counting_graph import build, build_chat, thread
+
+pytestmark = pytest.mark.postgres
+OpenSaver = Callable[..., PooledSaver]
+TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+
+
+@pytest.fixture
+def open_saver(postgres_head_url: str) -> Iterator[OpenSaver]:
+    """Opens a saver over the test's database as `graph.store.postgres` does, with what a test names."""
+    with ExitStack() as opened:
+
+        def open_saver(*, ahead_seconds: float | None = None, size: int = 8, timeout: float = 30) -> PooledSaver:
+            pool: Any = ConnectionPool(
+                postgres_head_url,
+                kwargs={"autocommit": True, "row_factory": dict_row, "prepare_threshold": None},
+                min_size=1,
+                max_size=size,
+                timeout=timeout,
+                check=ConnectionPool.check_connection,
+                open=True,
+            )
+            opened.callback(pool.close)
+            return PooledSaver(pool) if ahead_seconds is None else AheadSaver(pool, ahead_seconds)
+
+        yield open_saver
+
+
+@pytest.fixture
+def saver(open_saver: OpenSaver) -> PooledSaver:
+    return open_saver()
+
+
+@pytest.fixture
+def rows(postgres_head_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres_head_url, autocommit=True) as connection:
+        yield connection
+
+
+def counts(rows: psycopg.Connection[Any], thread_id: str = "s1") -> list[int]:
+    found = [rows.execute(f"SELECT count(*) FROM {name} WHERE thread_id = %s", (thread_id,)) for name in TABLES]  # noqa: S608  # names of LangGraph's
+    return [row[0] for cursor in found for row in cursor]
+
+
+def test_state_with_messages_comes_back(saver: PooledSaver) -> None:
+    chat = build_chat(saver, "네")
+    chat.invoke({"messages": [HumanMessage("안녕", id="q1")], "turn_count": 1}, thread(), durability="sync")
+    values = chat.get_state(thread()).values
+    assert values["messages"] == [HumanMessage("안녕", id="q1"), AIMessage("네", id="a1")]
+    assert values["turn_count"] == 1
+
+
+def test_one_checkpoint_is_left_behind_a_run_with_its_blobs_and_no_writes(
+    saver: PooledSaver, rows: psycopg.Connection[Any]
+) -> None:
+    chat = build_chat(saver, "네")
+    chat.invoke({"messages": [HumanMessage("다른", id="q")], "turn_count": 1}, thread("other"), durability="sync")
+    other = counts(rows, "other")
+    for number in range(5):
+        asked = {"messages": [HumanMessage("안녕", id=f"q{number}")], "turn_count": number}
+        chat.invoke(asked, thread(), durability="sync")
+        saver.prune_thread("s1")
+        assert counts(rows) == [1, 1, 0]
+        assert len(chat.get_state(thread()).values["messages"]) == 2 * (number + 1)
+    assert counts(rows, "other") == other
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from([-60, 0, 60]), st.booleans()), min_size=2, max_size=12))
+def test_servers_whose_clocks_differ_lose_no_turn_of_the_state(
+    open_saver: OpenSaver, turns: list[tuple[int, bool]]
+) -> None:
+    """Each turn runs on one of three servers; one that is killed leaves its checkpoints unpruned, and is rebuilt."""
+    savers = {seconds: open_saver(ahead_seconds=seconds, size=1) for seconds in (-60, 0, 60)}
+    said: list[str] = []
+    savers[0].delete_thread("s1")
+    for number, (seconds, is_killed) in enumerate(turns):
+        saver = savers[seconds]
+        chat = build_chat(saver, "네")
+        held = chat.get_state(thread()).values.get("messages", [])
+        if [message.id for message in held] != said:
+            assert turns[number - 1][1], "only what wasn't pruned may differ"
+            saver.delete_thread("s1")
+            chat.update_state(
+                thread(), {"messages": [HumanMessage("안녕", id=name) for name in said]}, as_node="answer"
+            )
+        chat.invoke({"messages": [HumanMessage("안녕", id=f"q{number}")], "turn_count": number}, thread())
+        said += [f"q{number}", f"a{number}"]
+        if not is_killed:
+            saver.prune_thread("s1")
+            assert [message.id for message in chat.get_state(thread()).values["messages"]] == said
+
+
+def test_a_server_that_wrote_nothing_deletes_nothing(
+    saver: PooledSaver, open_saver: OpenSaver, rows: psycopg.Connection[Any]
+) -> None:
+    build(saver).invoke({"count": 1}, thread())
+    before = counts(rows)
+    open_saver().prune_thread("s1")
+    assert counts(rows) == before
+
+
+def test_what_another_server_has_deleted_takes_nothing_else_along(
+    saver: PooledSaver, open_saver: OpenSaver, rows: psycopg.Connection[Any]
+) -> None:
+    build(saver).invoke({"count": 1}, thread())
+    other = open_saver()
+    other.delete_thread("s1")
+    build(other).invoke({"count": 41}, thread())
+    saver.prune_thread("s1")
+    assert build(saver).get_state(thread()).values == {"count": 42}
+    other.prune_thread("s1")
+    assert counts(rows)[0] == 1
+
+
+def test_a_caller_does_not_wait_for_another(saver: PooledSaver) -> None:
+    build(saver).invoke({"count": 1}, thread())
+    with saver._cursor() as held:  # noqa: SLF001  # a call of another thread, held open
+        held.execute("SELECT 1")
+        assert build(saver).get_state(thread()).values == {"count": 2}
+
+
+def test_many_threads_run_at_once_on_few_connections(open_saver: OpenSaver) -> None:
+    graph = build(open_saver(size=3))
+
+    def run(number: int) -> None:
+        for count in range(5):
+            assert graph.invoke({"count": count}, thread(f"s{number}")) == {"count": count + 1}
+
+    with ThreadPoolExecutor(12) as threads:
+        assert len(list(threads.map(run, range(12)))) == 12
+
+
+def test_without_a_free_connection_the_database_is_busy(open_saver: OpenSaver) -> None:
+    saver = open_saver(size=1, timeout=0.05)
+    graph = build(saver)
+    with saver._cursor(), pytest.raises(DatabaseBusyError):  # noqa: SLF001  # a call of another thread, held open
+        graph.get_state(thread())
+    assert graph.invoke({"count": 1}, thread()) == {"count": 2}
+
+
+def test_connections_that_the_server_ended_are_replaced(saver: PooledSaver, rows: psycopg.Connection[Any]) -> None:
+    graph = build(saver)
+    graph.invoke({"count": 1}, thread())
+    others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    assert rows.execute(f"SELECT pg_terminate_backend(pid) {others}").fetchall()
+    assert graph.invoke({"count": 2}, thread()) == {"count": 3}
+
+
+@pytest.mark.parametrize("kind", ["msgpack", "pickle", "json"])
+def test_a_checkpoint_that_cannot_be_read_is_told_apart(
+    saver: PooledSaver, rows: psycopg.Connection[Any], kind: str
+) -> None:
+    chat = build_chat(saver, "네")
+    chat.invoke({"messages": [HumanMessage("안녕", id="q")], "turn_count": 1}, thread())
+    rows.execute("UPDATE checkpoint_blobs SET type = %s, blob = %s", (kind, b"\xc1broken"))
+    with pytest.raises(NotADatabaseError):
+        chat.get_state(thread())
+
+
+def test_a_forged_row_runs_no_code(saver: PooledSaver, rows: psycopg.Connection[Any], tmp_path: Path) -> None:
+    chat = build_chat(saver, "네")
+    chat.invoke({"messages": [HumanMessage("안녕", id="q")], "turn_count": 1}, thread())
+
+    def forged(folder: Path) -> bytes:
+        return ormsgpack.packb(ormsgpack.Ext(EXT_CONSTRUCTOR_SINGLE_ARG, ormsgpack.packb(("os", "mkdir", str(folder)))))
+
+    JsonPlusSerializer(allowed_msgpack_modules=True).loads_typed(("msgpack", forged(tmp_path / "default")))
+    rows.execute("UPDATE checkpoint_blobs SET blob = %s", (forged(tmp_path / "ours"),))
+    chat.get_state(thread())
+    assert (tmp_path / "default").exists()
+    assert not (tmp_path / "ours").exists()
+
+
+def test_dead_rows_are_vacuumed_by_their_number_in_small_and_in_large_tables(rows: psycopg.Connection[Any]) -> None:
+    query = "SELECT relname FROM pg_class WHERE 'autovacuum_vacuum_scale_factor=0.02' = ANY(reloptions)"
+    assert {name for (name,) in rows.execute(query)} == set(TABLES)

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graph.error import BusyError
+from graph.event import TurnFinished, TurnStopped
+from graph.view import LiveTurn
+from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import tool
+from tests.fake.resending import Program, Reading, begin, result, user
+
+LOOK = tool("look")
+ANSWER = "먼저 복제하고, 그다음에 옮기고, 마지막에 확인합니다."
+LONG_SECONDS = 30.0
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {} if request.param == "sqlite" else {"chat_database_url": request.getfixturevalue("postgres_url")}
+
+
+@pytest.fixture
+def here(open_chat: OpenChat, database: dict[str, str]) -> Chat:
+    return open_chat(**database)
+
+
+@pytest.fixture
+def there(open_chat: OpenChat, here: Chat, database: dict[str, str], tmp_path: Path) -> Chat:
+    """The same session at another server; with Postgres they share no folder."""
+    own = {"turnfold_data_dir": tmp_path / "there"} if database else {}
+    return open_chat(here.session_id, **database, **own)
+
+
+def followed(chat: Chat) -> list[LiveTurn]:
+    """Everything that a page shows of a running turn, until its end."""
+    seen = [chat.service.turns.live(chat.session_id)]
+    while seen[-1] is not None:
+        seen.append(chat.service.turns.live(chat.session_id, seen=seen[-1], wait_seconds=LONG_SECONDS))
+    return [live for live in seen if live is not None]
+
+
+def other_of(program: Program, chat: Chat) -> Program:
+    """The same program at another server."""
+    return Program(chat.service, program.name, [*program.messages], program.fields, program.options)
+
+
+def test_a_turn_is_listed_shown_and_stopped_by_a_server_that_does_not_run_it(
+    here: Chat, there: Chat, server: FakeOpenAI
+) -> None:
+    server.script(hang("부분"))
+    here.start(question(1))
+    there.wait_until_live(lambda live: live.text == "부분")
+    assert [item.is_running for item in there.service.sessions.list()] == [True]
+    assert there.view.is_running
+    with pytest.raises(BusyError):
+        there.start(question(2))
+    there.service.turns.stop(there.session_id)
+    assert here.events()[-1] == TurnStopped(1, "부분")
+    assert there.last_turn.status == "stopped"
+    assert there.last_turn.answer_text == "부분"
+
+
+def test_a_page_elsewhere_shows_text_and_tools_as_they_come(here: Chat, there: Chat, server: FakeOpenAI) -> None:
+    server.script(
+        tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="먼저 시각을 봅니다."),
+        text(*f"{ANSWER} " * 3, pause_seconds=0.03),
+    )
+    here.start(question(1))
+    there.wait_until_live(lambda live: bool(live.text))
+    shown = followed(there)
+    local = [*here.events()]
+    assert isinstance(local[-1], TurnFinished)
+    assert [step.status for step in shown[-1].steps] == ["done"]
+    assert shown[-1].text.startswith("먼저 시각을 봅니다.\n\n")
+    assert there.last_turn.answer_text.startswith(shown[-1].text)
+    assert len({live.text for live in shown}) > 2, "it doesn't grow"
+
+
+def test_what_is_shown_elsewhere_looks_as_it_does_where_it_runs(here: Chat, there: Chat, server: FakeOpenAI) -> None:
+    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="잠시만요."), hang("지금은"))
+    here.start(question(1))
+    here.wait_until_live(lambda live: live.text == "잠시만요.\n\n지금은")
+    there.wait_until_live(lambda live: live.text == "잠시만요.\n\n지금은")
+    shown, told = (chat.service.turns.live(chat.session_id) for chat in (here, there))
+    assert shown is not None
+    steps = tuple(replace(step, seconds=round(step.seconds or 0, 3)) for step in shown.steps)
+    assert told == replace(shown, steps=steps)
+    there.service.turns.stop(there.session_id)
+    here.events()
+
+
+def test_many_followers_elsewhere_are_told_the_same(here: Chat, there: Chat, server: FakeOpenAI) -> None:
+    server.script(text(ANSWER, pause_seconds=0.1))
+    here.start(question(1))
+    there.wait_until_live(lambda live: bool(live.text))
+    ended: list[LiveTurn] = []
+    threads = [threading.Thread(target=lambda: ended.append(followed(there)[-1])) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ended) == 5
+    assert here.events()
+
+
+def test_a_turn_that_failed_on_one_server_is_retried_on_the_other(here: Chat, there: Chat, server: FakeOpenAI) -> None:
+    server.script(failure(400), text(ANSWER))
+    here.say(question(1))
+    assert isinstance(there.retry()[-1], TurnFinished)
+    assert [(turn.status, turn.attempt) for turn in here.turns] == [("finished", 2)]
+
+
+def test_folds_of_two_servers_are_made_once(here: Chat, there: Chat, server: FakeOpenAI) -> None:
+    for number in range(1, 8):
+        chat = (here, there)[number % 2]
+        assert isinstance(chat.say(question(number))[-1], TurnFinished)
+        here.wait_for_folds()
+        there.wait_for_folds()
+    assert here.covered == [(1, 2, 3), (4, 5, 6)]
+    made = here.rows("SELECT source_key, count(*) FROM record WHERE status = 'COMPLETED' GROUP BY source_key")
+    assert [count for _, count in made] == [1, 1]
+    assert len(server.bodies("summary")) + len(server.bodies("in_place")) == 2
+
+
+@pytest.mark.parametrize("fields", [{"idempotency_key": "once"}, {"is_retry": True}], ids=["key", "library"])
+def test_a_request_that_comes_again_at_another_server_is_given_the_running_answer(
+    here: Chat, there: Chat, server: FakeOpenAI, fields: dict[str, object]
+) -> None:
+    server.script(text(ANSWER, pause_seconds=0.1))
+    program = begin(here)
+    program.messages.append(user(question(1)))
+    first = program.begin(**({} if "is_retry" in fields else fields))
+    first.wait_for_text()
+    again = other_of(program, there).begin(**fields)
+    assert again.completion.id == first.completion.id
+    assert isinstance(again.last, TurnFinished)
+    assert (again.text, again.end.usage) == (first.text, first.end.usage)
+    assert again.last == first.last
+    assert len(server.bodies("chat")) == 1
+
+
+def test_what_a_program_is_told_again_elsewhere_begins_behind_the_calls_that_it_answered(
+    here: Chat, there: Chat, server: FakeOpenAI
+) -> None:
+    server.script(
+        tools(ScriptedCall("look", "{}", "call-1"), answer="살펴보겠습니다."), text(ANSWER, pause_seconds=0.1)
+    )
+    program = Program(here.service, options={"tools": (LOOK,)})
+    program.ask(question(1))
+    program.messages.append(result("call-1", "초록"))
+    first = program.begin(idempotency_key="once")
+    first.wait_for_text()
+    again = other_of(program, there).begin(idempotency_key="once")
+    assert again.last
+    assert (again.completion.id, again.text) == (first.completion.id, first.text)
+    assert again.text == ANSWER
+
+
+def test_a_program_that_leaves_one_server_stops_the_turn_that_the_other_runs(
+    here: Chat, there: Chat, server: FakeOpenAI
+) -> None:
+    server.script(hang("반쯤"))
+    program = begin(here)
+    program.messages.append(user(question(1)))
+    first = program.begin(idempotency_key="once")
+    first.wait_for_text()
+    again = other_of(program, there).begin(idempotency_key="once")
+    again.wait_for_text()
+    again.completion.stop()
+    assert first.last == TurnStopped(1, "반쯤")
+    assert again.last == TurnStopped(1, "반쯤")
+
+
+def test_the_next_question_at_another_server_waits_for_the_turn_that_its_program_left(
+    here: Chat, there: Chat, server: FakeOpenAI
+) -> None:
+    program = begin(here)
+    program.ask(question(1))
+    server.script(hang("반쯤"))
+    program.messages.append(user(question(2)))
+    left = program.begin()
+    left.wait_for_text()
+    left.completion.stop()
+    other = other_of(program, there)
+    other.messages[-1] = user(question(3))
+    reading = other.begin()
+    assert isinstance(reading.last, TurnFinished)
+    assert left.last
+
+
+def test_whoever_runs_it_a_turn_is_asked_for_once(here: Chat, there: Chat, server: FakeOpenAI) -> None:
+    program = begin(here)
+    session_id = program.ask(question(1)).session_id
+    readings: list[Reading | BusyError] = []
+
+    def ask(asking: Program) -> None:
+        try:
+            readings.append(asking.begin(idempotency_key="once"))
+        except BusyError as error:
+            readings.append(error)
+
+    program.messages.append(user(question(2)))
+    threads = [threading.Thread(target=ask, args=(each,)) for each in (program, other_of(program, there)) for _ in "12"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told = {reading.last for reading in readings if isinstance(reading, Reading)}
+    assert len(told) == 1
+    assert len(server.bodies("chat")) == 2
+    assert there.service.sessions.get(session_id).turn_count == 2
