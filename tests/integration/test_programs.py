@@ -14,6 +14,8 @@ from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.served_programs import STRANGER, ServedPrograms
 
+pytestmark = pytest.mark.both_engines
+
 NAME = "편집기"
 
 
