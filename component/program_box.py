@@ -20,7 +20,6 @@ from graph.view import MadeToken, ProgramToken
 _DIALOG: Final = "programs"
 _NAME, _TOOLS = "program_name", "program_tools"
 _MADE, _ASKED, _REFUSED = "made_token", "asked_program", "refused_program"
-_NAME_CHARS: Final = 32
 
 
 def draw(now: PageState) -> None:
@@ -107,8 +106,8 @@ def _draw_made(words: Words) -> None:
 
 def _draw_form(words: Words) -> None:
     said = words.programs
-    with st.form("new_program", border=False, clear_on_submit=False):
-        st.text_input(said.new, key=_NAME, max_chars=_NAME_CHARS, placeholder=said.name)
+    with st.form("new_program", border=False):
+        st.text_input(said.new, key=_NAME, placeholder=said.name)
         st.checkbox(said.tools, value=True, key=_TOOLS)
         refusal: TurnfoldError | None = st.session_state.get(_REFUSED)
         if refusal is not None:

@@ -131,6 +131,7 @@ def open_service(
     with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
         metrics = Metrics()
         metrics.watch_database(chat_stores.database.engine)
+        metrics.watch_pool("checkpoints", chat_stores.checkpointer.connections())
         spending = Spending(chat_stores.use, metrics)
         fold_worker = FoldWorker(
             stores=chat_stores,

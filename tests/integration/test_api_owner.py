@@ -43,7 +43,7 @@ def served(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> It
     with chat_opener(settings_maker(tmp_path_factory.mktemp("door"), endpoint.url)) as open_chat:
         service = open_chat(chat_api_tokens=listed).service
         door = Door(lambda owner: service.for_owner(owner).completions)
-        routes = door.routes(Middleware(Guard, lambda: service.settings), Middleware(Edge))
+        routes = door.routes(Middleware(Edge), Middleware(Guard, lambda: service.settings, lambda: service.programs))
         with TestClient(Starlette(routes=[routes])) as client:
             session_id = ask(client, "/chat/completions", KIM, question(1)).headers["X-Turnfold-Session"]
             yield Served(client, routes, service, session_id)

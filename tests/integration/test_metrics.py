@@ -13,6 +13,8 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import close_early, failure, hang
 from tests.fake.openai_server import FakeOpenAI
 
+pytestmark = pytest.mark.both_engines
+
 LABELS = {"end", "outcome", "kind", "direction", "place", "code", "pool", "state", "le"}
 
 
@@ -101,6 +103,14 @@ def test_no_figure_names_an_owner_a_session_a_program_or_a_word(open_chat: OpenC
         label for family in text_string_to_metric_families(text) for sample in family.samples for label in sample.labels
     }
     assert used <= LABELS
+
+
+def test_every_pool_is_shown(open_chat: OpenChat, engine: str) -> None:
+    chat = open_chat()
+    chat.ask(1, 1)
+    shown = set(re.findall(r'turnfold_pool_connections\{pool="(\w+)",state="(\w+)"\}', chat.service.metrics().decode()))
+    pools = {"database", "checkpoints"} if engine == "postgres" else {"database"}
+    assert shown == {(pool, state) for pool in pools for state in ("in_use", "idle")}
 
 
 def test_two_servers_in_one_process_count_for_themselves(open_chat: OpenChat) -> None:

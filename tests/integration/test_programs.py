@@ -4,11 +4,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from graph.core.text import plain_text
 from graph.error import InputError
+from graph.service import ChatService
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.served_programs import STRANGER, ServedPrograms
+
+pytestmark = pytest.mark.both_engines
 
 NAME = "편집기"
 
@@ -82,6 +88,19 @@ def test_a_name_that_cannot_be_seen_is_refused(open_chat: OpenChat, name: str) -
         programs.admit(name)
     assert caught.value.reason == "bad_program_name"
     assert programs.list() == ()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(name=st.text(max_size=40))
+def test_a_name_is_listed_as_it_was_given_or_refused(service: ChatService, name: str) -> None:
+    try:
+        made = service.programs.admit(name)
+    except InputError as error:
+        assert error.reason in ("bad_program_name", "token_name_taken")  # noqa: PT017  # most are refused, some are taken
+    else:
+        assert made.shown.name == plain_text(name).strip()
+        assert made.shown in service.programs.list()
+        service.programs.withdraw(made.shown.id)
 
 
 def test_a_name_of_the_settings_is_taken(open_chat: OpenChat) -> None:

@@ -10,6 +10,8 @@ from graph.store.api_token import MOST_TOKENS
 from graph.view import ProgramToken
 from tests.fake.store import OWNER, StoreSet
 
+pytestmark = pytest.mark.both_engines
+
 
 def test_a_token_is_found_by_itself_alone(stores: StoreSet) -> None:
     token, other = new_token(), new_token()
@@ -31,6 +33,7 @@ def test_all_tools_and_none_are_told_apart(stores: StoreSet, tools: frozenset[st
     assert stores.tokens.of_owner(OWNER)[0].tools == tools
 
 
+@pytest.mark.sqlite
 def test_the_files_have_no_token(stores: StoreSet) -> None:
     token = new_token()
     stores.tokens.add(OWNER, "a program", token, None)

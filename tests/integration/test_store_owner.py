@@ -8,6 +8,8 @@ from graph.core.text import plain_text
 from graph.store.owner import WithdrawnOwner
 from tests.fake.store import OWNER, StoreSet
 
+pytestmark = pytest.mark.both_engines
+
 
 def test_nobody_is_withdrawn_at_first(stores: StoreSet) -> None:
     assert not stores.owners.is_withdrawn(OWNER)

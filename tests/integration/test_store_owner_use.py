@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graph.error import TurnRateError, UserRateError, UserTokensError
-from graph.store.database import open_database
 from graph.store.owner_use import OwnerUseStore
-from tests.fake.store import OWNER, MovableClock, StoreSet
+from tests.fake.store import OWNER, MovableClock, StoreSet, open_place
+
+pytestmark = pytest.mark.both_engines
 
 Opened = Callable[..., OwnerUseStore]
 
@@ -122,7 +124,8 @@ def test_a_clock_that_was_far_ahead_locks_nobody_out(caps: Opened, stores: Store
 
 def test_two_servers_at_once_never_pass_the_cap(stores: StoreSet) -> None:
     cap, tries = 20, 15
-    databases = [open_database(stores.path, busy_timeout_seconds=30, clock=stores.clock) for _ in range(4)]
+    opened = ExitStack()
+    databases = [opened.enter_context(open_place(*stores.place)).database for _ in range(4)]
     servers = [
         OwnerUseStore(database, clock=stores.clock, turns_per_minute=cap, tokens_per_day=1_000_000)
         for database in databases
@@ -133,8 +136,7 @@ def test_two_servers_at_once_never_pass_the_cap(stores: StoreSet) -> None:
         list(pool.map(lambda server: [server.spend(OWNER, 7) for _ in range(tries)], servers))
     with stores.database.read() as connection:
         spent = connection.exec_driver_sql("SELECT tokens FROM owner_use").scalar()
-    for database in databases:
-        database.close()
+    opened.close()
     assert spent == 7 * tries * len(servers)
 
 

@@ -13,6 +13,8 @@ from tests.fake.openai_reply import close_early
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_programs import STRANGER, TOKEN, ServedPrograms
 
+pytestmark = pytest.mark.both_engines
+
 NOON = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
 MESSAGES = [{"role": "user", "content": question(1)}]
 

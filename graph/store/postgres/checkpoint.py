@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
@@ -118,9 +118,19 @@ class PooledSaver(PostgresSaver):
         self._written.pop(thread_id, None)
         super().delete_thread(thread_id)
 
+    def connections(self) -> Mapping[str, Callable[[], float]]:
+        """Returns what counts the pool's connections, by what they are at."""
+        return {
+            "in_use": lambda: self._count("pool_size") - self._count("pool_available"),
+            "idle": lambda: self._count("pool_available"),
+        }
+
     def close(self) -> None:
         """Closes every connection."""
         self.pool.close()
+
+    def _count(self, name: str) -> float:
+        return self.pool.get_stats()[name]
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:

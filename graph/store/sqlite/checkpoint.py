@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -108,6 +108,10 @@ class Checkpointer(SqliteSaver):
         except NotADatabaseError:
             _LOG.warning("checkpoints are damaged; their file is rebuilt")
             self._renew()
+
+    def connections(self) -> Mapping[str, Callable[[], float]]:
+        """Returns what counts the connections of a pool: there is none."""
+        return {}
 
     def close(self) -> None:
         """Closes the file."""
