@@ -41,7 +41,7 @@ class Door:
 
     Usage:
         >>> door = Door(lambda owner: service.for_owner(owner).completions)
-        >>> app = Starlette(routes=[door.routes(Middleware(Guard, settings), Middleware(Edge))])
+        >>> app = Starlette(routes=[door.routes(Middleware(Edge), Middleware(Guard, settings, tokens))])
 
     Args:
         completions_of: Returns what answers the programs of an owner; called for each request.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from component import delivery, project_choice, rate_state, service_provider
+from component import delivery, project_choice, rate_state, service_provider, sign_in
 from component.word import LANGUAGES, Language, Words
 from component.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.error import NotFoundError, TurnfoldError
+from graph.identity import Identity
 from graph.view import SessionView, TurnOptions
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL, project_choice.ROOT, project_choice.HAS_MEMORY)
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
-_NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ = (
+_NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
     "notice",
     "passing",
     "shown_turns",
     "settings_of",
     "read_settings",
+    "opened",
 )
 
 
@@ -42,12 +44,14 @@ class PageState:
     Attributes:
         time_zone: IANA name that the browser reports, or "".
         session: The open session, None on the empty page.
+        visitor: Who is signed in, None if the server has no sign-in.
     """
 
     service: ChatService
     words: Words
     time_zone: str
     session: SessionView | None
+    visitor: Identity | None = None
 
 
 def begin() -> PageState:
@@ -57,8 +61,8 @@ def begin() -> PageState:
         TurnfoldError: The service can't be opened or the session can't be read.
     """
     service = service_provider.current()
-    language = _language(service)
-    st.session_state.setdefault(LANGUAGE, language)
+    spoken = language(service)
+    st.session_state.setdefault(LANGUAGE, spoken)
     theme = st.context.cookies.get(THEME_COOKIE)
     st.session_state.setdefault(THEME, theme if theme in THEMES else "system")
     rate_state.take_moved()
@@ -70,7 +74,8 @@ def begin() -> PageState:
         session = _keep_changes(service, session)
         _land(session)
     _follow_settings(service, session)
-    return PageState(service, words_of(language), st.context.timezone or "", session)
+    visitor = sign_in.visitor(service.settings)
+    return PageState(service, words_of(spoken), st.context.timezone or "", session, visitor)
 
 
 def look_again(now: PageState) -> PageState:
@@ -101,7 +106,13 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
         st.query_params[SESSION_PARAMETER] = identifier
     st.session_state.pop(_SHOWN_TURNS, None)
     st.session_state[_WANTED_TURN] = turn
+    st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
+
+
+def opened_count() -> int:
+    """Returns how often this tab has opened a session or the empty page."""
+    return int(st.session_state.get(_OPENED, 0))
 
 
 def open_without_memory() -> None:
@@ -148,6 +159,7 @@ def shown_turns() -> int:
     return int(st.session_state.get(_SHOWN_TURNS, TURNS_PER_PAGE))
 
 
+@delivery.once
 def show_earlier() -> None:
     """Widget callback: shows one more page of earlier turns."""
     show_turns(shown_turns() + 1)
@@ -189,7 +201,8 @@ def draw_in_passing() -> None:
         st.toast(text, icon=icon)
 
 
-def _language(service: ChatService) -> Language:
+def language(service: ChatService) -> Language:
+    """Returns the page's language: as chosen in this tab, as its cookie has it, the server's, or the browser's."""
     chosen, kept = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
     candidates = (chosen, kept, service.settings.turnfold_language)
     locale_language = language_of_locale(st.context.locale)

@@ -39,6 +39,16 @@ def draw(now: PageState) -> None:
             )
         _draw_sessions(now)
         setting_box.draw(now)
+        _draw_visitor(now)
+
+
+def _draw_visitor(now: PageState) -> None:
+    if now.visitor is None:
+        return
+    said, name = now.words.sign_in, escape_label(now.visitor.name)
+    with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
+        st.markdown(f":material/account_circle: {name or said.signed_in}")
+        st.button(said.sign_out, key="sign_out", type="tertiary", on_click=st.logout)
 
 
 @st.fragment(key=redraw.SESSIONS)

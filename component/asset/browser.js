@@ -123,6 +123,7 @@ function onError() {
 window.addEventListener("error", onError);
 
 let openSession = null;
+let opened = 0;
 let landing = 0;
 
 export default function ({ data, setTriggerValue }) {
@@ -130,7 +131,7 @@ export default function ({ data, setTriggerValue }) {
   askServer = setTriggerValue;
   document.documentElement.lang = data.language;
   if (data.cookie) {
-    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
+    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${SECURE}`;
   }
   setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
@@ -138,12 +139,17 @@ export default function ({ data, setTriggerValue }) {
   markPopovers();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
-  if (openSession === null) sendOutbox(); // the page was left before the server had it all
-  if (data.session !== openSession) {
-    openSession = data.session;
-    openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
-    scrollToEnd();
+  if (openSession === null) {
+    beginVisit(data.visitor);
+    goBack();
+    sendOutbox(); // the page was left before the server had it all
   }
+  const isOther = data.session !== openSession;
+  // Who opens a chat and leaves it at once is where they were, and the script may not have heard of it.
+  if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
+  if (isOther) scrollToEnd();
+  openSession = data.session;
+  opened = data.opened;
   if (data.landing !== landing) {
     landing = data.landing;
     goToTurn(data.turn);

@@ -1,7 +1,7 @@
-"""Command line of the operator: backup, restore, export, import, migrate.
+"""Command line of the operator: backup, restore, export, import, migrate; owners, and who of them is let in.
 
-python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE
-python -m graph.admin migrate FILE [URL]
+python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE | migrate FILE [URL]
+python -m graph.admin owner SUBJECT | withdraw OWNER | readmit OWNER | withdrawn
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -18,8 +18,10 @@ from typing import Final
 from graph.admin.backup import back_up, restore
 from graph.admin.migrate import migrate
 from graph.error import SettingsError, TurnfoldError
+from graph.identity import owner_of
 from graph.log import set_up_logging
 from graph.settings import Settings, load_settings
+from graph.store.owner import OwnerStore
 from graph.store.stores import open_database
 from graph.store.transfer import export_lines, import_lines
 
@@ -38,6 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     moving = commands.add_parser("migrate", help="move a SQLite file into an empty Postgres")
     moving.add_argument("file", type=Path)
     moving.add_argument("url", nargs="?", help="where to; CHAT_DATABASE_URL if it's left out")
+    commands.add_parser("owner", help="name the owner that a user of the identity provider is").add_argument("subject")
+    commands.add_parser("withdraw", help="let an owner in no more").add_argument("owner")
+    commands.add_parser("readmit", help="let a withdrawn owner in again").add_argument("owner")
+    commands.add_parser("withdrawn", help="list the withdrawn owners")
     wanted = parser.parse_args(arguments)
     try:
         settings = load_settings()
@@ -110,12 +116,47 @@ def _check_is_file(settings: Settings) -> None:
         raise SettingsError(msg)
 
 
+def _owner(settings: Settings, wanted: Namespace) -> str:
+    if settings.oidc_issuer is None:
+        msg = "OIDC_ISSUER: a user's owner is made of the provider's address and its id of the user"
+        raise SettingsError(msg)
+    return owner_of(settings.oidc_issuer, wanted.subject)
+
+
+def _withdraw(settings: Settings, wanted: Namespace) -> str:
+    with _owners(settings) as owners:
+        owners.withdraw(wanted.owner)
+    return f"{wanted.owner} is let in no more; what they have is kept"
+
+
+def _readmit(settings: Settings, wanted: Namespace) -> str:
+    with _owners(settings) as owners:
+        was_withdrawn = owners.readmit(wanted.owner)
+    return f"{wanted.owner} is let in again" if was_withdrawn else f"{wanted.owner} wasn't withdrawn"
+
+
+def _list_withdrawn(settings: Settings, _: Namespace) -> str:
+    with _owners(settings) as owners:
+        rows = owners.withdrawn()
+    return "\n".join(f"{row.owner} since {row.withdrawn_at:%Y-%m-%dT%H:%M:%SZ}" for row in rows) or "nobody"
+
+
+@contextmanager
+def _owners(settings: Settings) -> Iterator[OwnerStore]:
+    with closing(open_database(settings)) as database:
+        yield OwnerStore(database, clock=lambda: datetime.now(UTC))
+
+
 _COMMANDS: Final[dict[str, Callable[[Settings, Namespace], str]]] = {
     "backup": _back_up,
     "restore": _restore,
     "export": _export,
     "import": _import,
     "migrate": _migrate,
+    "owner": _owner,
+    "withdraw": _withdraw,
+    "readmit": _readmit,
+    "withdrawn": _list_withdrawn,
 }
 
 if __name__ == "__main__":

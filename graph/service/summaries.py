@@ -70,7 +70,7 @@ class Summaries:
         spec = self._spec(messages, access.settings.compression_rate if rate is None else rate, language)
         if target_chars is not None:
             spec = replace(spec, target_chars=target_chars)
-        access.runner.limiter.begin()
+        access.runner.limiter.begin(access.owner)
         try:
             return self._made(spec, client)
         finally:
@@ -127,6 +127,7 @@ class Summaries:
         self, spec: FoldSpec, model: str, drafts: Sequence[SummaryDraft], client: str, seconds: float, error_code: str
     ) -> None:
         """Stores what it cost; nothing of its text."""
+        self._access.spending.add_summary(self._access.owner, drafts, seconds=seconds, error_code=error_code)
         is_usage = bool(drafts) and all(draft.is_usage for draft in drafts)
         row = AsideCall(
             owner=self._access.owner,

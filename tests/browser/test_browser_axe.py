@@ -9,10 +9,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
+from tests.browser.site import choose, come, opened_site
 from tests.browser.stage import LOOKS, Stage, words_in
 from tests.browser.state import WALKS
 from tests.browser.state_project import walk as walk_through_project
 from tests.fake.chat import Chat, question
+from tests.fake.identity_provider import IdentityProvider
 from tests.fake.openai_server import FakeOpenAI
 
 RULES: Final = {
@@ -97,3 +99,25 @@ def test_no_state_of_a_project_breaks_a_rule(
             found += [f"{name}: {violation}" for violation in violations(visitor.page)]
     if found:
         pytest.fail("\n".join(found))
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_way_in_breaks_a_rule(look: str, chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI) -> None:
+    options = LOOKS[look]
+    with (
+        IdentityProvider() as provider,
+        opened_site(tmp_path, fake_openai, provider) as site,
+        visiting(chromium, site.address, **options) as visitor,
+    ):
+        come(visitor)
+        expect(visitor.page.get_by_text(words_in(look).sign_in.needed)).to_be_visible()
+        visitor.expect_language(words_in(look).language)
+        assert violations(visitor.page) == []
+        choose(visitor, "yeonghui")
+        visitor.settle()
+        if "viewport" in options:
+            visitor.page.get_by_test_id("stExpandSidebarButton").click()
+        expect(visitor.find("visitor").get_by_role("button")).to_be_in_viewport()
+        visitor.page.wait_for_timeout(100)  # what fades in has begun to
+        visitor.page.wait_for_function(FADED_IN)
+        assert violations(visitor.page) == []

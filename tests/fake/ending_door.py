@@ -17,6 +17,7 @@ from api.server_end import told_of_end
 from api.token_guard import Guard
 from graph.event import TokenDelta
 from graph.settings import Settings
+from tests.fake.programs import NoPrograms
 from tests.fake.scripted_completions import ScriptedCompletions
 from tests.fake.served_door import TOKEN
 
@@ -33,7 +34,9 @@ def main() -> None:
             yield
         print("ended", flush=True)  # noqa: T201 - what the test waits for
 
-    app = Starlette(routes=[door.routes(Middleware(Guard, lambda: settings), Middleware(Edge))], lifespan=lifespan)
+    app = Starlette(
+        routes=[door.routes(Middleware(Edge), Middleware(Guard, lambda: settings, NoPrograms))], lifespan=lifespan
+    )
     with socket.create_server(("127.0.0.1", 0)) as listening:
         print(listening.getsockname()[1], flush=True)  # noqa: T201 - what the test waits for
         uvicorn.Server(uvicorn.Config(app, log_level="critical")).run([listening])

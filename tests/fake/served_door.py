@@ -24,6 +24,7 @@ from api.token_guard import Guard
 from graph.client import CompletionSource
 from graph.service import ChatService
 from graph.settings import Settings
+from tests.fake.programs import NoPrograms
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105 - opens nothing but this server
 OWNER: Final = "kim"
@@ -56,7 +57,7 @@ class ServedDoor:
             return completions(owner) if callable(completions) else completions
 
         self.door = Door(completions_of, patience_seconds=patience_seconds)
-        app = Starlette(routes=[self.door.routes(Middleware(Guard, lambda: settings), Middleware(Edge))])
+        app = Starlette(routes=[self.door.routes(Middleware(Edge), Middleware(Guard, lambda: settings, NoPrograms))])
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)

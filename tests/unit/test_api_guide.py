@@ -16,6 +16,7 @@ from graph.core import recognise
 from graph.service import imported, summaries
 from graph.settings import Settings
 from graph.store import turn
+from graph.store.api_token import MOST_TOKENS
 from graph.tool.registry import TOOL_NAMES
 from prompt.system.framing import Language
 
@@ -93,6 +94,7 @@ def test_the_guide_s_limits_are_those_of_the_code(language: Language) -> None:
         request._TOOLS,  # noqa: SLF001  # a figure of the guide
         header._VALUE_CHARS,  # noqa: SLF001  # a figure of the guide
         token_guard.OPEN_ANSWERS,
+        MOST_TOKENS,
         imported._MOST_MESSAGES,  # noqa: SLF001  # a figure of the guide
         imported._MOST_BYTES // MEBIBYTE,  # noqa: SLF001  # a figure of the guide
         turn._WAITING_TIME.seconds // 60,  # noqa: SLF001  # a figure of the guide
