@@ -51,6 +51,14 @@ def test_every_command_of_make_that_the_guide_names_is_one(language: Language) -
 
 
 @LANGUAGES
+def test_every_command_of_the_administrator_that_the_guide_names_is_one(language: Language) -> None:
+    source = (ROOT / "graph/admin/__main__.py").read_text(encoding="utf-8")
+    named = set(re.findall(r"graph\.admin (\w+)", guide(language))) | {"readmit"}
+    assert named == {"export", "owner", "withdraw", "readmit"}
+    assert named <= set(re.findall(r'add_parser\(\s*"(\w+)"', source))
+
+
+@LANGUAGES
 def test_the_secrets_that_the_guide_makes_are_those_that_the_containers_are_given(language: Language) -> None:
     needed = re.findall(r"^  (\w+): \{file: (secret/\w+)\}$", (ROOT / "compose.yaml").read_text(), re.MULTILINE)
     made = re.findall(r"> (secret/\w+)", guide(language))
