@@ -84,8 +84,8 @@ class DistantTurn:
             if mark is None or mark.get("is_partial"):
                 self._say(text_of(message))
             for call in message.tool_calls:
-                if step := steps.get(str(call["id"])):
-                    self.log.append(ToolStarted(step.call_id, step.name, step.arguments))
+                if begun := steps.get(str(call["id"])):
+                    self.log.append(ToolStarted(begun.call_id, begun.name, begun.arguments))
             if message.tool_calls:
                 self._saying = ""
 

@@ -16,8 +16,8 @@ def read_rows(settings: Settings, query: str, *values: object) -> list[Any]:
     if settings.chat_database_url is not None:
         with psycopg.connect(settings.chat_database_url.get_secret_value()) as connection:
             return connection.execute(query.replace("?", "%s").encode(), values or None).fetchall()
-    with closing(sqlite3.connect(settings.database_path)) as connection:
-        return connection.execute(query, values).fetchall()
+    with closing(sqlite3.connect(settings.database_path)) as file:
+        return file.execute(query, values).fetchall()
 
 
 def change_rows(settings: Settings, statement: str) -> None:
@@ -26,5 +26,5 @@ def change_rows(settings: Settings, statement: str) -> None:
         with psycopg.connect(settings.chat_database_url.get_secret_value()) as connection:
             connection.execute(statement.encode())
     else:
-        with closing(sqlite3.connect(settings.database_path)) as connection, connection:
-            connection.execute(statement)
+        with closing(sqlite3.connect(settings.database_path)) as file, file:
+            file.execute(statement)

@@ -22,8 +22,7 @@ PARTIAL = "먼저 복제하고"
 
 @pytest.fixture
 def servers(server: FakeOpenAI, tmp_path: Path) -> Iterator[list[AppServer]]:
-    lease = {"LEASE_SECONDS": str(LEASE_SECONDS), "HEARTBEAT_SECONDS": "1"}
-    with app_servers(tmp_path, server.url, **lease) as started:
+    with app_servers(tmp_path, server.url, LEASE_SECONDS=str(LEASE_SECONDS), HEARTBEAT_SECONDS="1") as started:
         yield started
 
 
