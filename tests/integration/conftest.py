@@ -19,6 +19,7 @@ from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.owners import Owners, open_owners
 from tests.fake.rooted import Rooted
 from tests.fake.scripted_completions import ScriptedCompletions
 from tests.fake.served_door import TOKEN, ServedDoor
@@ -73,6 +74,15 @@ def cached(server: FakeOpenAI) -> FakeOpenAI:
 def endpoint() -> Iterator[FakeOpenAI]:
     with FakeOpenAI() as endpoint:
         yield endpoint
+
+
+@pytest.fixture(scope="module", params=["of another server", "of the same server"])
+def owners(
+    request: pytest.FixtureRequest, endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Owners]:
+    is_one_server = request.param == "of the same server"
+    with open_owners(tmp_path_factory.mktemp("owners"), endpoint.url, is_one_server=is_one_server) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from graph.admin.__main__ import main
 from graph.error import InputError
 from graph.store.database import Database
-from graph.store.schema import rule_agreement_table
+from graph.store.owner_table import rule_agreement_table
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
 from graph.view import TurnOptions
