@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import httpx2
@@ -66,7 +67,9 @@ class AppServer:
 
 
 @contextmanager
-def app_servers(folder: Path, model_url: str, *, count: int = 2, **settings: str) -> Iterator[list[AppServer]]:
+def app_servers(
+    folder: Path, model_url: str, settings: Mapping[str, str] = MappingProxyType({}), *, count: int = 2
+) -> Iterator[list[AppServer]]:
     """Starts the servers at once over the files of a folder, or the database that the settings name."""
     settings = {"CHAT_API_TOKENS": f"editor:local:{TOKEN}", "MODEL_WINDOW_TOKENS": "100000", **settings}
     headers = {"Authorization": f"Bearer {TOKEN}"}

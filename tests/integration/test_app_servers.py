@@ -1,19 +1,22 @@
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import openai
 import pytest
 
+from graph.settings import Settings
 from tests.fake.app_servers import TOKEN, AppServer, app_servers
 from tests.fake.chat import question
+from tests.fake.open_chat import MakeSettings
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.rows import change_rows
 from tests.fake.served_chat import text_of
+
+pytestmark = pytest.mark.both_engines
 
 LEASE_SECONDS = 4.0
 PATIENCE_SECONDS = 60.0
@@ -21,8 +24,11 @@ PARTIAL = "먼저 복제하고"
 
 
 @pytest.fixture
-def servers(server: FakeOpenAI, tmp_path: Path) -> Iterator[list[AppServer]]:
-    with app_servers(tmp_path, server.url, LEASE_SECONDS=str(LEASE_SECONDS), HEARTBEAT_SECONDS="1") as started:
+def servers(server: FakeOpenAI, make_settings: MakeSettings, tmp_path: Path) -> Iterator[list[AppServer]]:
+    settings = {"LEASE_SECONDS": str(LEASE_SECONDS), "HEARTBEAT_SECONDS": "1"}
+    if (url := make_settings().chat_database_url) is not None:
+        settings["CHAT_DATABASE_URL"] = url.get_secret_value()
+    with app_servers(tmp_path, server.url, settings) as started:
         yield started
 
 
@@ -39,10 +45,9 @@ def begin(server: AppServer) -> str:
     return str(begun.told[0].value["metadata"]["conversationId"])
 
 
-def run_elsewhere(folder: Path) -> None:
+def run_elsewhere(settings: Settings) -> None:
     """Has the running turn be another machine's: whether its process lives can't be seen from here."""
-    with closing(sqlite3.connect(folder / "data" / "turnfold.db")) as connection, connection:
-        connection.execute("UPDATE lease SET host = 'another machine'")
+    change_rows(settings, "UPDATE lease SET host = 'another machine'")
 
 
 def test_either_lists_shows_and_stops_a_turn_of_the_other(servers: list[AppServer], server: FakeOpenAI) -> None:
@@ -59,13 +64,13 @@ def test_either_lists_shows_and_stops_a_turn_of_the_other(servers: list[AppServe
 
 @pytest.mark.parametrize("is_elsewhere", [False, True], ids=["same machine", "another machine"])
 def test_a_turn_whose_server_is_killed_is_shown_as_interrupted_by_the_other_which_goes_on_with_it(
-    servers: list[AppServer], server: FakeOpenAI, tmp_path: Path, *, is_elsewhere: bool
+    servers: list[AppServer], server: FakeOpenAI, make_settings: MakeSettings, *, is_elsewhere: bool
 ) -> None:
     one, other = servers
     server.script(hang(PARTIAL))
     session_id = begin(one)
     if is_elsewhere:
-        run_elsewhere(tmp_path)
+        run_elsewhere(make_settings())
     wait_until(lambda: text_of(other.follow(session_id, until=lambda body: PARTIAL.encode() in body).told) == PARTIAL)
     one.kill()
     killed_at = time.monotonic()
