@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import SecretStr
+
 from graph.service import ChatService
 from tests.fake.chat import Chat
 from tests.fake.open_chat import chat_opener, settings_maker
@@ -21,12 +23,14 @@ class Owners(NamedTuple):
 
 
 @contextmanager
-def open_owners(folder: Path, model_url: str, *, is_one_server: bool) -> Iterator[Owners]:
+def open_owners(
+    folder: Path, model_url: str, *, is_one_server: bool, database_url: SecretStr | None = None
+) -> Iterator[Owners]:
     """Has the owners be `first` and `second`, of one server or of a server each."""
     root = folder / "shop"
     root.mkdir()
     (root / "AGENTS.md").write_text("Prices are in won.")
-    with chat_opener(settings_maker(folder / "data", model_url)) as open_chat:
+    with chat_opener(settings_maker(folder / "data", model_url, database_url)) as open_chat:
         chat = open_chat(turnfold_owner="first", project_roots=(root,))
         chat.ask(1, 4)
         if is_one_server:
