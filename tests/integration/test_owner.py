@@ -20,6 +20,7 @@ from graph.service.turns import Turns
 from graph.settings import Settings
 from graph.view import TurnOptions
 from tests.fake.chat import Chat, question
+from tests.fake.memory_call import MEMORY_CALLS
 from tests.fake.owners import Owners, withdrawn
 
 # What a method needs beside the session's id.
@@ -45,7 +46,7 @@ PARTS = {
     "completions": Completions,
     "summaries": Summaries,
 }
-# What takes no session's id: of the server, the same for every owner; of one owner; or of a folder that owners share.
+# What takes no session's id: of the server, the same for every owner; of one owner; or of his memory of a project.
 OF_THE_SERVER = {
     "for_owner",
     "health",
@@ -74,28 +75,8 @@ OF_AN_OWNER = {
     "projects.rules",
     "projects.agree",
 }
-OF_A_FOLDER = {
-    f"projects.{name}"
-    for name in (
-        "close_file",
-        "complete_plan",
-        "complete_task",
-        "edit_summary",
-        "forget",
-        "forget_decision",
-        "forget_dialog",
-        "get",
-        "name",
-        "open_file",
-        "open_plan",
-        "open_task",
-        "record_decision",
-        "rename",
-        "restore",
-        "start_task",
-        "switch_plan",
-    )
-}
+# What is tried over and over with own, others' and unknown ids in test_project_owner.
+OF_A_MEMORY = {f"projects.{name}" for name in MEMORY_CALLS}
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
 TABLES = ("session", "turn", "message", "record", "context_reset", "model_call")
 
@@ -120,7 +101,7 @@ def methods_of_a_session() -> list[str]:
 def test_of_every_method_it_is_said_whose_it_is(owners: Owners) -> None:
     parts = {name: type(part) for name, part in vars(owners.other).items() if not name.startswith("_")}
     assert parts == {**PARTS, "settings": Settings}
-    assert public_methods().keys() - set(methods_of_a_session()) == OF_THE_SERVER | OF_AN_OWNER | OF_A_FOLDER
+    assert public_methods().keys() - set(methods_of_a_session()) == OF_THE_SERVER | OF_AN_OWNER | OF_A_MEMORY
 
 
 def test_the_service_of_an_owner_is_itself_that_owners(owners: Owners) -> None:
