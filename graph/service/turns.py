@@ -77,7 +77,7 @@ class Turns:
 
         Raises:
             InputError: The text or an option is invalid.
-            NotFoundError: The session belongs to another owner.
+            NotFoundError: The session belongs to another owner, or the owner was withdrawn.
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
@@ -262,10 +262,17 @@ class Turns:
         return read_transcript(self._access, session_id, last=last, before=before)
 
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
-        """Returns the turn of a message that is already archived, else None."""
-        with contextlib.suppress(NotFoundError):
-            return self._stores.archive.get(session_id, str(message.id)).turn
-        return None
+        """Returns the turn of a message that is already archived, else None.
+
+        Raises:
+            NotFoundError: It is archived, in a session of another owner.
+        """
+        try:
+            number = self._stores.archive.get(session_id, str(message.id)).turn
+        except NotFoundError:
+            return None
+        self._access.own(session_id)
+        return number
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

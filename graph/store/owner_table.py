@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, Table, true
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, Table, text, true
 
 from graph.store.column_type import JsonTuple, PlainText, UtcTime
 
@@ -30,7 +30,15 @@ api_token_table = Table(
     Column("last_used_on", UtcTime, nullable=True),  # the day alone
     Column("withdrawn_at", UtcTime, nullable=True),
     Index("api_token_by_digest", "digest", unique=True),
-    Index("api_token_by_owner", "owner"),
+    # A name is free again once its token is withdrawn.
+    Index(
+        "api_token_by_name",
+        "owner",
+        "name",
+        unique=True,
+        sqlite_where=text("withdrawn_at IS NULL"),
+        postgresql_where=text("withdrawn_at IS NULL"),
+    ),
 )
 
 # One row an owner: the turns begun within one minute, the tokens spent on one day, both counted from 1970 in UTC.

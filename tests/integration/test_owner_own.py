@@ -40,6 +40,25 @@ def test_a_turn_that_runs_is_kept_while_its_owner_is_withdrawn(open_chat: OpenCh
     assert (chat.last_turn.status, chat.last_turn.answer_text) == ("stopped", "여기까지")
 
 
+def test_a_message_that_another_has_sent_is_not_known_to_whoever_sends_it_again(owners: Owners) -> None:
+    sent = owners.chat.rows("SELECT message_id FROM message WHERE position = 1")[0][0]
+    with pytest.raises(NotFoundError):
+        owners.other.turns.send(owners.chat.session_id, question(1), message_id=sent)
+    with withdrawn(owners.chat.service, "first"), pytest.raises(NotFoundError):
+        owners.chat.service.turns.send(owners.chat.session_id, question(1), message_id=sent)
+    assert owners.chat.service.turns.send(owners.chat.session_id, question(1), message_id=sent) == 1
+
+
+def test_that_another_is_answered_just_now_is_not_told(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
+    server.script(hang("여기까지"))
+    chat.start(question(1))
+    chat.wait_until_live(lambda live: live.text == "여기까지")
+    with pytest.raises(NotFoundError):
+        chat.service.for_owner("second").turns.send(chat.session_id, question(1))
+    chat.stop_when(lambda live: live.text == "여기까지")
+
+
 def test_each_owner_lists_and_reads_what_is_his(owners: Owners) -> None:
     assert owners.other.sessions.list() == ()
     assert owners.other.sessions.list(also=owners.chat.session_id) == ()

@@ -88,6 +88,18 @@ def test_a_day_that_is_used_up_refuses_before_anything_is_stored(open_chat: Open
     assert len(chat.service.sessions.list()) == 1
 
 
+def test_a_day_that_is_used_up_has_no_compaction_by_hand_either(open_chat: OpenChat) -> None:
+    chat = open_chat(preserve_recent_messages=2, context_strategy="compaction")
+    chat.ask(1, 3)
+    chat.change("INSERT INTO owner_use (owner, minute, turns, day, tokens) VALUES ('local', 0, 0, 20513, 1000000000)")
+    capped = open_chat(
+        preserve_recent_messages=2, context_strategy="compaction", user_tokens_per_day=10**9, clock=lambda: NOON
+    )
+    with pytest.raises(UserTokensError):
+        capped.service.folds.compact(chat.session_id)
+    assert chat.rows("SELECT * FROM record") == []
+
+
 def test_an_answer_that_is_stopped_or_breaks_off_has_cost_what_was_sent(
     open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
