@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from langchain_core.tools import BaseTool
+from pydantic import SecretStr
 
 from graph.core.context_block import ContextSource
 from graph.model.factory import ChatModels, open_models
@@ -22,8 +23,8 @@ MakeSettings = Callable[..., Settings]
 OpenChat = Callable[..., Chat]
 
 
-def settings_maker(data_dir: Path, base_url: str) -> MakeSettings:
-    """Returns what makes settings of a server over this folder, with the changes that a test names."""
+def settings_maker(data_dir: Path, base_url: str, database_url: SecretStr | None = None) -> MakeSettings:
+    """Returns what makes settings of a server over this folder or database, with the changes that a test names."""
 
     def make_settings(**changes: object) -> Settings:
         values: dict[str, object] = {
@@ -31,12 +32,13 @@ def settings_maker(data_dir: Path, base_url: str) -> MakeSettings:
             "openai_api_key": "sk-scripted-key-of-the-tests",
             "chat_model": "scripted-model",
             "turnfold_data_dir": data_dir,
+            "chat_database_url": database_url,
             "model_window_tokens": 100_000,
             "model_attempts": 1,
             "model_deadline_seconds": 20,
             "fold_wait_seconds": 5,
         }
-        if "turnfold_data_dir" not in changes:
+        if database_url is None and "turnfold_data_dir" not in changes:
             lay_empty_database(data_dir)
         return Settings(_env_file=None, **{**values, **changes})  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
 

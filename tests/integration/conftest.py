@@ -38,8 +38,8 @@ def stores(tmp_path: Path, database_url: SecretStr | None) -> Iterator[StoreSet]
 
 
 @pytest.fixture
-def make_settings(tmp_path: Path, server: FakeOpenAI) -> MakeSettings:
-    return settings_maker(tmp_path / "data", server.url)
+def make_settings(tmp_path: Path, server: FakeOpenAI, database_url: SecretStr | None) -> MakeSettings:
+    return settings_maker(tmp_path / "data", server.url, database_url)
 
 
 @pytest.fixture
