@@ -130,7 +130,7 @@ class SessionAccess:
         return self.poller.follow(row.session_id, row.number, row.attempt)
 
     def followed(self, session_id: str, seen: LiveTurn | None) -> TurnLog | None:
-        """Returns the events of the newest turn, if it has run here, or of one elsewhere of which something was seen."""
+        """Returns the events of the turn to follow: the newest one here, or the one elsewhere that was seen before."""
         log = self.runner.log(session_id)
         if seen is not None and (log is None or log.place != (seen.number, seen.attempt)):
             return self.runner.running(session_id) or self.poller.follow(session_id, seen.number, seen.attempt)
