@@ -39,15 +39,15 @@ SUBQUERY = re.compile(r"\(SELECT [^()]*(\([^()]*\)[^()]*)*\)")
 NAMES_SESSION = re.compile(r"session_id(, [\w.]+)?\)? (= \?|IN \()|INTO \w+ \([^)]*session_id")
 
 
-def is_of_session(table: Table) -> bool:
-    return table.name not in {*OF_NO_SESSION, *OF_SQLITE}
+def of_sessions() -> list[Table]:
+    return [table for table in METADATA.sorted_tables if table.name not in {*OF_NO_SESSION, *OF_SQLITE}]
 
 
 def test_every_table_is_of_a_session_or_said_not_to_be() -> None:
     assert {table.name for table in METADATA.tables.values() if "session_id" not in table.c} == set(OF_NO_SESSION)
 
 
-@pytest.mark.parametrize("table", filter(is_of_session, METADATA.sorted_tables), ids=lambda table: table.name)
+@pytest.mark.parametrize("table", of_sessions(), ids=lambda table: table.name)
 def test_keys_of_a_session_begin_with_it(table: Table) -> None:
     assert next(iter(table.primary_key.columns)).name == "session_id"
     for constraint in table.constraints:
@@ -75,7 +75,7 @@ def statements() -> Iterator[list[str]]:
 
 def on_sessions(found: Sequence[str]) -> set[str]:
     """Those of the statements that read or write a table of sessions."""
-    names = "|".join(table.name for table in METADATA.sorted_tables if is_of_session(table))
+    names = "|".join(table.name for table in of_sessions())
     is_on_session = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({names})\b")
     return {statement for statement in found if is_on_session.search(statement)}
 
