@@ -171,6 +171,7 @@ def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: Open
         end_well(plot)
 
 
+@pytest.mark.sqlite
 @repeatable(12)
 @example([*[("ask",)] * 12, ("regenerate",), ("restore", 0), ("ask",), ("ask",)])
 @example([("enter_project",), *[("ask",)] * 6, ("change_rules",), ("switch", "rolling"), *[("ask",)] * 3])
@@ -182,6 +183,7 @@ def test_every_turn_is_sent_once_in_a_small_window(open_plot: OpenPlot, steps: l
         end_well(plot)
 
 
+@pytest.mark.sqlite
 @repeatable(8)
 @example([("fork", 5), ("ask",), ("fork", 2), *[("ask",)] * 9])
 @given(st.lists(STEPS, min_size=4, max_size=8))
