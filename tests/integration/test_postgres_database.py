@@ -18,6 +18,7 @@ import pytest
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from pydantic import SecretStr
 from sqlalchemy import insert, select, text, update
+from sqlalchemy.dialects import postgresql
 
 from graph.error import (
     DatabaseBusyError,
@@ -31,7 +32,7 @@ from graph.error import (
 from graph.store.database import head_revision
 from graph.store.expression import database_time
 from graph.store.lease import LeaseStore
-from graph.store.postgres.postgres_database import open_postgres
+from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
 from graph.store.schema import lease_table, record_table, session_table
 from tests.fake.postgres import PostgresServer
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
@@ -42,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SIX_OPEN_AND_MAKE_A_SESSION = """
 import sys
 from pydantic import SecretStr
-from graph.store.postgres.postgres_database import open_postgres
+from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
 from graph.store.session import SessionStore
 from tests.fake.crowd import run_crowd
 
@@ -174,6 +175,12 @@ def test_while_a_holder_writes_nobody_takes_its_lease_or_changes_its_session(sto
     with stores.database.write(lease), pytest.raises(DatabaseBusyError):
         lock()
     lock()
+
+
+def test_the_session_is_locked_before_the_lease_as_by_everybody() -> None:
+    statement = str(PostgresDatabase.is_held.compile(dialect=postgresql.dialect()))
+    assert "FROM session JOIN lease" in statement
+    assert statement.endswith("FOR NO KEY UPDATE")
 
 
 def test_a_lease_runs_out_by_the_databases_clock(stores: StoreSet) -> None:
