@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door fault backup restore export import
+.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault backup restore export import migrate
 
 run: $(STAMP)
 	$(BIN)/streamlit run app.py
@@ -57,6 +57,10 @@ bench-recognise: $(STAMP)
 bench-door: $(STAMP)
 	$(BIN)/python -m bench.door
 
+# Needs a Chromium and a Postgres: a hundred programs and twenty pages on two servers; writes the table of docs/scale.md.
+load: $(STAMP)
+	$(BIN)/python -m bench.load --write
+
 # Kills, locks, full disks and load for about a quarter of an hour; the last line sums up. SEED=<number> repeats a run.
 fault: $(STAMP)
 	$(BIN)/python -m tests.fault $(if $(SEED),--seed $(SEED))
@@ -75,12 +79,19 @@ export: $(STAMP)
 import: $(STAMP)
 	$(BIN)/python -m graph.admin import $(FROM)
 
+# Everything of a SQLite file into an empty Postgres, counted and compared: FROM=<file> TO=<url>, which may have a password.
+migrate: $(STAMP)
+	@$(BIN)/python -m graph.admin migrate $(FROM) '$(TO)'
+
 $(STAMP): requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Turnfold needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	touch $(STAMP)
 
-# Needs uv. Writes the pins with their hashes and without any index's address.
+# Needs uv. Writes the pins with their hashes and without any index's address: those of all that is done here, and of these
+# the ones that a server needs.
+PINS := uv pip compile pyproject.toml --extra postgres --extra auth --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 lock:
-	uv pip compile pyproject.toml --extra postgres --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
+	$(PINS) --group dev -o requirements.lock
+	$(PINS) -c requirements.lock -o requirements-server.lock

@@ -1,4 +1,4 @@
-"""The server: the page, the door for programs, `/health`, who is let in; opens and closes the service."""
+"""The server: the page, the door for programs, `/health`, `/metrics`, who is let in; opens and closes the service."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from starlette.routing import Route
 
 from api.connection import bounded_connections, room_for_connections
 from api.host import HostCheck
+from api.metrics_guard import MetricsGuard, metrics_route
 from api.program_routes import ProgramRoutes
 from api.server_end import told_of_end
-from component import delivery, service_provider, wide_window
+from component import delivery, service_provider, sign_in, wide_window
 from component.security import SecurityHeaders
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
@@ -35,6 +36,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         try:
             settings = load_settings()
             set_up_logging(settings.turnfold_log_level)
+            sign_in.prepare(settings)
             service = stack.enter_context(open_service(settings))
         except TurnfoldError as error:
             # The server prints a traceback of a failed start; for a wrong setting the message alone is enough.
@@ -55,7 +57,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 def health(_request: Request) -> JSONResponse:
     """Returns 200 if the database answers, else 503 with the error's code."""
     try:
-        service_provider.current().health()
+        service_provider.opened().health()
     except TurnfoldError as error:
         return JSONResponse({"status": error.code}, status_code=503)
     return JSONResponse({"status": "ok"})
@@ -67,10 +69,20 @@ def opened_with() -> Settings:
     return settings
 
 
-programs = ProgramRoutes(lambda owner: service_provider.current().for_owner(owner), opened_with)
+programs = ProgramRoutes(
+    lambda owner: service_provider.opened().for_owner(owner), opened_with, lambda: service_provider.opened().programs
+)
 app = st.App(
     Path(__file__).parent / "component" / "page.py",
     lifespan=lifespan,
-    routes=[Route("/health", health), *programs.routes()],
-    middleware=[Middleware(SecurityHeaders), Middleware(HostCheck, opened_with)],
+    routes=[
+        Route("/health", health),
+        metrics_route(lambda: service_provider.opened().metrics()),
+        *programs.routes(),
+    ],
+    middleware=[
+        Middleware(SecurityHeaders, opened_with),
+        Middleware(HostCheck, opened_with),
+        Middleware(MetricsGuard, opened_with),
+    ],
 )

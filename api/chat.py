@@ -78,14 +78,14 @@ class Chat:
 
     async def send(self, request: Request) -> Response:
         """Sends a message, and streams its turn."""
+        service, client = await self._service(request), request.state.client
         body = read_message(await read_body(request))
-        service, client = self._service(request), request.state.client
         session_id, turn = await self._in_thread(partial(_send, service, body, client))
         return await self._streamed(service, session_id, turn, None, body.context)
 
     async def follow(self, request: Request) -> Response:
         """Streams the newest turn from where the client was; 204 if it has all of it."""
-        service, session_id = self._service(request), request.path_params["session_id"]
+        service, session_id = await self._service(request), request.path_params["session_id"]
         said = request.headers.get("last-event-id") or request.query_params.get("after")
         after = (parse_event_id(said) or _UNKNOWN) if said else None
         turn = await self._in_thread(partial(service.turns.stream, session_id))
@@ -95,8 +95,8 @@ class Chat:
 
     async def update_context(self, request: Request) -> Response:
         """Takes over what the user is at, for the turns that begin from now on."""
+        service, session_id = await self._service(request), request.path_params["session_id"]
         context = read_context(await read_body(request))
-        service, session_id = self._service(request), request.path_params["session_id"]
         told = await self._in_thread(partial(_update_context, service, session_id, context))
         return JSONResponse(dict(told))
 
@@ -130,9 +130,9 @@ class Chat:
         finally:
             self._streams.discard(stream)
 
-    def _service(self, request: Request) -> ChatService:
+    async def _service(self, request: Request) -> ChatService:
         client: ApiClient = request.state.client
-        return self._service_of(client.owner)
+        return await self._in_thread(partial(self._service_of, client.owner))
 
     async def _in_thread(self, action: Callable[[], _Result]) -> _Result:
         return await anyio.to_thread.run_sync(action, limiter=self._threads)

@@ -113,8 +113,8 @@ class CreateCompletion:
         return is_stop and list(self._queues.values()).count(opened.completion.id) == 1
 
     def _open(self, body: bytes, headers: Headers, client: ApiClient, queue: EventQueue) -> _Opened:
-        asked = parse_request(body, headers, client)
         completions = self._completions_of(client.owner)
+        asked = parse_request(body, headers, client)
         check_known(asked.model, completions.models())
         completion = completions.begin(asked.request)
         return _Opened(asked, completion, completion.watch(queue.put))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from starlette.responses import PlainTextResponse
@@ -17,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from api.problem import Problem
+from graph.network import is_loopback
 from graph.settings import Settings
 
 _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?", re.ASCII)
@@ -80,7 +80,7 @@ class HostCheck:
     def _problem(self, scope: Scope) -> Problem | None:
         hosts, origins = (_sent(scope, name) for name in (b"host", b"origin"))
         host = _authority(hosts[0]) if len(hosts) == 1 else None
-        if host is None or not (_is_loopback(host.name) or self._is_named(host)):
+        if host is None or not (is_loopback(host.name) or self._is_named(host)):
             return _WRONG_HOST
         if is_for_programs(scope) and origins and origins[0] in self._settings.chat_api_origins:
             origins = origins[1:]
@@ -104,15 +104,6 @@ def _sent(scope: Scope, name: bytes) -> list[str]:
 def _authority(text: str) -> _Authority | None:
     match = _AUTHORITY.fullmatch(text)
     return _Authority(match[1].removesuffix("."), match[2] or "") if match else None
-
-
-def _is_loopback(name: str) -> bool:
-    if name == "localhost":
-        return True
-    try:
-        return ip_address(name.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_of(origin: str, host: _Authority) -> bool:

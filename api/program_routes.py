@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -24,7 +25,7 @@ from api.host import is_for_programs
 from api.openapi import document
 from api.route_table import Operation
 from api.served import ServedOperations
-from api.token_guard import Guard
+from api.token_guard import Guard, ProgramSource
 from graph.service import ChatService
 from graph.settings import Settings
 
@@ -44,7 +45,7 @@ class ProgramRoutes:
     """What programs reach of the service.
 
     Usage:
-        >>> programs = ProgramRoutes(service.for_owner, lambda: settings)
+        >>> programs = ProgramRoutes(service.for_owner, lambda: settings, lambda: service.programs)
         >>> app = Starlette(routes=programs.routes())
         ...
         >>> programs.close()
@@ -52,10 +53,17 @@ class ProgramRoutes:
     Args:
         service_of: Returns the service of an owner; called for each request.
         settings: Returns the settings; called at the first request.
+        tokens: Returns what knows the tokens that owners have made; called for each request.
     """
 
-    def __init__(self, service_of: Callable[[str], ChatService], settings: Callable[[], Settings]) -> None:
+    def __init__(
+        self,
+        service_of: Callable[[str], ChatService],
+        settings: Callable[[], Settings],
+        tokens: Callable[[], ProgramSource],
+    ) -> None:
         self._settings = settings
+        self._tokens = tokens
         self._door = Door(lambda owner: service_of(owner).completions)
         self._chat = Chat(service_of, anyio.CapacityLimiter(_CHAT_THREADS))
         self._served = ServedOperations(service_of)
@@ -67,7 +75,7 @@ class ProgramRoutes:
             *self._chat.routes(),
             *self._served.routes(session_route.OPERATIONS),
         ]
-        checks = Middleware(Cors, self._settings), Middleware(Guard, self._settings), Middleware(Edge)
+        checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._tokens)
         return [
             _OfPrograms(_behind(checks, guarded)),
             *(
@@ -82,11 +90,11 @@ class ProgramRoutes:
         self._chat.close()
 
     async def _show_document(self, _: Request) -> JSONResponse:
-        self._check_open()
+        await self._check_open()
         return JSONResponse(self._document)
 
     async def _show_docs(self, request: Request) -> HTMLResponse:
-        self._check_open()
+        await self._check_open()
         language = chosen_language(request.query_params.get("lang", ""), request.headers.get("accept-language", ""))
         headers = {"Content-Language": language, "Vary": "Accept-Language"}
         return HTMLResponse(render(self._document, language), headers=headers)
@@ -95,9 +103,9 @@ class ProgramRoutes:
     def _document(self) -> dict[str, Any]:
         return document(OPERATIONS)
 
-    def _check_open(self) -> None:
+    async def _check_open(self) -> None:
         """Without a token there is no door, and nothing tells of one."""
-        if not self._settings().api_tokens:
+        if not (self._settings().api_tokens or await anyio.to_thread.run_sync(self._tokens().are_let_in)):
             raise HTTPException(404)
 
 

@@ -44,12 +44,29 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "closing": Problem(503, "server_closing", "The server is shutting down.", retry_after_seconds=5),
     "input": Problem(400, "invalid_request", "The request's content isn't accepted."),
     "path": Problem(400, "invalid_path", "This path can't be used."),
+    # Of a token's owner without access nothing is told, as of a token that never was.
+    "sign_in": Problem(
+        401,
+        "invalid_api_key",
+        "This isn't a token of this server. Send one as the API key: Authorization: Bearer <token>.",
+        headers={"WWW-Authenticate": "Bearer"},
+    ),
     "not_found": Problem(404, "session_not_found", "There is no session of this id."),
     "busy": Problem(
         409, "session_busy", "An answer in this session is still being made.", retry_after_seconds=5, is_final=True
     ),
     "server_busy": Problem(429, "server_busy", "The server makes as many answers as it can.", retry_after_seconds=5),
     "turn_rate": Problem(429, "rate_limit_exceeded", "Too many turns began within a minute.", retry_after_seconds=20),
+    "user_rate": Problem(
+        429, "rate_limit_exceeded", "This user has begun too many turns within this minute.", retry_after_seconds=20
+    ),
+    "user_tokens": Problem(
+        429,
+        "insufficient_quota",
+        "This user's tokens for today are used up; they are counted anew from midnight (UTC) on.",
+        retry_after_seconds=60,
+        is_final=True,
+    ),
     "stopped": Problem(409, "stopped", "The answer was stopped.", is_final=True),
     "interrupted": Problem(503, "interrupted", "The server stopped while it was answering.", retry_after_seconds=5),
     "store": _STORAGE,

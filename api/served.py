@@ -62,8 +62,9 @@ class ServedOperations:
     async def _serve(self, methods: Mapping[str, Operation], request: Request) -> Response:
         operation = methods["GET" if request.method == "HEAD" else request.method]
         client: ApiClient = request.state.client
+        service = await anyio.to_thread.run_sync(self._service_of, client.owner, limiter=self._quick)
         sent = await _read(operation, request)
-        call = Call(self._service_of(client.owner), client, request.path_params, sent)
+        call = Call(service, client, request.path_params, sent)
         limiter = self._slow if operation.is_slow else self._quick
         content = await anyio.to_thread.run_sync(partial(_answer, operation, call), limiter=limiter)
         headers = {"Cache-Control": "no-store"}

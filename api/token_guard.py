@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
+import anyio
+import anyio.to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.problem import Problem
-from graph.api_token import ApiToken
+from api.refusal import BY_CODE
+from graph.api_token import ApiToken, digest_of
 from graph.client import ClientOptions
 from graph.settings import Settings
 
 OPEN_ANSWERS: Final = 64
+_THREADS: Final = 16
 _OFF: Final = Problem(
-    404, "unknown_url", "There is nothing at this address. Whoever runs this server opens it by CHAT_API_TOKEN."
-)
-_UNKNOWN: Final = Problem(
-    401,
-    "invalid_api_key",
-    "This isn't a token of this server. Send one as the API key: Authorization: Bearer <token>.",
-    headers={"WWW-Authenticate": "Bearer"},
+    404,
+    "unknown_url",
+    "There is nothing at this address. Whoever runs this server opens it by CHAT_API_TOKEN, or a user by a token that "
+    "is made on the page.",
 )
 _TOO_MANY: Final = Problem(
     429,
@@ -54,50 +54,81 @@ class ApiClient:
         return ClientOptions(self.name, system=None, allowed_tools=self.tools, hears_restarts=True)
 
 
+class ProgramSource(Protocol):
+    """The tokens that owners have made, as `service.programs` has them."""
+
+    def find(self, secret: str) -> ApiToken | None:
+        """Returns what a token stands for; None if there is no such token."""
+        ...
+
+    def are_let_in(self) -> bool:
+        """Whether there is any token."""
+        ...
+
+
 class ApiClients:
-    """The programs that are let in, by the hashes of their tokens."""
+    """The programs that are let in, by the hashes of their tokens.
 
-    def __init__(self, tokens: Iterable[ApiToken]) -> None:
-        self._by_digest = [
-            (_digest(token.token.get_secret_value().encode()), ApiClient(token.name, token.owner, token.tools))
-            for token in tokens
-        ]
+    Args:
+        tokens: Those of the settings.
+        programs: Returns those that owners have made.
+    """
 
-    def __bool__(self) -> bool:
+    def __init__(self, tokens: Iterable[ApiToken], programs: Callable[[], ProgramSource]) -> None:
+        self._by_digest = [(digest_of(token.token.get_secret_value()), token) for token in tokens]
+        self._programs = programs
+
+    def are_let_in(self) -> bool:
         """Whether any program is let in."""
-        return bool(self._by_digest)
+        return bool(self._by_digest) or self._programs().are_let_in()
 
     def find(self, authorization: Iterable[bytes]) -> ApiClient | None:
         """Returns the program of the only `Authorization` header, None for anything but one known Bearer token.
 
         How long it takes tells nothing of the tokens: all are compared, by their hashes, to the last byte.
+
+        Raises:
+            StoreError: The tokens can't be read.
         """
-        scheme, _, token = b"".join(sent := list(authorization)).partition(b" ")
-        digest, found = _digest(token.strip()), None
-        for known, client in self._by_digest:
+        scheme, _, sent = b"".join(headers := list(authorization)).partition(b" ")
+        secret = sent.strip().decode("ascii", "replace")
+        if len(headers) != 1 or scheme.lower() != b"bearer" or not secret:
+            return None
+        token = self._listed(secret) or self._programs().find(secret)
+        return None if token is None else ApiClient(token.name, token.owner, token.tools)
+
+    def _listed(self, secret: str) -> ApiToken | None:
+        digest, found = digest_of(secret), None
+        for known, token in self._by_digest:
             if hmac.compare_digest(known, digest):
-                found = client
-        return found if len(sent) == 1 and scheme.lower() == b"bearer" else None
+                found = token
+        return found
 
 
 class Guard:
     """Middleware of the routes for programs: passes on requests with a token, and says of each whose it is.
 
-    Without any token in the settings there is nothing behind it: each request is answered by 404.
+    Without any token there is nothing behind it: each request is answered by 404.
 
     Args:
         app: The routes.
         settings: Returns the settings; called at the first request.
+        programs: Returns the tokens that owners have made; called for each request.
     """
 
-    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings], programs: Callable[[], ProgramSource]) -> None:
         self._app = app
         self._settings = settings
-        self._open: Counter[str] = Counter()
+        self._programs = programs
+        self._open: Counter[tuple[str, str]] = Counter()
 
     @cached_property
     def _clients(self) -> ApiClients:
-        return ApiClients(self._settings().api_tokens)
+        return ApiClients(self._settings().api_tokens, self._programs)
+
+    @cached_property
+    def _threads(self) -> anyio.CapacityLimiter:
+        return anyio.CapacityLimiter(_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection; all that isn't HTTP passes unchanged."""
@@ -105,27 +136,32 @@ class Guard:
             await self._app(scope, receive, send)
             return
         sent = [value for name, value in scope["headers"] if name == b"authorization"]
-        if not self._clients:
-            await _OFF.response()(scope, receive, send)
-        elif (client := self._clients.find(sent)) is None:
-            await _UNKNOWN.response()(scope, receive, send)
+        admitted = await anyio.to_thread.run_sync(self._admitted, sent, limiter=self._threads)
+        if isinstance(admitted, Problem):
+            await admitted.response()(scope, receive, send)
         else:
-            scope.setdefault("state", {})["client"] = client
-            await self._pass_on(client, scope, receive, send)
+            scope.setdefault("state", {})["client"] = admitted
+            await self._pass_on(admitted, scope, receive, send)
+
+    def _admitted(self, authorization: list[bytes]) -> ApiClient | Problem:
+        if (client := self._clients.find(authorization)) is not None:
+            return client
+        return BY_CODE["sign_in"] if self._clients.are_let_in() else _OFF
 
     async def _pass_on(self, client: ApiClient, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on; one for an answer only if its program has room for it, and counts it until it ends."""
         if not _is_for_an_answer(scope):
             await self._app(scope, receive, send)
             return
-        if self._open[client.name] >= OPEN_ANSWERS:
+        program = client.owner, client.name
+        if self._open[program] >= OPEN_ANSWERS:
             await _TOO_MANY.response()(scope, receive, send)
             return
-        self._open[client.name] += 1
+        self._open[program] += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._open[client.name] -= 1
+            self._open[program] -= 1
 
 
 def _is_for_an_answer(scope: Scope) -> bool:
@@ -134,7 +170,3 @@ def _is_for_an_answer(scope: Scope) -> bool:
     if scope["method"] == "GET":
         return bool(path.endswith("/events"))
     return scope["method"] == "POST" and not path.endswith("/stop")
-
-
-def _digest(token: bytes) -> bytes:
-    return hashlib.sha256(token).digest()

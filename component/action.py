@@ -31,10 +31,12 @@ def take(text: str, identifier: str, *, message_id: str) -> str | None:
     Returns:
         The id of the session, "" for a command without one; None if it was refused.
     """
-    command = service_provider.current().folds.command_of(text)
+    command = service_provider.opened().folds.command_of(text)
     if command is None:
-        turns, options = service_provider.current().turns, page_state.options()
-        is_sent = _try(lambda: turns.send(identifier, text, message_id=message_id, options=options))
+        options = page_state.options()
+        is_sent = _try(
+            lambda: service_provider.current().turns.send(identifier, text, message_id=message_id, options=options)
+        )
         return identifier if is_sent else None
     opened, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if opened is None:
@@ -76,7 +78,7 @@ def send(text: str) -> None:
 def _send_here(text: str) -> bool:
     """Sends a message or a command to the open session, or to a new one, which it opens; returns whether it could."""
     opened = page_state.session_id()
-    identifier = opened or service_provider.current().sessions.new_id()
+    identifier = opened or service_provider.opened().sessions.new_id()
     taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}")
     if taken_by and opened is None:
         page_state.open_session(identifier)

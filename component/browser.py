@@ -38,18 +38,19 @@ def draw(now: PageState) -> None:
     delivery.note_automatic()
     with st.container(gap=None):
         _mount(now)
-        changed = st.components.v2.component("turnfold_redraw", js=_script("redraw.js"))
+        changed = st.components.v2.component("turnfold_redraw", js=_read("redraw.js"))
         changed(key="redraw", on_changed_change=redraw.changed_as_asked)
 
 
 def _mount(now: PageState) -> None:
     turn, landing = page_state.landing()
-    component = st.components.v2.component("turnfold_browser", js=_script(*_SCRIPTS))
+    component = st.components.v2.component("turnfold_browser", js=script())
     component(
         key=_KEY,
         data={
             "language": now.words.language,
             "session": now.session.session_id if now.session else "",
+            "opened": page_state.opened_count(),
             "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
             "turn": turn,
             "landing": landing,
@@ -81,5 +82,11 @@ def _show_record() -> None:
 
 
 @cache
-def _script(*names: str) -> str:
+def script() -> str:
+    """Returns the module that the page runs."""
+    return _read(*_SCRIPTS)
+
+
+@cache
+def _read(*names: str) -> str:
     return "\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in names)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from component import delivery
 from component.word import Words
 
 
@@ -24,5 +25,6 @@ def draw(words: Words, key: str, draw_content: Callable[[bool], None]) -> None:
     )
 
 
+@delivery.once
 def _turn_over(key: str) -> None:
     st.session_state[key] = not st.session_state.get(key, False)

@@ -21,8 +21,13 @@ _AT_ONCE_SECONDS = 0.3
 
 def start(identifier: str) -> None:
     """Starts to compact the context of a session; an immediate result is reported in this run of the script."""
+    try:
+        folds = service_provider.current().folds
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+        return
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compact")
-    made = pool.submit(service_provider.current().folds.compact, identifier)
+    made = pool.submit(folds.compact, identifier)
     pool.shutdown(wait=False)  # its thread ends with the compaction
     st.session_state[_PENDING] = made
     wait([made], timeout=_AT_ONCE_SECONDS)

@@ -26,6 +26,8 @@ from streamlit.delta_generator_singletons import context_dg_stack, get_default_d
 from streamlit.runtime.scriptrunner import ScriptRunnerEvent, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
+from component import service_provider
+
 if TYPE_CHECKING:
     from streamlit.runtime.app_session import AppSession
 
@@ -120,17 +122,33 @@ def is_early() -> bool:
     return bool(fragments) and all(automatic.get(fragment) for fragment in fragments)
 
 
+def once(act: Callable[_P, None]) -> Callable[_P, None]:
+    """Wraps a widget callback that does more when it runs twice: an early press isn't run."""
+
+    @functools.wraps(act)
+    def act_once(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        if not is_early():
+            act(*args, **kwargs)
+
+    return act_once
+
+
 def _fragments() -> set[str]:
     context = get_script_run_ctx(suppress_warning=True)
     return set((context and context.fragment_ids_this_run) or ())
 
 
 def delivered(draw: Callable[_P, None]) -> Callable[_P, None]:
-    """Wraps what a fragment or a dialog draws: a run of it alone ends when that is sent."""
+    """Wraps what a fragment or a dialog draws: a run of it alone ends when that is sent.
+
+    It draws nothing for a visitor who isn't signed in any more: the whole page is what has to go.
+    """
 
     @functools.wraps(draw)
     def draw_delivered(*args: _P.args, **kwargs: _P.kwargs) -> None:
         _hold_end()
+        if not _run.is_whole and service_provider.is_signed_out():
+            st.rerun()
         draw(*args, **kwargs)
 
     return draw_delivered

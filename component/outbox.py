@@ -29,14 +29,13 @@ class _Sent(NamedTuple):
     is_new: bool
 
 
+@delivery.once
 def take(sent: object) -> None:
     """Widget callback: sends the messages and runs the commands that weren't taken or refused before.
 
     Args:
         sent: What the script sent; what isn't a list of messages is passed over.
     """
-    if delivery.is_early():
-        return
     heard: dict[str, str | None] = st.session_state.setdefault(_HEARD, {})
     for message in _messages(sent):
         if message.id not in heard:

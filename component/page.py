@@ -14,12 +14,15 @@ from component import (
     page_state,
     project_choice,
     redraw,
+    service_provider,
     sidebar,
+    sign_in_page,
     summary_panel,
     transcript,
 )
 from component.error_box import error_box
 from component.wording import language_of_locale, words_of
+from graph.error import SignInError
 
 ASSETS = Path(__file__).parent / "asset"
 STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css")
@@ -35,7 +38,12 @@ def main() -> None:
             st.html(ASSETS / name)
         st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
         redraw.need_page()
-        now = page_state.begin()
+        try:
+            now = page_state.begin()
+        except SignInError as error:
+            service = service_provider.opened()
+            sign_in_page.draw(words_of(page_state.language(service)), service.settings, error)
+            return
         if project_choice.is_on(now.service):
             st.html(ASSETS / "project.css")
         with error_box(now.words):

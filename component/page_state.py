@@ -26,12 +26,13 @@ RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL, project_choice.ROOT, project_choice.HAS_MEMORY)
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
-_NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ = (
+_NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
     "notice",
     "passing",
     "shown_turns",
     "settings_of",
     "read_settings",
+    "opened",
 )
 
 
@@ -57,8 +58,8 @@ def begin() -> PageState:
         TurnfoldError: The service can't be opened or the session can't be read.
     """
     service = service_provider.current()
-    language = _language(service)
-    st.session_state.setdefault(LANGUAGE, language)
+    spoken = language(service)
+    st.session_state.setdefault(LANGUAGE, spoken)
     theme = st.context.cookies.get(THEME_COOKIE)
     st.session_state.setdefault(THEME, theme if theme in THEMES else "system")
     rate_state.take_moved()
@@ -70,7 +71,7 @@ def begin() -> PageState:
         session = _keep_changes(service, session)
         _land(session)
     _follow_settings(service, session)
-    return PageState(service, words_of(language), st.context.timezone or "", session)
+    return PageState(service, words_of(spoken), st.context.timezone or "", session)
 
 
 def look_again(now: PageState) -> PageState:
@@ -101,7 +102,13 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
         st.query_params[SESSION_PARAMETER] = identifier
     st.session_state.pop(_SHOWN_TURNS, None)
     st.session_state[_WANTED_TURN] = turn
+    st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
+
+
+def opened_count() -> int:
+    """Returns how often this tab has opened a session or the empty page."""
+    return int(st.session_state.get(_OPENED, 0))
 
 
 def open_without_memory() -> None:
@@ -148,6 +155,7 @@ def shown_turns() -> int:
     return int(st.session_state.get(_SHOWN_TURNS, TURNS_PER_PAGE))
 
 
+@delivery.once
 def show_earlier() -> None:
     """Widget callback: shows one more page of earlier turns."""
     show_turns(shown_turns() + 1)
@@ -189,7 +197,8 @@ def draw_in_passing() -> None:
         st.toast(text, icon=icon)
 
 
-def _language(service: ChatService) -> Language:
+def language(service: ChatService) -> Language:
+    """Returns the page's language: as chosen in this tab, as its cookie has it, the server's, or the browser's."""
     chosen, kept = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
     candidates = (chosen, kept, service.settings.turnfold_language)
     locale_language = language_of_locale(st.context.locale)

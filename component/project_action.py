@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from component import delivery, open_form, redraw
+from component import delivery, open_form, redraw, service_provider
 from graph.error import TurnfoldError
 
 
+@delivery.once
 def change(place: str, method: Callable[..., object], *arguments: object) -> None:
     """Changes something and closes the open form; what is refused is told in its place.
 
@@ -18,9 +19,8 @@ def change(place: str, method: Callable[..., object], *arguments: object) -> Non
         method: A method of `service.projects`.
         arguments: Those of the method.
     """
-    if delivery.is_early():
-        return
     try:
+        service_provider.current()  # a press may come after the end of the sign-in that the method is bound to
         method(*arguments)
     except TurnfoldError as error:
         open_form.refuse(place, error)

@@ -137,8 +137,9 @@ def stale_parts() -> list[str] | None:
     identifier = page_state.session_id()
     if identifier is None or st.session_state.get(_WHOLE) != identifier:
         return None
-    service, strategy = service_provider.current(), st.session_state[page_state.STRATEGY]
+    strategy = st.session_state[page_state.STRATEGY]
     try:
+        service = service_provider.current()
         session = service.sessions.get(identifier)
         turns = slots.changed(service, session)
         if turns is None:

@@ -1,24 +1,33 @@
-"""Middleware that adds security headers to every HTTP response."""
+"""Middleware that adds security headers to every HTTP response, and keeps cookies on https."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graph.settings import Settings
+
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 class SecurityHeaders:
-    """Keeps the page from contacting other hosts and from being embedded in other pages."""
+    """Keeps the page from contacting other hosts and from being embedded in other pages; cookies of https from http.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Args:
+        app: Page and routes.
+        settings: Returns the settings; called at the first request.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
         self._app = app
+        self._settings = settings
         self._headers = {
             "Content-Security-Policy": content_security_policy(),
             "Cross-Origin-Opener-Policy": "same-origin",
@@ -37,10 +46,19 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if scope["scheme"] == "https" or self._settings().is_https:
+                    message["headers"] = [_secured(*header) for header in message["headers"]]
                 MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+
+def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """Returns the header; a cookie only for https, which Streamlit itself doesn't say of those of a sign-in."""
+    attributes = [part.strip().lower() for part in value.split(b";")[1:]]
+    is_open_cookie = name.lower() == b"set-cookie" and b"secure" not in attributes
+    return name, value + b"; Secure" if is_open_cookie else value
 
 
 def content_security_policy() -> str:

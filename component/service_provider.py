@@ -1,4 +1,4 @@
-"""Holds the service that the server opened, for the page's scripts."""
+"""Holds the service that the server opened; gives the page's scripts that of whoever is signed in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from graph.error import ClosingError
+from component import sign_in
+from graph.error import ClosingError, SignInError, TurnfoldError
 from graph.settings import load_settings
 
 if TYPE_CHECKING:
@@ -32,7 +33,31 @@ def close() -> None:
 
 
 def current() -> ChatService:
-    """Returns the provided service; a page that runs without `app.py` opens its own.
+    """Returns the service of whoever uses this tab's page; call it in each run and each callback anew.
+
+    Raises:
+        SignInError: Nobody is signed in, or not any more.
+        ClosingError: The server is ending.
+        TurnfoldError: The page's own service can't be opened.
+    """
+    service = opened()
+    visitor = sign_in.visitor(service.settings)
+    return service if visitor is None else service.for_owner(visitor.owner, until=visitor.until)
+
+
+def is_signed_out() -> bool:
+    """Whether the page must not go on as it is, as nobody is signed in any more."""
+    try:
+        current()
+    except SignInError:
+        return True
+    except TurnfoldError:  # whatever is drawn tells of it
+        return False
+    return False
+
+
+def opened() -> ChatService:
+    """Returns the provided service, which is no visitor's; a page that runs without `app.py` opens its own.
 
     Raises:
         ClosingError: The server is ending.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from component import page_state
+from component import delivery, page_state
 
 if TYPE_CHECKING:
     from graph.service import ChatService
@@ -43,6 +43,7 @@ def is_marked(item: SessionItem) -> bool:
     return item.is_running and item.session_id != page_state.session_id()
 
 
+@delivery.once
 def show_more() -> None:
     """Widget callback: lists one more page of sessions."""
     st.session_state[_SHOWN] = _shown_count() + SESSIONS_PER_PAGE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import browser, compacting, page_state, project_choice, rate_slider
+from component import browser, compacting, page_state, program_box, project_choice, rate_slider
 from component.page_state import PageState
 from component.word import LANGUAGE_NAMES, LANGUAGES
 
@@ -35,6 +35,7 @@ def draw(now: PageState) -> None:
             required=True,
             width="stretch",
         )
+        program_box.draw(now)
         _draw_shortcuts(now)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, page_state, program, project_choice, redraw, session_list, setting_box
+from component import action, dialog, page_state, program, project_choice, redraw, session_list, setting_box, sign_in
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
@@ -39,6 +39,16 @@ def draw(now: PageState) -> None:
             )
         _draw_sessions(now)
         setting_box.draw(now)
+        _draw_visitor(now)
+
+
+def _draw_visitor(now: PageState) -> None:
+    visitor, said = sign_in.visitor(now.service.settings), now.words.sign_in
+    if visitor is None:
+        return
+    with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
+        st.markdown(f":material/account_circle: {escape_label(visitor.name) or said.signed_in}")
+        st.button(said.sign_out, key="sign_out", type="tertiary", on_click=st.logout)
 
 
 @st.fragment(key=redraw.SESSIONS)

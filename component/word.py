@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from component.word_error import ERRORS, INPUT_REASONS, PATH_REASONS
+from component.word_program import ProgramWords
 from component.word_project import ProjectWords
+from component.word_sign_in import SignInWords
 
 Language = Literal["ko", "en"]
 LANGUAGES: tuple[Language, ...] = ("ko", "en")
@@ -259,6 +261,8 @@ class Words:
     gauge_help_usage: str = "The model provider reported this usage for the last input."
 
     project: ProjectWords = field(default_factory=ProjectWords)
+    programs: ProgramWords = field(default_factory=ProgramWords)
+    sign_in: SignInWords = field(default_factory=SignInWords)
     errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
     input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
     path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)

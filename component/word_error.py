@@ -1,4 +1,4 @@
-"""The English sentences for errors and refusals; `word_ko` has the Korean ones."""
+"""The English sentences for errors and refusals; `word_error_ko` has the Korean ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ ERRORS: Final[Mapping[str, str]] = {
     "input": "This input isn't accepted.",
     "path": "This path can't be used.",
     "not_found": "Chat not found. It was deleted, or the address is wrong.",
+    "sign_in": "You aren't signed in any more. Reload the page to sign in.",
     "busy": "An answer is still being written. Send when it's done, or stop it.",
     "server_busy": "There are many requests just now. Please send it again in a moment.",
     "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
+    "user_rate": "You have begun as many answers within a minute as one user may. Please send it again shortly.",
+    "user_tokens": "Your tokens for today are used up. They are counted anew from midnight (UTC) on.",
     "stopped": "Stopped.",
     "store": "The chat couldn't be stored.",
     "database": "The database refused the request.",
@@ -61,6 +64,9 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "compact_failed": "No shorter summary could be made. Please try again in a moment.",
     "not_a_compaction": "That isn't a compaction that could be restored.",
     "empty": "There is no text.",
+    "bad_program_name": "A program's name has 1 to 32 characters that can be seen.",
+    "token_name_taken": "There is a program of this name already. Choose another name.",
+    "too_many_tokens": "There are too many programs. Withdraw one that isn't used any more.",
     "bad_image": "Images have to be sent in the message or by a web address.",
     "too_long": "That's too long. Please send it in parts.",
     "unknown_call": "This answers no tool call that is still open.",

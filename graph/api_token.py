@@ -1,15 +1,18 @@
-"""The tokens by which programs are let in, as the settings name them."""
+"""The tokens by which programs are let in: those of the settings, and how others are made and kept."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import secrets
 from dataclasses import dataclass
 from typing import Final
 
 from pydantic import SecretStr
 
 OWNER_CHARS: Final = 64
-_NAME_CHARS: Final = 32
+NAME_CHARS: Final = 32
+_TOKEN_BYTES: Final = 32
 # What a client may send as a Bearer token (RFC 6750); none of it parts the fields of a list.
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
 
@@ -28,6 +31,21 @@ class ApiToken:
     owner: str
     token: SecretStr
     tools: frozenset[str] | None = None
+
+
+def new_token() -> str:
+    """Returns a token that nobody guesses."""
+    return f"tf-{secrets.token_urlsafe(_TOKEN_BYTES)}"
+
+
+def digest_of(token: str) -> bytes:
+    """Returns the SHA-256 hash by which a token is known."""
+    return hashlib.sha256(token.encode(errors="replace")).digest()
+
+
+def is_name(text: str, *, most_chars: int) -> bool:
+    """Whether a text can name a program or an owner: something that can be seen, and no sign that hides others."""
+    return 0 < len(text) <= most_chars and text.isprintable() and not text.isspace()
 
 
 def check_token(token: str) -> str:
@@ -60,11 +78,9 @@ def _read(entry: str, place: int) -> ApiToken:
         msg = f"takes name:owner:token or name:owner:token:tool+tool, with commas between them; not its entry {place}"
         raise ValueError(msg)
     name, owner, token, *tools = fields
-    for said, chars in ((name, _NAME_CHARS), (owner, OWNER_CHARS)):
-        if not (0 < len(said) <= chars and said.isprintable()):
-            msg = (
-                f"takes names of 1 to {_NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters; not its entry {place}"
-            )
+    for said, chars in ((name, NAME_CHARS), (owner, OWNER_CHARS)):
+        if not is_name(said, most_chars=chars):
+            msg = f"takes names of 1 to {NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters; not its entry {place}"
             raise ValueError(msg)
     allowed = frozenset(filter(None, map(str.strip, tools[0].split("+")))) if tools else None
     return ApiToken(name, owner, SecretStr(check_token(token)), allowed)

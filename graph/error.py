@@ -5,9 +5,12 @@
   x InputError
   x PathError
   x NotFoundError
+  x SignInError
   x BusyError
     + ServerBusyError
     + TurnRateError
+      - UserRateError
+      - UserTokensError
   x TurnStoppedSignal
   x StoreError
     + DatabaseError
@@ -49,6 +52,7 @@ from typing import ClassVar, Literal
 InputReason = Literal[
     "bad_context",
     "bad_image",
+    "bad_program_name",
     "bad_rate",
     "bad_strategy",
     "compact_failed",
@@ -65,7 +69,9 @@ InputReason = Literal[
     "project_full",
     "rules_changed",
     "secret",
+    "token_name_taken",
     "too_long",
+    "too_many_tokens",
     "unanswered_call",
     "unknown_call",
 ]
@@ -82,6 +88,9 @@ PathReason = Literal[
     "unreadable",
     "vanished",
 ]
+
+
+SignInReason = Literal["ended", "needed", "withdrawn"]
 
 
 class TurnfoldError(Exception):
@@ -134,6 +143,16 @@ class NotFoundError(TurnfoldError):
     code = "not_found"
 
 
+class SignInError(TurnfoldError):
+    """Nobody is signed in, the sign-in has ended, or this owner's access was withdrawn. Nothing was read or stored."""
+
+    code = "sign_in"
+
+    def __init__(self, reason: SignInReason) -> None:
+        super().__init__()
+        self.reason = reason
+
+
 class BusyError(TurnfoldError):
     """A turn of the session is in progress, and the caller didn't ask to wait for it."""
 
@@ -151,9 +170,21 @@ class TurnRateError(BusyError):
 
     code = "turn_rate"
 
-    def __init__(self, retry_after_seconds: int) -> None:
-        super().__init__(f"{retry_after_seconds} s")
+    def __init__(self, retry_after_seconds: int, detail: str = "") -> None:
+        super().__init__(detail or f"{retry_after_seconds} s")
         self.retry_after_seconds = retry_after_seconds
+
+
+class UserRateError(TurnRateError):
+    """This user has begun as many turns within this minute as one user may; `detail` is how long to wait."""
+
+    code = "user_rate"
+
+
+class UserTokensError(TurnRateError):
+    """This user's tokens of this day are used up; `detail` is how long to wait."""
+
+    code = "user_tokens"
 
 
 class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run

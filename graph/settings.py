@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from graph.api_token import OWNER_CHARS, ApiToken, check_token, read_tokens
 from graph.error import SettingsError
+from graph.network import check_issuer, check_origin, host_of, is_loopback
 from graph.strategy.base import Limits
 
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
@@ -82,9 +83,20 @@ class Settings(BaseSettings):
     chat_api_token: SecretStr | None = None
     chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode] = ()
     chat_api_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    metrics_token: SecretStr | None = None
+
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = None
+    oidc_client_secret: SecretStr | None = None
+    turnfold_origin: str | None = None
+    sign_in_hours: Annotated[float, Field(gt=0, le=720)] = 12
+    open_without_sign_in: bool = False
 
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
     turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
+
+    user_turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    user_tokens_per_day: Annotated[int, Field(ge=1, le=10**12)] | None = None
 
     busy_timeout_seconds: Seconds = 30
     lease_seconds: Seconds = 20
@@ -132,7 +144,17 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return origins
 
-    @field_validator("chat_api_token")
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _is_an_issuer(cls, value: str | None) -> str | None:
+        return value and check_issuer(value.strip())
+
+    @field_validator("turnfold_origin")
+    @classmethod
+    def _is_an_origin(cls, value: str | None) -> str | None:
+        return value and check_origin(value.strip())
+
+    @field_validator("chat_api_token", "metrics_token")
     @classmethod
     def _is_a_token(cls, value: SecretStr | None) -> SecretStr | None:
         return value and SecretStr(check_token(value.get_secret_value().strip()))
@@ -172,6 +194,31 @@ class Settings(BaseSettings):
                 raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _sign_in_is_whole(self) -> Self:
+        of_provider = (self.oidc_issuer, self.oidc_client_id, self.oidc_client_secret)
+        if any(of_provider) and not all((*of_provider, self.turnfold_origin)):
+            msg = (
+                "OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and TURNFOLD_ORIGIN are needed all four for a sign-in"
+            )
+            raise ValueError(msg)
+        host = host_of(self.turnfold_origin or "")
+        name = re.sub(r":\d+$", "", host)
+        if host and not (is_loopback(name) or {host, name} & {*self.turnfold_hosts}):
+            msg = f"TURNFOLD_HOSTS must name {name}, the host of TURNFOLD_ORIGIN, or nobody is answered there"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def has_sign_in(self) -> bool:
+        """Whether the page is for those alone whom an identity provider knows."""
+        return self.oidc_issuer is not None
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the page by https."""
+        return (self.turnfold_origin or "").startswith("https:")
+
     @property
     def api_tokens(self) -> tuple[ApiToken, ...]:
         """The tokens of all programs that are let in; none if the door for programs is off."""
@@ -201,14 +248,14 @@ class Settings(BaseSettings):
         return self.turnfold_data_dir / "checkpoint.db"
 
 
-def load_settings() -> Settings:
-    """Reads the settings from the environment and `.env`.
+def load_settings(**given: str) -> Settings:
+    """Reads the settings from the environment and `.env`; those that are given take their place.
 
     Raises:
         SettingsError: A value is invalid; the message names each such variable and what it takes.
     """
     try:
-        return Settings()
+        return Settings(**given)  # type: ignore[arg-type]  # pydantic reads the texts
     except ValidationError as error:
         raise SettingsError("; ".join(map(_sentence, error.errors(include_input=False)))) from None
 

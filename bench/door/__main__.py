@@ -43,7 +43,7 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-bench-")))
         upstream = stack.enter_context(endpoint.serving())
-        port = stack.enter_context(started_app(folder, PRODUCT, _settings(upstream.url, folder)))
+        port = stack.enter_context(started_app(folder, PRODUCT, _settings(upstream.url, folder))).port
         is_quick = _compare_first_words(upstream.url, _door(port), options.samples)
         wire = Wire(port)
         stack.callback(wire.close)

@@ -75,7 +75,7 @@ def _fill(settings: dict[str, str], turns: int) -> None:
 
 def _wired(stack: ExitStack, folder: Path, script: Path, settings: dict[str, str]) -> Wire:
     """Runs an app until the stack ends; returns the relay in front of it."""
-    wire = Wire(stack.enter_context(started_app(folder, script, settings)))
+    wire = Wire(stack.enter_context(started_app(folder, script, settings)).port)
     stack.callback(wire.close)
     return wire
 

@@ -10,18 +10,25 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
 PRODUCT: Final = Path(__file__).parents[2] / "app.py"
-_FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 _CHROMIUMS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
+class RunningApp(NamedTuple):
+    """An app that answers on a port of loopback."""
+
+    port: int
+    process_id: int
+
+
 @contextmanager
-def started_app(folder: Path, script: Path, settings: dict[str, str]) -> Iterator[int]:
-    """Runs a Streamlit app in a folder, with no other settings than these; yields its port."""
+def started_app(folder: Path, script: Path, settings: dict[str, str]) -> Iterator[RunningApp]:
+    """Runs a Streamlit app in a folder, with no other settings than these."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", "--server.port=0"]
     process = subprocess.Popen(  # noqa: S603  # it runs the product and the bare chat
@@ -29,7 +36,7 @@ def started_app(folder: Path, script: Path, settings: dict[str, str]) -> Iterato
     )
     try:
         ports = (re.search(r"http://\S+?:(\d+)", line) for line in process.stdout or ())
-        yield int(next(filter(None, ports))[1])
+        yield RunningApp(int(next(filter(None, ports))[1]), process.pid)
     finally:
         process.terminate()
         try:
@@ -42,8 +49,12 @@ def started_app(folder: Path, script: Path, settings: dict[str, str]) -> Iterato
 @contextmanager
 def opened_browser() -> Iterator[Browser]:
     """Opens the machine's Chromium, or the one that Playwright has."""
-    path = next(filter(None, map(shutil.which, _CHROMIUMS)), None)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=list(FLAGS))
         yield browser
         browser.close()
+
+
+def chromium_path() -> str | None:
+    """Returns where the machine's Chromium is; None if there is only the one that Playwright has."""
+    return next(filter(None, map(shutil.which, _CHROMIUMS)), None)

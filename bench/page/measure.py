@@ -11,11 +11,11 @@ from bench.page.endpoint import answer_to
 from bench.page.wire import Wire
 
 SETTLED: Final = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-_FIELD: Final = '[data-testid="stChatInputTextArea"]'
+FIELD: Final = '[data-testid="stChatInputTextArea"]'
 _STOP: Final = ".st-key-stop"
 _PATIENCE_MILLISECONDS: Final = 60_000
 # Notes when each thing is first in the page, in milliseconds from the key press on.
-_WATCH: Final = """
+WATCH: Final = """
 ([question, first, last, ending]) => {
     const seen = (window.benchSeen = {});
     let pressedAt = null;
@@ -74,7 +74,7 @@ class Chat:
         others = len(wire.received_bytes)
         self.page.goto(self._url)
         self.page.wait_for_selector(SETTLED)
-        self.page.wait_for_selector(_FIELD)
+        self.page.wait_for_selector(FIELD)
         # Another tab beside this one has connections of its own, and what it is sent isn't this one's.
         self._connections = slice(others, len(wire.received_bytes))
 
@@ -85,8 +85,8 @@ class Chat:
 
     def send(self, text: str) -> None:
         """Sends a message without waiting for anything."""
-        self.page.fill(_FIELD, text)
-        self.page.press(_FIELD, "Enter")
+        self.page.fill(FIELD, text)
+        self.page.press(FIELD, "Enter")
 
     def leave(self) -> None:
         """Stops what this tab is answered and closes it: our turn would go on without the tab, the bare chat's ends."""
@@ -98,11 +98,11 @@ class Chat:
         """Sends a message, waits until its answer has settled, and returns what was seen."""
         answer = answer_to(text)
         words = answer.split()
-        self.page.evaluate(_WATCH, [text, words[0], words[-1], self._ending.format(turn=turn)])
-        self.page.fill(_FIELD, text)
+        self.page.evaluate(WATCH, [text, words[0], words[-1], self._ending.format(turn=turn)])
+        self.page.fill(FIELD, text)
         self.page.wait_for_timeout(500)  # what the field itself causes is over by then
         before = self._received_bytes()
-        self.page.press(_FIELD, "Enter")
+        self.page.press(FIELD, "Enter")
         self.page.wait_for_function("() => 'settled' in window.benchSeen")
         received = self._received_bytes() - before
         seen = self.page.evaluate("() => window.benchSeen")

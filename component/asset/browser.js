@@ -96,6 +96,11 @@ function onChoice(event) {
   }
 }
 
+// Another tab of this browser shows that nobody is signed in any more (sign_in.js): a reload of this one tells, too.
+function onSignedOut(event) {
+  if (event.key === "turnfold_signed_out") location.reload();
+}
+
 const LISTENERS = [
   ["pointerdown", onPress, true],
   ["pointerup", onRelease, true],
@@ -121,8 +126,10 @@ function onError() {
 }
 
 window.addEventListener("error", onError);
+window.addEventListener("storage", onSignedOut);
 
 let openSession = null;
+let opened = 0;
 let landing = 0;
 
 export default function ({ data, setTriggerValue }) {
@@ -130,7 +137,7 @@ export default function ({ data, setTriggerValue }) {
   askServer = setTriggerValue;
   document.documentElement.lang = data.language;
   if (data.cookie) {
-    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
+    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${SECURE}`;
   }
   setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
@@ -139,11 +146,12 @@ export default function ({ data, setTriggerValue }) {
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
   if (openSession === null) sendOutbox(); // the page was left before the server had it all
-  if (data.session !== openSession) {
-    openSession = data.session;
-    openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
-    scrollToEnd();
-  }
+  const isOther = data.session !== openSession;
+  // Who opens a chat and leaves it at once is where they were, and the script may not have heard of it.
+  if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
+  if (isOther) scrollToEnd();
+  openSession = data.session;
+  opened = data.opened;
   if (data.landing !== landing) {
     landing = data.landing;
     goToTurn(data.turn);

@@ -2,16 +2,17 @@
 const FIELD = ".st-key-ask textarea";
 const WAIT_MILLISECONDS = 5000;
 
-const draft = { session: null, isSent: false, isEarly: false };
+// `early`: the session that the address has already, if what stands in the field was typed for it.
+const draft = { session: null, early: null };
 
 function draftKey(session) {
   return `turnfold_draft_${session}`;
 }
 
-function keepDraft(text) {
-  if (draft.session === null) return;
-  if (text) sessionStorage.setItem(draftKey(draft.session), text);
-  else sessionStorage.removeItem(draftKey(draft.session));
+function keepDraft(text, session = draft.session) {
+  if (session === null) return;
+  if (text) sessionStorage.setItem(draftKey(session), text);
+  else sessionStorage.removeItem(draftKey(session));
 }
 
 function setField(field, text) {
@@ -33,8 +34,8 @@ function focusField(field) {
 function onInput(event) {
   if (!event.target.matches?.(FIELD)) return;
   // Another chat is being opened: the address has it already, and what is typed now is for it.
-  if (sessionInAddress() !== draft.session) draft.isEarly = true;
-  else keepDraft(event.target.value);
+  if (sessionInAddress() !== draft.session) draft.early = sessionInAddress();
+  keepDraft(event.target.value, draft.early ?? draft.session);
 }
 
 function sessionInAddress() {
@@ -54,10 +55,9 @@ function onSend(event) {
   if (event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
   // Another chat is being opened: what is typed now is for it.
-  const session = draft.isEarly ? sessionInAddress() : draft.session;
+  const session = draft.early ?? draft.session;
   const text = field.value;
   setField(field, "");
-  draft.isSent = true;
   showPending(text.trim(), putOut(text, session));
   scrollToEnd();
 }
@@ -68,12 +68,12 @@ function openDraft(session, until) {
     if (performance.now() < until) requestAnimationFrame(() => openDraft(session, until));
     return;
   }
-  const hasBegun = draft.session === "" && draft.isSent;
+  const hasBegun = begun !== null && session === begun;
   // Who opens the page may type before this script runs.
-  const isEarly = draft.isEarly || (draft.session === null && field.value !== "");
+  const isEarly = draft.early === session || (draft.session === null && field.value !== "");
   if (!hasBegun && pending) removePending();
-  if (session !== "") begun = null;
-  Object.assign(draft, { session, isSent: false, isEarly: false });
+  begun = null;
+  Object.assign(draft, { session, early: null });
   const kept = sessionStorage.getItem(draftKey(session)) ?? "";
   // The first message of a new chat has made its session: what stands in the field was written since.
   if (hasBegun || isEarly) keepDraft(field.value);

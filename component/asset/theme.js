@@ -2,6 +2,7 @@
 // changes the theme without a reload and keeps it for the next one.
 const THEME_NAMES = { system: "System", light: "Light", dark: "Dark" };
 const THEME_COOKIE_SECONDS = 31536000;
+const SECURE = location.protocol === "https:" ? "; secure" : "";
 
 const theme = { chosen: null };
 
@@ -27,7 +28,7 @@ function setTheme(chosen, cookie) {
   theme.chosen = chosen;
   const name = THEME_NAMES[chosen];
   if (keptTheme() === name) return;
-  document.cookie = `${cookie}=${chosen}; path=/; max-age=${THEME_COOKIE_SECONDS}; samesite=lax`;
+  document.cookie = `${cookie}=${chosen}; path=/; max-age=${THEME_COOKIE_SECONDS}; samesite=lax${SECURE}`;
   const menu = document.querySelector("[data-testid='stMainMenuButton']");
   menu?.click();
   if (menu) pressTheme(menu, name, performance.now() + WAIT_MILLISECONDS);

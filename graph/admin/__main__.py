@@ -1,22 +1,27 @@
-"""Command line of the operator: backup, restore, export, import.
+"""Command line of the operator: backup, restore, export, import, migrate; owners, and who of them is let in.
 
-python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE
+python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE | migrate FILE [URL]
+python -m graph.admin owner SUBJECT | withdraw OWNER | readmit OWNER | withdrawn
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from graph.admin.backup import back_up, restore
-from graph.error import TurnfoldError
+from graph.admin.migrate import migrate
+from graph.error import SettingsError, TurnfoldError
+from graph.identity import owner_of
 from graph.log import set_up_logging
 from graph.settings import Settings, load_settings
+from graph.store.owner import OwnerStore
 from graph.store.stores import open_database
 from graph.store.transfer import export_lines, import_lines
 
@@ -26,17 +31,24 @@ _PRIVATE_FILE: Final = 0o600
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit code: 0 if it succeeded, 1 after a sentence on standard error."""
-    parser = argparse.ArgumentParser(prog="python -m graph.admin", description="Backup, restore, export, import.")
+    parser = argparse.ArgumentParser(prog="python -m graph.admin", description="What the operator does.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("backup", help="copy the database while it runs").add_argument("file", nargs="?", type=Path)
     commands.add_parser("restore", help="put a backup in the database's place").add_argument("file", type=Path)
     commands.add_parser("export", help="write all sessions as JSON Lines").add_argument("file", type=Path)
     commands.add_parser("import", help="read an export").add_argument("file", type=Path)
+    moving = commands.add_parser("migrate", help="move a SQLite file into an empty Postgres")
+    moving.add_argument("file", type=Path)
+    moving.add_argument("url", nargs="?", help="where to; CHAT_DATABASE_URL if it's left out")
+    commands.add_parser("owner", help="name the owner that a user of the identity provider is").add_argument("subject")
+    commands.add_parser("withdraw", help="let an owner in no more").add_argument("owner")
+    commands.add_parser("readmit", help="let a withdrawn owner in again").add_argument("owner")
+    commands.add_parser("withdrawn", help="list the withdrawn owners")
     wanted = parser.parse_args(arguments)
     try:
         settings = load_settings()
         set_up_logging(settings.turnfold_log_level)
-        done = _COMMANDS[wanted.command](settings, wanted.file)
+        done = _COMMANDS[wanted.command](settings, wanted)
     except TurnfoldError as error:
         sys.stderr.write(f"Not done: {error} {error.advice}\n")
         return 1
@@ -47,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _back_up(settings: Settings, file: Path | None) -> str:
+def _back_up(settings: Settings, wanted: Namespace) -> str:
+    file: Path | None = wanted.file
+    _check_is_file(settings)
     now = datetime.now(UTC)
     target = file or settings.turnfold_data_dir / "backup" / f"turnfold-{now:%Y%m%dT%H%M%SZ}.db"
     target.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
@@ -55,14 +69,17 @@ def _back_up(settings: Settings, file: Path | None) -> str:
     return str(target)
 
 
-def _restore(settings: Settings, file: Path) -> str:
+def _restore(settings: Settings, wanted: Namespace) -> str:
+    file: Path = wanted.file
+    _check_is_file(settings)
     kept = restore(
         file, settings.database_path, now=datetime.now(UTC), busy_timeout_seconds=settings.busy_timeout_seconds
     )
     return f"{settings.database_path} is {file} now" + (f"; what was there is {kept}" if kept else "")
 
 
-def _export(settings: Settings, file: Path) -> str:
+def _export(settings: Settings, wanted: Namespace) -> str:
+    file: Path = wanted.file
     file.touch(mode=_PRIVATE_FILE)
     count = 0
     with closing(open_database(settings)) as database, file.open("w", encoding="utf-8") as lines:
@@ -72,17 +89,75 @@ def _export(settings: Settings, file: Path) -> str:
     return f"{count} lines in {file}"
 
 
-def _import(settings: Settings, file: Path) -> str:
+def _import(settings: Settings, wanted: Namespace) -> str:
+    file: Path = wanted.file
     with closing(open_database(settings)) as database, file.open(encoding="utf-8") as lines:
         done = import_lines(database, lines, owner=settings.turnfold_owner)
     return f"{done.session_count} sessions imported, {done.skipped_count} were there already"
 
 
-_COMMANDS: Final[dict[str, Callable[[Settings, Path], str]]] = {
+def _migrate(settings: Settings, wanted: Namespace) -> str:
+    if wanted.url:
+        settings = load_settings(chat_database_url=wanted.url)
+    if settings.chat_database_url is None:
+        msg = "CHAT_DATABASE_URL: says where to migrate to, if no URL follows the file"
+        raise SettingsError(msg)
+    with closing(open_database(settings)) as target:
+        done = migrate(wanted.file, target, busy_timeout_seconds=settings.busy_timeout_seconds)
+    counts = [f"{name}: {count}" for name, count in done.row_counts.items()]
+    replaced = [f"characters that Postgres can't store were replaced by U+FFFD in {row}" for row in done.replaced]
+    total = f"{sum(done.row_counts.values())} rows moved and compared, {len(done.replaced)} with replaced characters"
+    return "\n".join([*counts, *replaced, total])
+
+
+def _check_is_file(settings: Settings) -> None:
+    """Refuses what is done to a file if the database is none."""
+    if settings.chat_database_url is not None:
+        msg = "CHAT_DATABASE_URL: a Postgres is backed up by pg_dump and restored by pg_restore, not by this command"
+        raise SettingsError(msg)
+
+
+def _owner(settings: Settings, wanted: Namespace) -> str:
+    if settings.oidc_issuer is None:
+        msg = "OIDC_ISSUER: a user's owner is made of the provider's address and its id of the user"
+        raise SettingsError(msg)
+    return owner_of(settings.oidc_issuer, wanted.subject)
+
+
+def _withdraw(settings: Settings, wanted: Namespace) -> str:
+    with _owners(settings) as owners:
+        owners.withdraw(wanted.owner)
+    return f"{wanted.owner} is let in no more; what they have is kept"
+
+
+def _readmit(settings: Settings, wanted: Namespace) -> str:
+    with _owners(settings) as owners:
+        was_withdrawn = owners.readmit(wanted.owner)
+    return f"{wanted.owner} is let in again" if was_withdrawn else f"{wanted.owner} wasn't withdrawn"
+
+
+def _list_withdrawn(settings: Settings, _: Namespace) -> str:
+    with _owners(settings) as owners:
+        rows = owners.withdrawn()
+    return "\n".join(f"{row.owner} since {row.withdrawn_at:%Y-%m-%dT%H:%M:%SZ}" for row in rows) or "nobody"
+
+
+@contextmanager
+def _owners(settings: Settings) -> Iterator[OwnerStore]:
+    with closing(open_database(settings)) as database:
+        yield OwnerStore(database, clock=lambda: datetime.now(UTC))
+
+
+_COMMANDS: Final[dict[str, Callable[[Settings, Namespace], str]]] = {
     "backup": _back_up,
     "restore": _restore,
     "export": _export,
     "import": _import,
+    "migrate": _migrate,
+    "owner": _owner,
+    "withdraw": _withdraw,
+    "readmit": _readmit,
+    "withdrawn": _list_withdrawn,
 }
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from graph.event import Folded
 from graph.model.factory import ChatModels
 from graph.record import Record
 from graph.settings import Settings
+from graph.spending import Spending
 from graph.state import ChatState
 from graph.store.database import Lease
 from graph.store.stores import Stores
@@ -120,6 +121,7 @@ class NodeDeps:
         tools: Makes the tools of one turn.
         clock: The time in UTC.
         settings: Limits: rounds, deadlines, sizes.
+        spending: Hears of what model calls cost.
     """
 
     models: ChatModels
@@ -128,6 +130,7 @@ class NodeDeps:
     stores: Stores
     clock: Callable[[], datetime]
     settings: Settings
+    spending: Spending
 
 
 def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:

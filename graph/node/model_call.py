@@ -43,6 +43,7 @@ class AnswerCall:
     def __init__(self, deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> None:
         self.answered: ModelInput | None = None
         self.is_heard = False
+        self._said: list[str] = []  # in the call that is under way, in all of its tries
         self._deps = deps
         self._runtime = runtime
         self._state = state
@@ -59,6 +60,7 @@ class AnswerCall:
         full_tokens = self._full_tokens(model_input)
         keep = partial(keep_call, deps, self._runtime.context, model_input, kind="answer", full_tokens=full_tokens)
         began = time.monotonic()
+        self._said.clear()
         if self.is_heard:
             self._restart()
         try:
@@ -73,17 +75,32 @@ class AnswerCall:
                 may_restart=self._runtime.context.hears_restarts,
             )
         except TurnfoldError as error:
+            self._count(model_input, None, seconds=time.monotonic() - began, error_code=error.code)
             # The reason of the failure matters more to the user than a row that can't be written.
             with contextlib.suppress(StoreError):
                 keep(None, seconds=time.monotonic() - began, error_code=error.code)
             raise
+        self._count(model_input, answer.usage, seconds=time.monotonic() - began)
         keep(answer.usage, seconds=time.monotonic() - began)
         self.answered, self.is_heard = model_input, False
         return answer
 
     def _hear(self, text: str) -> None:
         self.is_heard = True
+        self._said.append(text)
         self._runtime.stream_writer(TokenDelta(text))
+
+    def _count(self, model_input: ModelInput, usage: Usage | None, *, seconds: float, error_code: str = "") -> None:
+        # One that failed before its first word costs nothing, as far as anybody knows.
+        sent_tokens = model_input.sent_tokens if self._said or not error_code else 0
+        self._deps.spending.add(
+            self._runtime.context.owner,
+            "answer",
+            input_tokens=usage.input_tokens if usage else sent_tokens,
+            output_tokens=usage.output_tokens if usage else estimate_tokens("".join(self._said)),
+            seconds=seconds,
+            error_code=error_code,
+        )
 
     def _restart(self) -> None:
         self.is_heard = False
@@ -199,6 +216,14 @@ def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:
         InputItem("call", side.call_id, 1, message_tokens(given)),
     )
     sent = ModelInput(side.messages, items)
+    deps.spending.add(
+        turn.owner,
+        "reasoning",
+        input_tokens=side.usage.input_tokens if side.usage else sent.sent_tokens * (not side.error_code),
+        output_tokens=side.usage.output_tokens if side.usage else 0,
+        seconds=side.seconds,
+        error_code=side.error_code,
+    )
     try:
         keep_call(
             deps,

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from graph.core.schedule import round_rate
 from graph.core.text import plain_text
-from graph.error import BusyError, InputError
+from graph.error import BusyError, InputError, SignInError
 from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
 from graph.settings import Settings
+from graph.spending import Spending
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
@@ -45,7 +46,9 @@ class SessionAccess:
 
     Attributes:
         owner: Whose sessions these are: the owner of every session that the service can see.
+        until: When the owner's sign-in ends, in UTC; None for never.
         roots: The folders that a project may be in.
+        spending: Hears of what model calls cost.
         contexts: What programs say of the context of sessions without a project.
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
@@ -65,18 +68,36 @@ class SessionAccess:
     strategies: Strategies
     roots: RootFolders
     contexts: SessionContexts
+    spending: Spending
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
+    until: datetime | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
     locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(_LOCKS)))
+
+    def check_admitted(self) -> None:
+        """Checks that the owner is let in.
+
+        Raises:
+            SignInError: The sign-in has ended, or the owner was withdrawn.
+        """
+        self._check_end()
+        if self.stores.owners.is_withdrawn(self.owner):
+            raise SignInError("withdrawn")
 
     def own(self, session_id: str) -> SessionRow:
         """Returns the session. Every method that takes a session's id calls this first.
 
         Raises:
-            NotFoundError: There is no such session, or it belongs to another owner.
+            NotFoundError: There is no such session, it belongs to another owner, or the owner was withdrawn.
+            SignInError: The owner's sign-in has ended.
         """
-        return self.stores.sessions.get(session_id, self.owner)
+        self._check_end()
+        return self.stores.sessions.get_admitted(session_id, self.owner)
+
+    def _check_end(self) -> None:
+        if self.until is not None and self.until <= self.clock():
+            raise SignInError("ended")
 
     def lock_of(self, key: str) -> threading.Lock:
         """Returns the lock of a key of this owner in this process; some other keys have the same one."""

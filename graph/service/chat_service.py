@@ -14,6 +14,7 @@ from langchain_core.tools import BaseTool
 from graph.builder import build_graph
 from graph.core.context_block import ContextSource
 from graph.layer.context_registry import ContextRegistry
+from graph.metrics import Metrics
 from graph.model.factory import ChatModels, open_models
 from graph.node.context import NodeDeps
 from graph.node.model_call import tools_of
@@ -22,11 +23,13 @@ from graph.root_folder import RootFolders
 from graph.service.access import SessionAccess
 from graph.service.completions import Completions
 from graph.service.folds import Folds
+from graph.service.programs import Programs
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
 from graph.service.turns import Turns
 from graph.settings import Settings
+from graph.spending import Spending
 from graph.store.stores import Stores, open_stores
 from graph.strategy.strategies import build_strategies
 from graph.tool.registry import ToolContext, build_tools
@@ -50,6 +53,7 @@ class ChatService:
         sessions: List, get, configure, rename, delete, open the example.
         folds: Records and figures; compact, restore, reset.
         projects: A project's memory and rules: show, change, agree, restore.
+        programs: The tokens by which programs are let in: make, list, withdraw.
         completions: Answers programs that speak OpenAI's protocol.
         summaries: Summarises what belongs to no session.
     """
@@ -61,12 +65,24 @@ class ChatService:
         self.sessions = Sessions(access, self.turns.stop)
         self.folds = Folds(access)
         self.projects = Projects(access)
+        self.programs = Programs(access)
         self.completions = Completions(access, self.turns, self.sessions, self.folds)
         self.summaries = Summaries(access)
 
-    def for_owner(self, owner: str) -> ChatService:
-        """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing."""
-        return self if owner == self._access.owner else ChatService(replace(self._access, owner=owner))
+    def for_owner(self, owner: str, *, until: datetime | None = None) -> ChatService:
+        """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing.
+
+        Args:
+            owner: Whose it is.
+            until: When the owner's sign-in ends, in UTC; None for never. From then on nothing is answered.
+
+        Raises:
+            SignInError: The sign-in has ended, or the owner was withdrawn.
+        """
+        is_own = (owner, until) == (self._access.owner, self._access.until)
+        access = self._access if is_own else replace(self._access, owner=owner, until=until)
+        access.check_admitted()
+        return self if is_own else ChatService(access)
 
     def health(self) -> None:
         """Checks that the database answers.
@@ -75,6 +91,10 @@ class ChatService:
             DatabaseError: It doesn't.
         """
         self._access.stores.database.check()
+
+    def metrics(self) -> bytes:
+        """Returns the server's figures, in Prometheus's text format."""
+        return self._access.spending.metrics.render()
 
 
 @contextmanager
@@ -109,15 +129,19 @@ def open_service(
     """
     now = clock or (lambda: datetime.now(UTC))
     with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
+        metrics = Metrics()
+        metrics.watch_database(chat_stores.database.engine)
+        spending = Spending(chat_stores.use, metrics)
         fold_worker = FoldWorker(
             stores=chat_stores,
             models=chat_models,
+            spending=spending,
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
             in_place="never" if settings.is_offline else settings.fold_in_place,
         )
         stack.callback(fold_worker.close)
-        deps = NodeDeps(chat_models, fold_worker, tools, chat_stores, now, settings)
+        deps = NodeDeps(chat_models, fold_worker, tools, chat_stores, now, settings, spending)
         graph = build_graph(deps)
         strategies = build_strategies(
             settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
@@ -127,9 +151,15 @@ def open_service(
         projects = None
         contexts = SessionContexts(settings.context_volatile)
         if context is None and roots.roots:
-            projects, context = _join_projects(settings, roots, chat_stores, chat_models, now)
+            projects, context = _join_projects(settings, roots, chat_stores, chat_models, spending, now)
             stack.callback(projects.close)
-        limiter = TurnLimiter(concurrent_turns=settings.concurrent_turns, turns_per_minute=settings.turns_per_minute)
+        limiter = TurnLimiter(
+            concurrent_turns=settings.concurrent_turns,
+            turns_per_minute=settings.turns_per_minute,
+            admit=chat_stores.use.begin,
+            metrics=metrics,
+        )
+        metrics.watch("turns_running", "Turns and other answers that are being made.", lambda: limiter.running_count)
         runner = TurnRunner(
             graph=graph,
             stores=chat_stores,
@@ -149,6 +179,7 @@ def open_service(
             chat_models,
             chat_stores.asides,
             limiter,
+            spending,
             clock=now,
             deadline_seconds=settings.model_deadline_seconds,
             attempts=settings.model_attempts,
@@ -168,6 +199,7 @@ def open_service(
             strategies,
             roots,
             contexts,
+            spending,
             now,
             projects,
         )
@@ -175,7 +207,12 @@ def open_service(
 
 
 def _join_projects(
-    settings: Settings, roots: RootFolders, stores: Stores, models: ChatModels, clock: Callable[[], datetime]
+    settings: Settings,
+    roots: RootFolders,
+    stores: Stores,
+    models: ChatModels,
+    spending: Spending,
+    clock: Callable[[], datetime],
 ) -> tuple[ProjectTurns, ProjectContext]:
     """Returns what turns in a project note there and are sent of it."""
     registry = ContextRegistry(
@@ -189,6 +226,7 @@ def _join_projects(
         registry,
         stores.agreements,
         models,
+        spending,
         clock=clock,
         deadline_seconds=settings.fold_deadline_seconds,
         is_offline=settings.is_offline,

@@ -54,7 +54,7 @@ def reserved(
     if wait_seconds == 0 and access.is_busy(session_id):
         raise BusyError
     with ExitStack() as undo:
-        access.runner.limiter.begin()
+        access.runner.limiter.begin(access.owner)
         undo.callback(access.runner.limiter.end)
         if opening is not None:
             access.stores.sessions.create(

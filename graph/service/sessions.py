@@ -229,6 +229,7 @@ class Sessions:
         Raises:
             InputError: The title is blank or too long.
         """
+        self._access.own(session_id)
         check_text(title, max_chars=self._settings.message_chars)
         title = plain_text(title)
         self._stores.sessions.rename(session_id, self._owner, title_of(title))

@@ -70,7 +70,7 @@ class Summaries:
         spec = self._spec(messages, access.settings.compression_rate if rate is None else rate, language)
         if target_chars is not None:
             spec = replace(spec, target_chars=target_chars)
-        access.runner.limiter.begin()
+        access.runner.limiter.begin(access.owner)
         try:
             return self._made(spec, client)
         finally:
@@ -127,14 +127,26 @@ class Summaries:
         self, spec: FoldSpec, model: str, drafts: Sequence[SummaryDraft], client: str, seconds: float, error_code: str
     ) -> None:
         """Stores what it cost; nothing of its text."""
+        input_tokens, output_tokens = (
+            sum(draft.input_tokens for draft in drafts),
+            sum(draft.output_tokens for draft in drafts),
+        )
+        self._access.spending.add(
+            self._access.owner,
+            "summary",
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            seconds=seconds,
+            error_code=error_code,
+        )
         is_usage = bool(drafts) and all(draft.is_usage for draft in drafts)
         row = AsideCall(
             owner=self._access.owner,
             client=client,
             model=model,
             sent_tokens=spec.source_tokens * max(1, len(drafts)),
-            usage_input_tokens=sum(draft.input_tokens for draft in drafts) if is_usage else None,
-            usage_output_tokens=sum(draft.output_tokens for draft in drafts) if is_usage else None,
+            usage_input_tokens=input_tokens if is_usage else None,
+            usage_output_tokens=output_tokens if is_usage else None,
             usage_cached_tokens=None,
             seconds=seconds,
             error_code=error_code,

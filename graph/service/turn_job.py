@@ -20,6 +20,7 @@ from graph.store.turn import TurnRow
 from graph.view import TurnOptions
 from graph.worker.archived_turn import answers_in, steps_in
 from graph.worker.turn_log import TurnLog
+from graph.worker.turn_meter import TurnMeter
 from graph.worker.turn_runner import Job
 
 
@@ -47,6 +48,7 @@ def job_of(
         anchor: What the program's request is recognised by; None for the page.
     """
     log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
+    log.watch(TurnMeter(access.spending.metrics).hear)
     projects = access.project_turns
     context = TurnContext(
         lease=lease,

@@ -153,6 +153,11 @@ class Database(ABC):
             self._enter(connection, lease, session_id)
             yield connection
 
+    @property
+    def engine(self) -> Engine:
+        """What all connections come from, for figures of it."""
+        return self._reader
+
     def check(self) -> None:
         """Reads from a table, for the health check."""
         with self.read() as connection:

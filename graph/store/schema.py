@@ -1,4 +1,4 @@
-"""The schema: every table."""
+"""The schema: every table; those of owners stand in `owner_table`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -20,9 +19,10 @@ from sqlalchemy import (
     true,
 )
 
+from graph.store import owner_table
 from graph.store.column_type import JsonTuple, PlainText, UtcTime
 
-METADATA = MetaData()
+METADATA = owner_table.METADATA  # those of owners are on it
 
 
 def _session_id(*, is_key: bool = False) -> Column[str]:

@@ -61,7 +61,7 @@ class SearchStore:
         with self._database.read() as connection:
             newest = connection.execute(_NEWEST, {"session_id": session_id}).scalar() or 0
             phrases = list(dict.fromkeys(chain.from_iterable(words)))
-            found_at = term_index_of(connection).find_phrases(connection, session_id, phrases, newest)
+            found_at = term_index_of(connection).find_phrases(connection, session_id, phrases)
             weights = weigh_messages(found_at, newest)
             query_rows = (
                 select(_message.position, _message.turn, _message.chars)
@@ -94,11 +94,14 @@ class SearchStore:
             hits = term_index_of(connection).hits(words)
             is_there = and_(_message.session_id == hits.c.session_id, _message.position == hits.c.position)
             found = _FOUND.select_from(hits.join(WITH_TURN, is_there)).where(_message.owner == owner)
-            for row in connection.execute(found):
-                if row.session_id not in newest and has_words(_text_of(row.role, row.message_id, row.content), words):
-                    newest[row.session_id] = Hit(row.turn, row.position)
-                if len(newest) == limit:
-                    break
+            with connection.execute(found) as rows:
+                for row in rows:
+                    if row.session_id not in newest and has_words(
+                        _text_of(row.role, row.message_id, row.content), words
+                    ):
+                        newest[row.session_id] = Hit(row.turn, row.position)
+                    if len(newest) == limit:
+                        break
         return newest
 
     def forget_deleted(self) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    exists,
     func,
     or_,
     select,
@@ -27,6 +28,7 @@ from graph.error import NotFoundError
 from graph.store.context_block import end_front
 from graph.store.database import Database, Lease
 from graph.store.expression import add_once, database_time
+from graph.store.owner_table import withdrawn_owner_table
 from graph.store.schema import session_table, turn_table
 from graph.store.search import unindex_session
 from graph.store.turn_row import OPEN
@@ -84,6 +86,8 @@ _NUMBERS = {
 }
 _ONE = _ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 
+_ONE_ADMITTED = _ONE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")))
+
 
 class SessionStore:
     """Creates, finds, changes and deletes the sessions of an owner."""
@@ -138,11 +142,15 @@ class SessionStore:
         Raises:
             NotFoundError: There is none with this id, or another owner has it.
         """
-        with self._database.read() as connection:
-            row = connection.execute(_ONE, {"session_id": session_id, "owner": owner}).one_or_none()
-        if row is None:
-            raise NotFoundError(session_id)
-        return SessionRow(*row)
+        return self._one(_ONE, session_id, owner)
+
+    def get_admitted(self, session_id: str, owner: str) -> SessionRow:
+        """Returns the session for a call of its owner.
+
+        Raises:
+            NotFoundError: There is none with this id, another owner has it, or the owner was withdrawn.
+        """
+        return self._one(_ONE_ADMITTED, session_id, owner)
 
     def list(
         self,
@@ -227,6 +235,13 @@ class SessionStore:
             unindex_session(connection, session_id)
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
+
+    def _one(self, query: Select[Any], session_id: str, owner: str) -> SessionRow:
+        with self._database.read() as connection:
+            row = connection.execute(query, {"session_id": session_id, "owner": owner}).one_or_none()
+        if row is None:
+            raise NotFoundError(session_id)
+        return SessionRow(*row)
 
     def _number(self, session_id: str, column: Column[int]) -> int:
         with self._database.read() as connection:

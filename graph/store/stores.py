@@ -13,6 +13,7 @@ from graph.error import SettingsError
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
 from graph.store.anchor import AnchorStore
+from graph.store.api_token import ApiTokenStore
 from graph.store.archive import Archive
 from graph.store.aside_call import AsideStore
 from graph.store.call import CallStore
@@ -20,6 +21,8 @@ from graph.store.context_block import ContextBlockStore
 from graph.store.database import Clock, Database, utc_now
 from graph.store.image import ImageStore
 from graph.store.lease import LeaseStore
+from graph.store.owner import OwnerStore
+from graph.store.owner_use import OwnerUseStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
 from graph.store.rule_agreement import RuleAgreementStore
@@ -70,6 +73,9 @@ class Stores:
     asides: AsideStore
     anchors: AnchorStore
     keys: ServerKeyStore
+    owners: OwnerStore
+    tokens: ApiTokenStore
+    use: OwnerUseStore
     checkpointer: Checkpointer | PooledSaver
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -150,6 +156,14 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
             AsideStore(database),
             AnchorStore(database),
             ServerKeyStore(database),
+            OwnerStore(database, clock=clock),
+            ApiTokenStore(database, clock=clock),
+            OwnerUseStore(
+                database,
+                clock=clock,
+                turns_per_minute=settings.user_turns_per_minute,
+                tokens_per_day=settings.user_tokens_per_day,
+            ),
             checkpointer,
         )
 

@@ -30,9 +30,9 @@ class TermIndex(Protocol):
         """Overwrites a part of what was taken out, if that isn't done by itself; returns whether there may be more."""
 
     def find_phrases(
-        self, connection: Connection, session_id: str, phrases: Sequence[str], newest: int
+        self, connection: Connection, session_id: str, phrases: Sequence[str]
     ) -> Mapping[str, Collection[int]]:
-        """Returns for each phrase the positions of the session's messages that have it, up to the newest one."""
+        """Returns for each phrase, in their order, the positions of the session's messages that have it."""
 
     def hits(self, words: Sequence[Sequence[str]]) -> Subquery:
         """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""

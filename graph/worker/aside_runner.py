@@ -23,6 +23,7 @@ from graph.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinis
 from graph.model.chunk import Answer, Usage
 from graph.model.factory import ChatModels
 from graph.model_error import BadResponseError, RefusedError
+from graph.spending import Spending
 from graph.store.aside_call import AsideCall, AsideStore
 from graph.worker.limiter import TurnLimiter
 from graph.worker.turn_log import TurnLog
@@ -59,6 +60,7 @@ class AsideRunner:
         models: ChatModels,
         store: AsideStore,
         limiter: TurnLimiter,
+        spending: Spending,
         *,
         clock: Callable[[], datetime],
         deadline_seconds: float,
@@ -68,6 +70,7 @@ class AsideRunner:
         self._models = models
         self._store = store
         self._limiter = limiter
+        self._spending = spending
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._attempts = attempts
@@ -84,7 +87,7 @@ class AsideRunner:
             ClosingError: The server is closing.
         """
         aside = Aside(request, owner)
-        self._limiter.begin()
+        self._limiter.begin(owner)
         with self._lock:
             if self._is_closing:
                 self._limiter.end()
@@ -169,6 +172,15 @@ class AsideRunner:
             seconds=time.monotonic() - began,
             error_code=error_code,
             created_at=self._clock(),
+        )
+        is_paid = not error_code or aside.log.partial_text
+        self._spending.add(
+            aside.owner,
+            "aside",
+            input_tokens=usage.input_tokens if usage else call.sent_tokens * bool(is_paid),
+            output_tokens=usage.output_tokens if usage else estimate_tokens(aside.log.partial_text),
+            seconds=call.seconds,
+            error_code=error_code,
         )
         try:
             self._store.add(call)

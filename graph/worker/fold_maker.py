@@ -19,6 +19,7 @@ from graph.error import InternalError, StoreError, TurnfoldError
 from graph.model.summariser import ExtractiveSummariser, Summariser, generate_summary
 from graph.model_error import ContextLengthError
 from graph.record import Record
+from graph.spending import Spending
 from graph.store.active import DISCARDED_CODE
 from graph.store.record import RecordStore
 from graph.worker.fold_queue import Lane
@@ -68,6 +69,7 @@ class FoldMaker:
         records: Where the folds are kept.
         terms: What picking sentences weighs them by.
         last_inputs: What the chat models were last sent, for folds that are asked for behind it.
+        spending: Hears of what the folds cost.
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take.
     """
@@ -77,6 +79,7 @@ class FoldMaker:
         records: RecordStore,
         terms: SessionTerms,
         last_inputs: LastInputs,
+        spending: Spending,
         *,
         clock: Callable[[], datetime],
         deadline_seconds: float,
@@ -84,6 +87,7 @@ class FoldMaker:
         self._records = records
         self._terms = terms
         self._last_inputs = last_inputs
+        self._spending = spending
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         # By lane, the key of the fold to be tried again, and its draft with what is wrong with it.
@@ -110,6 +114,7 @@ class FoldMaker:
             if not self._records.start(record, owner=plan.owner, expires_after_seconds=seconds):
                 return "left"
             done = self._made(plan, record, stop)
+            self._count(plan, done)
             is_kept = self._records.end(done)
         except StoreError as error:
             _LOG.warning("fold of session=%s could not be kept: %s", plan.session_id, error.code)  # its row expires
@@ -118,6 +123,13 @@ class FoldMaker:
         if not is_kept:
             return "left"
         return "made" if done.status == "COMPLETED" else "failed"
+
+    def _count(self, plan: FoldPlan, done: Record) -> None:
+        outcome = "verbatim" if plan.spec.stands_verbatim else str(done.outcome)
+        self._spending.metrics.fold_ended(outcome, seconds=done.seconds, error_code=done.error_code)
+        if not (plan.spec.stands_verbatim or isinstance(plan.summariser, ExtractiveSummariser)):
+            cost = {"input_tokens": done.input_tokens, "output_tokens": done.output_tokens}
+            self._spending.add(plan.owner, "summary", **cost, seconds=done.seconds)
 
     def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
         began = time.monotonic()

@@ -72,6 +72,11 @@ class FoldQueue:
         with self._lock:
             return self._find(lane, key) is not None
 
+    def count(self) -> int:
+        """Returns how many jobs are queued or running."""
+        with self._lock:
+            return sum(map(len, self._lanes.values()))
+
     def is_idle(self, session_id: str) -> bool:
         """Whether nothing of this session is queued or running."""
         with self._lock:

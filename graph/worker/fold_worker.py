@@ -24,6 +24,7 @@ from graph.model.summariser import ExtractiveSummariser
 from graph.model_error import ModelError
 from graph.node.context import TurnContext
 from graph.record import Record
+from graph.spending import Spending
 from graph.store.stores import Stores
 from graph.strategy.base import Strategy, first_turn
 from graph.worker.fold_maker import FoldMaker, FoldPlan
@@ -42,6 +43,7 @@ class FoldWorker:
     """Plans, makes and finds folds. It needs no lease: the turns adopt the records.
 
     Args:
+        spending: Hears of what the folds cost.
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take.
         in_place: Which folds are asked for behind the chat itself; see `LastInputs`.
@@ -52,6 +54,7 @@ class FoldWorker:
         *,
         stores: Stores,
         models: ChatModels,
+        spending: Spending,
         clock: Callable[[], datetime],
         deadline_seconds: float,
         in_place: InPlaceMode,
@@ -63,9 +66,10 @@ class FoldWorker:
         self._terms = SessionTerms(stores.archive)
         self._last_inputs = LastInputs(stores.calls, in_place)
         self._maker = FoldMaker(
-            stores.records, self._terms, self._last_inputs, clock=clock, deadline_seconds=deadline_seconds
+            stores.records, self._terms, self._last_inputs, spending, clock=clock, deadline_seconds=deadline_seconds
         )
         self._queue = FoldQueue()
+        spending.metrics.watch("folds_waiting", "Folds that are queued or being made.", self._queue.count)
         # Sessions in which a turn waited in vain and no fold was made since.
         self._overdue: Newest[str, None] = Newest(_KEPT_SESSIONS)
 

@@ -1,4 +1,4 @@
-"""Limits how many turns run at once and begin within a minute."""
+"""Limits how many turns run at once and begin within a minute, on this server and for each owner."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from graph.error import ServerBusyError, TurnRateError
+from graph.error import BusyError, ServerBusyError, TurnRateError
+from graph.metrics import Metrics
 
 _MINUTE_SECONDS: Final = 60.0
 
@@ -20,12 +21,22 @@ class TurnLimiter:
     Args:
         concurrent_turns: How many may run at once, in all sessions together.
         turns_per_minute: How many may begin within any sixty seconds.
+        admit: Counts a turn of an owner, and refuses it if the owner has had enough.
+        metrics: Counts what is refused.
         now_seconds: A monotonic clock.
     """
 
     def __init__(
-        self, *, concurrent_turns: int, turns_per_minute: int, now_seconds: Callable[[], float] = time.monotonic
+        self,
+        *,
+        concurrent_turns: int,
+        turns_per_minute: int,
+        admit: Callable[[str], None],
+        metrics: Metrics,
+        now_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._admit = admit
+        self._metrics = metrics
         self._concurrent_turns = concurrent_turns
         self._turns_per_minute = turns_per_minute
         self._now_seconds = now_seconds
@@ -33,13 +44,27 @@ class TurnLimiter:
         self._running_count = 0
         self._begun: deque[float] = deque()
 
-    def begin(self) -> None:
-        """Reserves a slot for a turn; `end` releases it.
+    @property
+    def running_count(self) -> int:
+        """How many turns run."""
+        return self._running_count
+
+    def begin(self, owner: str) -> None:
+        """Reserves a slot for a turn of this owner; `end` releases it.
 
         Raises:
             ServerBusyError: The maximum number of turns is running; `detail` is that number.
-            TurnRateError: Too many turns began within the last minute; `detail` is how long to wait.
+            TurnRateError: Too many turns began within the last minute; `detail` is how long to wait. Or this owner has
+                begun too many (`UserRateError`), or spent too many tokens (`UserTokensError`).
         """
+        try:
+            self._admit(owner)  # first: whoever has had enough takes nothing of what the others share
+            self._reserve()
+        except BusyError as error:
+            self._metrics.failed("limit", error.code)
+            raise
+
+    def _reserve(self) -> None:
         with self._lock:
             now = self._now_seconds()
             while self._begun and now - self._begun[0] >= _MINUTE_SECONDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,9 +12,12 @@ from typing import Final
 from langchain_core.messages import AnyMessage
 
 from graph.core.fold_spec import Asked
+from graph.core.review import SummaryDraft
+from graph.error import TurnfoldError
 from graph.model.factory import ChatModels
 from graph.model.summariser import generate_summary
 from graph.project.roll_up import TOKEN_LIMIT, Summarise
+from graph.spending import Spending
 from prompt.system.framing import Language
 
 # Each summary costs a call; until it's made, a new session's is picked from what waits.
@@ -25,11 +29,13 @@ class RollUps:
 
     Args:
         models: Summarise; the session's summary model does.
+        spending: Hears of what the summaries cost.
         deadline_seconds: How long a summary may take.
     """
 
-    def __init__(self, models: ChatModels, *, deadline_seconds: float) -> None:
+    def __init__(self, models: ChatModels, spending: Spending, *, deadline_seconds: float) -> None:
         self._models = models
+        self._spending = spending
         self._deadline_seconds = deadline_seconds
         self._stop = threading.Event()
         self._waiting: set[str] = set()
@@ -41,8 +47,8 @@ class RollUps:
             self._waiting.add(root)
             self._pool.submit(self._run, root, roll_up)
 
-    def summarise(self, model: str, language: Language) -> Summarise:
-        """Returns what summarises for a session of this chat model; it raises what `Summariser.summarise` does."""
+    def summarise(self, owner: str, model: str, language: Language) -> Summarise:
+        """Returns what summarises for an owner's session of this chat model, as `Summariser.summarise` does."""
 
         def summarise(messages: Sequence[AnyMessage], target_chars: int) -> str:
             write = partial(
@@ -51,7 +57,22 @@ class RollUps:
                 stop=self._stop,
                 deadline_seconds=self._deadline_seconds,
             )
-            return generate_summary(messages, target_chars, write)
+            drafts: list[SummaryDraft] = []
+            began, error_code = time.monotonic(), ""
+            try:
+                return generate_summary(messages, target_chars, write, drafts=drafts)
+            except TurnfoldError as error:
+                error_code = error.code
+                raise
+            finally:
+                self._spending.add(
+                    owner,
+                    "summary",
+                    input_tokens=sum(draft.input_tokens for draft in drafts),
+                    output_tokens=sum(draft.output_tokens for draft in drafts),
+                    seconds=time.monotonic() - began,
+                    error_code=error_code,
+                )
 
         return summarise
 

@@ -24,6 +24,7 @@ from graph.project.project_memory import ProjectMemory
 from graph.project.roll_up import window_tokens
 from graph.project.secret import mask_secrets
 from graph.root_folder import RootFolders
+from graph.spending import Spending
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.tool.tool_context import ProjectAccess
 from graph.worker.agreed_rules import agreed_rules
@@ -62,6 +63,7 @@ class ProjectTurns:
         registry: ContextRegistry,
         agreements: RuleAgreementStore,
         models: ChatModels,
+        spending: Spending,
         *,
         clock: Callable[[], datetime],
         deadline_seconds: float,
@@ -74,7 +76,7 @@ class ProjectTurns:
         self._is_offline = is_offline
         self._problems: Newest[str, TurnfoldError] = Newest(_KEPT_PROBLEMS)
         self._notes = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-note")
-        self._roll_ups = RollUps(models, deadline_seconds=deadline_seconds)
+        self._roll_ups = RollUps(models, spending, deadline_seconds=deadline_seconds)
 
     def access(self, owner: str, root: str) -> ProjectAccess | None:
         """Returns what the tools of a session in this project use; None without a project."""
@@ -181,7 +183,7 @@ class ProjectTurns:
         return ProjectMemory(self._roots, root, clock=self._clock, wait_seconds=_LOCK_SECONDS)
 
     def _context(self, request: ContextRequest, model: str = "") -> ContextManager:
-        summarise = None if self._is_offline else self._roll_ups.summarise(model, request.language)
+        summarise = None if self._is_offline else self._roll_ups.summarise(request.owner, model, request.language)
         return ContextManager(self._memory(request.root), summarise=summarise)
 
     def _register(

@@ -44,10 +44,12 @@ def chromium_path(playwright: Playwright) -> str | None:
 
 
 @contextmanager
-def started(folder: Path, settings: Mapping[str, str], *, script: Path = ROOT / "app.py") -> Iterator[str]:
+def started(
+    folder: Path, settings: Mapping[str, str], *, script: Path = ROOT / "app.py", port: int = 0
+) -> Iterator[str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "VIRTUAL_ENV") if name in os.environ}
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    command += ["--server.headless=true", "--server.port=0"]
+    command += ["--server.headless=true", f"--server.port={port}"]
     with (folder / "server.log").open("w+") as log:
         # It runs in a folder of its own, so that no developer's `.env` counts.
         process = subprocess.Popen(
@@ -80,7 +82,8 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
     return report
 
 
-@pytest.fixture(scope="session")
+# Playwright's loop counts as running in this thread until it ends; what comes behind these tests has its own.
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE_MILLISECONDS)
     with sync_playwright() as playwright:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, WebSocket, expect
 
 from component.live import WATCH_SECONDS
 from tests.browser.visitor import Visitor
@@ -48,6 +48,17 @@ def test_a_refused_message_comes_back_however_late_the_browser_sends_it(
     visitor.wait_for_end(1)
 
 
+def press_along_with_a_timer(button: Locator, wire: WebSocket, key: str) -> None:
+    presses: list[bytes] = []
+
+    def is_its_own(request: str | bytes) -> bool:
+        presses.extend([request] if isinstance(request, bytes) and f"-{key}".encode() in request else [])
+        return len(presses) == len(["the timer's", "its own"])
+
+    with wire.expect_event("framesent", is_its_own):
+        button.click()
+
+
 def test_a_press_that_a_timer_takes_along_counts_once(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "한 번만 다시 답할 말"
     fake_openai.script(text("첫째 답"), text("둘째 답"), to=asked)
@@ -55,16 +66,21 @@ def test_a_press_that_a_timer_takes_along_counts_once(visitor: Visitor, fake_ope
     with visitor.page.expect_websocket() as opened:
         visitor.open()
     visitor.ask(asked)
-    presses: list[bytes] = []
-
-    def is_its_own(request: str | bytes) -> bool:
-        presses.extend([request] if isinstance(request, bytes) and b"-regenerate" in request else [])
-        return len(presses) == len(["the timer's", "its own"])
-
-    with opened.value.expect_event("framesent", is_its_own):
-        visitor.find("regenerate").locator("button").click()
+    press_along_with_a_timer(visitor.find("regenerate").locator("button"), opened.value, "regenerate")
     visitor.ask("그다음 말", first=2)
     assert len(fake_openai.bodies("chat", to=asked)) == len(["asked", "asked again"])
+    pardon_shared_requests(visitor)
+
+
+def test_what_a_press_opens_stays_open_though_a_timer_takes_it_along(visitor: Visitor) -> None:
+    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_IDLE_MILLISECONDS))
+    with visitor.page.expect_websocket() as opened:
+        visitor.open()
+    visitor.ask("아주 긴 물음입니다. " * 200)
+    more = visitor.turn(1).locator('[class*="st-key-more_"] button')
+    press_along_with_a_timer(more, opened.value, "more_")
+    visitor.ask("그다음 말", first=2)
+    expect(visitor.turn(1).locator('[class*="st-key-whole_"]')).to_be_visible()
     pardon_shared_requests(visitor)
 
 

@@ -38,8 +38,8 @@ class AheadSaver(PooledSaver):
 
     def _place(self, config: RunnableConfig) -> RunnableConfig:
         place = config["configurable"]
-        known = place.get("checkpoint_id")
-        return {**config, "configurable": {**place, "checkpoint_id": self._moved.get(known, known)}}
+        known = str(place.get("checkpoint_id") or "")
+        return {**config, "configurable": {**place, "checkpoint_id": self._moved.get(known, known) or None}}
 
 
 def _moved_id(checkpoint_id: str, ticks: int) -> str:

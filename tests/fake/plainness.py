@@ -7,9 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
-from sqlalchemy import select
+from sqlalchemy import inspect, select
 
 from graph.core.text import plain_text
+from graph.recovery import config_of
 from graph.service import ChatService
 from graph.store.database import Database
 from graph.store.schema import METADATA
@@ -26,14 +27,15 @@ HOSTILE_TEXTS = st.text(
 def rows_of(database: Database) -> list[tuple[Any, ...]]:
     """Every row of every table."""
     with database.read() as connection:
-        return [tuple(row) for table in METADATA.sorted_tables for row in connection.execute(select(table))]
+        there = set(inspect(connection).get_table_names())
+        tables = [table for table in METADATA.sorted_tables if table.name in there]
+        return [tuple(row) for table in tables for row in connection.execute(select(table))]
 
 
 def stored_values(service: ChatService) -> list[Any]:
     """Every row, and the state of every session."""
     stores = service._access.stores  # noqa: SLF001  # nobody but a test has to know
-    places = [{"configurable": {"thread_id": session.session_id}} for session in service.sessions.list()]
-    kept = [stores.checkpointer.get_tuple(place) for place in places]
+    kept = [stores.checkpointer.get_tuple(config_of(session.session_id)) for session in service.sessions.list()]
     return [*rows_of(stores.database), *(found.checkpoint["channel_values"] for found in kept if found is not None)]
 
 

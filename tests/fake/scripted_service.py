@@ -26,6 +26,7 @@ from graph.view import (
     TurnStatus,
     TurnView,
 )
+from tests.fake.scripted_programs import ScriptedPrograms
 from tests.fake.scripted_projects import ScriptedProjects
 from tests.fake.scripted_session import OFFLINE, START, ScriptedSession, echo, make_record
 
@@ -45,6 +46,7 @@ class ScriptedService:
         reset_after: The chart begins behind this turn.
         deleted_when_asked_for: When this is read of a session next, another tab has just deleted it.
         projects: The one project, if there is any.
+        programs: The tokens of the user's programs.
     """
 
     def __init__(self, folder: Path, *, models: tuple[ModelOption, ...] = (OFFLINE,)) -> None:
@@ -66,6 +68,7 @@ class ScriptedService:
         self._numbers = itertools.count(1)
         self.turns = self.sessions = self.folds = self
         self.projects = ScriptedProjects()
+        self.programs = ScriptedPrograms()
 
     def new_id(self) -> str:
         return f"session-{next(self._numbers)}"

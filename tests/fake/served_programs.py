@@ -33,7 +33,7 @@ class ServedPrograms:
 
     def __init__(self, service: ChatService, *, tokens: str = TOKENS) -> None:
         settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
-        self._programs = ProgramRoutes(service.for_owner, lambda: settings)
+        self._programs = ProgramRoutes(service.for_owner, lambda: settings, lambda: service.programs)
         self.app = Starlette(routes=self._programs.routes(), middleware=[Middleware(HostCheck, lambda: settings)])
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="critical", lifespan="off"))

@@ -17,11 +17,14 @@ from pydantic import SecretStr
 
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
+from graph.store.api_token import ApiTokenStore
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, Lease
 from graph.store.lease import LeaseStore
+from graph.store.owner import OwnerStore
+from graph.store.owner_use import OwnerUseStore
 from graph.store.postgres.postgres_database import open_postgres
 from graph.store.record import RecordStore
 from graph.store.rule_agreement import RuleAgreementStore
@@ -135,6 +138,9 @@ class StoreSet:
     search: SearchStore
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
+    owners: OwnerStore
+    tokens: ApiTokenStore
+    use: OwnerUseStore
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
@@ -241,6 +247,9 @@ def open_store_set(folder: Path, url: SecretStr | None = None) -> Iterator[Store
         SearchStore(database),
         ContextBlockStore(database),
         RuleAgreementStore(database, clock=clock),
+        OwnerStore(database, clock=clock),
+        ApiTokenStore(database, clock=clock),
+        OwnerUseStore(database, clock=clock, turns_per_minute=None, tokens_per_day=None),
     )
     leases.close()
     database.close()

@@ -50,7 +50,7 @@ def indexed(connection: Connection, *texts: str) -> Iterator[None]:
 def ranked(connection: Connection, query: str, newest: int) -> list[int]:
     """The positions that a search by any word of the query finds, the best first."""
     phrases = list(dict.fromkeys(chain.from_iterable(broad_words(query))))
-    found = term_index_of(connection).find_phrases(connection, SESSION, phrases, newest) if phrases else {}
+    found = term_index_of(connection).find_phrases(connection, SESSION, phrases) if phrases else {}
     return list(weigh_messages(found, newest))
 
 

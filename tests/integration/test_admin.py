@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import threading
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 
 from graph.admin.__main__ import main
+from graph.error import SignInError
 from graph.event import TurnFinished
+from graph.identity import owner_of
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question
 from tests.fake.logs import kept_logging
@@ -182,3 +185,40 @@ def test_a_spoilt_export_is_refused_whole(
     (tmp_path / "bad.jsonl").write_text("\n".join(spoil(lines)))
     assert admin("import", tmp_path / "bad.jsonl", folder=tmp_path / "other") == 1
     assert content(tmp_path / "other" / "turnfold.db")["session"] == []
+
+
+def test_a_withdrawn_owner_is_let_in_again_by_the_operator_alone(
+    open_chat: OpenChat, admin: Admin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = open_chat().service
+    owner = "oidc-0123456789"
+
+    def told(*words: str) -> str:
+        assert admin(*words) == 0
+        return capsys.readouterr().out.strip()
+
+    assert told("withdrawn") == "nobody"
+    for _ in range(2):
+        assert told("withdraw", owner) == f"{owner} is let in no more; what they have is kept"
+    with pytest.raises(SignInError):
+        service.for_owner(owner)
+    assert re.fullmatch(rf"{owner} since \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told("withdrawn"))
+    assert told("readmit", owner) == f"{owner} is let in again"
+    assert told("readmit", owner) == f"{owner} wasn't withdrawn"
+    assert service.for_owner(owner).sessions.list() == ()
+
+
+def test_the_owner_that_a_user_of_the_provider_is_can_be_named(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert admin("owner", "248289761001") == 1
+    assert "OIDC_ISSUER" in capsys.readouterr().err
+    for name, value in {
+        "OIDC_ISSUER": "http://localhost:9400/",
+        "OIDC_CLIENT_ID": "turnfold",
+        "OIDC_CLIENT_SECRET": "secret-of-the-client",
+        "TURNFOLD_ORIGIN": "http://localhost:8501",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert admin("owner", "248289761001") == 0
+    assert capsys.readouterr().out.strip() == owner_of("http://localhost:9400", "248289761001")

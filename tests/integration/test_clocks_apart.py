@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,8 +40,9 @@ def server_ahead(open_chat: OpenChat, url: SecretStr, seconds: float, session_id
 
 
 def test_fifty_turns_on_two_servers_by_turns_miss_nothing(
-    open_chat: OpenChat, server: FakeOpenAI, postgres_head_url: str
+    open_chat: OpenChat, server: FakeOpenAI, postgres_head_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, logger="graph.recovery")
     url = SecretStr(postgres_head_url)
     first = server_ahead(open_chat, url, 60)
     second = server_ahead(open_chat, url, -60, first.session_id)
@@ -54,3 +56,4 @@ def test_fifty_turns_on_two_servers_by_turns_miss_nothing(
         blocks = [(first, first + 2) for first in range(1, covered, 3)]
         assert shape(body) == [*blocks, *range(covered + 1, number + 1)]
     assert [turn.number for turn in second.turns] == list(range(1, 51))
+    assert "rebuilt" not in caplog.text, "each server left the state that the other one needs"

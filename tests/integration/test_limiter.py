@@ -5,6 +5,7 @@ import pytest
 from component.wording import explain_error, words_of
 from graph.error import BusyError, ServerBusyError, TurnRateError
 from graph.event import TurnFinished, TurnStopped
+from graph.metrics import Metrics
 from graph.worker.limiter import TurnLimiter
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
@@ -63,14 +64,16 @@ def test_more_turns_than_a_minute_allows_are_refused_with_the_time_to_wait(open_
 
 
 def test_the_minute_passes() -> None:
-    now = [0.0]
-    limiter = TurnLimiter(concurrent_turns=10, turns_per_minute=2, now_seconds=lambda: now[0])
-    limiter.begin()
+    now, owners = [0.0], list[str]()
+    limiter = TurnLimiter(
+        concurrent_turns=10, turns_per_minute=2, admit=owners.append, metrics=Metrics(), now_seconds=lambda: now[0]
+    )
+    limiter.begin("kim")
     now[0] = 30.0
-    limiter.begin()
+    limiter.begin("kim")
     with pytest.raises(TurnRateError, match="30 s"):
-        limiter.begin()
+        limiter.begin("kim")
     now[0] = 60.0
-    limiter.begin()
+    limiter.begin("kim")
     with pytest.raises(TurnRateError):
-        limiter.begin()
+        limiter.begin("kim")

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -12,23 +12,28 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.tools import StructuredTool
+from pydantic import SecretStr
 
 from graph.client import ClientMessage
 from graph.core.text import plain_text
 from graph.error import InputError
 from graph.event import TurnFinished
+from graph.settings import Settings
 from graph.store.archive import Archive
-from graph.store.database import open_database, utc_now
+from graph.store.database import Database, utc_now
+from graph.store.stores import open_database
 from graph.store.transfer import import_lines
 from tests.fake.chat import Chat
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_reply import Reply, ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.plainness import HOSTILE_TEXTS, rows_of, stored_values, unplain
+from tests.fake.postgres import PostgresServer
 from tests.fake.resending import Program
 from tests.fake.served_programs import ServedPrograms
 
 DRAWN = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MakeDatabase = Callable[[], SecretStr | None]
 NUL_AND_HALVES = "\x00 \ud83d \ude00\ud83d\ude00"
 
 
@@ -47,12 +52,24 @@ def echo() -> EchoTool:
     return EchoTool()
 
 
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def make_database(request: pytest.FixtureRequest) -> MakeDatabase:
+    """Returns what makes an empty database and returns its URL, None for a file."""
+    if request.param == "sqlite":
+        return lambda: None
+    postgres: PostgresServer = request.getfixturevalue("postgres")
+    template: str = request.getfixturevalue("postgres_template")
+    return lambda: SecretStr(postgres.make_database(template))
+
+
 @pytest.fixture(scope="module")
-def chats(endpoint: FakeOpenAI, echo: EchoTool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
+def chats(
+    endpoint: FakeOpenAI, echo: EchoTool, tmp_path_factory: pytest.TempPathFactory, make_database: MakeDatabase
+) -> Iterator[Chat]:
     tool = StructuredTool.from_function(echo.look_up, name="look_up", description="Looks it up.")
     make_settings = settings_maker(tmp_path_factory.mktemp("plain") / "data", endpoint.url)
     with chat_opener(make_settings) as open_chat:
-        yield open_chat(tools=[tool], turns_per_minute=10_000)
+        yield open_chat(tools=[tool], turns_per_minute=10_000, chat_database_url=make_database())
 
 
 def escaped(reply: Reply) -> Reply:
@@ -101,8 +118,8 @@ def test_ids_and_names_that_a_caller_chooses_are_stored_as_plain_text(endpoint: 
 def test_whatever_a_program_sends_is_stored_as_plain_text_and_recognised_again(
     endpoint: FakeOpenAI, chats: Chat, asked: str, answer: str
 ) -> None:
-    program = Program(chats.service)
-    program.messages += [ClientMessage("system", f"규칙 {asked}"), ClientMessage("user", f"전에 {asked}")]
+    program = Program(chats.service, options={"system": f"규칙 {asked}"})
+    program.messages.append(ClientMessage("user", f"전에 {asked}"))
     program.messages.append(ClientMessage("assistant", f"답 {answer}"))
     with endpoint.lent():
         first = program.ask(f"질문 {asked}")
@@ -141,16 +158,26 @@ def with_said(line: str, said: str, *, is_escaped: bool) -> str:
     return json.dumps(entry)
 
 
+@contextmanager
+def empty_database(url: SecretStr | None) -> Iterator[Database]:
+    with TemporaryDirectory() as folder:
+        settings = Settings(_env_file=None, turnfold_data_dir=Path(folder), chat_database_url=url)  # type: ignore[call-arg]  # the base class's own argument
+        with closing(open_database(settings)) as database:
+            yield database
+
+
 @DRAWN
 @given(HOSTILE_TEXTS, st.booleans())
 @example(NUL_AND_HALVES, True)  # noqa: FBT003  # as drawn
 @example(NUL_AND_HALVES, False)  # noqa: FBT003  # as drawn
-def test_an_import_stores_plain_text_whatever_its_lines_say(exported: list[str], said: str, is_escaped: bool) -> None:  # noqa: FBT001  # drawn
+def test_an_import_stores_plain_text_whatever_its_lines_say(
+    make_database: MakeDatabase,
+    exported: list[str],
+    said: str,
+    is_escaped: bool,  # noqa: FBT001  # drawn
+) -> None:
     lines = [exported[0], *(with_said(line, said, is_escaped=is_escaped) for line in exported[1:])]
-    with (
-        TemporaryDirectory() as folder,
-        closing(open_database(Path(folder) / "new.db", busy_timeout_seconds=10)) as database,
-    ):
+    with empty_database(make_database()) as database:
         assert import_lines(database, lines, owner="me").session_count == 1
         assert list(unplain(rows_of(database))) == []
         archive = Archive(database, clock=utc_now)
@@ -159,24 +186,21 @@ def test_an_import_stores_plain_text_whatever_its_lines_say(exported: list[str],
 
 @pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**64, 10**5_000], ids=["over", "under", "long", "endless"])
 def test_an_import_refuses_a_number_that_only_some_databases_take(
-    exported: list[str], tmp_path: Path, number: int
+    make_database: MakeDatabase, exported: list[str], number: int
 ) -> None:
     message = next(line for line in exported if json.loads(line).get("table") == "message")
     changed = json.loads(message)
     changed["row"]["tokens"] = "NUMBER"
     line = json.dumps(changed).replace('"NUMBER"', str(Decimal(number)))
     lines = [line if each == message else each for each in exported]
-    assert refusal(lines, tmp_path) == ("not_an_export", str(lines.index(line) + 1))
+    assert refusal(lines, make_database()) == ("not_an_export", str(lines.index(line) + 1))
 
 
-def test_an_import_refuses_a_line_that_nests_too_deep(exported: list[str], tmp_path: Path) -> None:
-    assert refusal([*exported, "[" * 100_000], tmp_path) == ("not_an_export", str(len(exported) + 1))
+def test_an_import_refuses_a_line_that_nests_too_deep(make_database: MakeDatabase, exported: list[str]) -> None:
+    assert refusal([*exported, "[" * 100_000], make_database()) == ("not_an_export", str(len(exported) + 1))
 
 
-def refusal(lines: list[str], folder: Path) -> tuple[str, str]:
-    with (
-        closing(open_database(folder / "new.db", busy_timeout_seconds=10)) as database,
-        pytest.raises(InputError) as caught,
-    ):
+def refusal(lines: list[str], url: SecretStr | None) -> tuple[str, str]:
+    with empty_database(url) as database, pytest.raises(InputError) as caught:
         import_lines(database, lines, owner="me")
     return caught.value.reason, caught.value.detail

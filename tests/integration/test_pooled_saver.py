@@ -59,7 +59,7 @@ def rows(postgres_head_url: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def counts(rows: psycopg.Connection[Any], thread_id: str = "s1") -> list[int]:
-    found = [rows.execute(f"SELECT count(*) FROM {name} WHERE thread_id = %s", (thread_id,)) for name in TABLES]  # type: ignore[arg-type]  # noqa: S608  # names of LangGraph's
+    found = [rows.execute(f"SELECT count(*) FROM {name} WHERE thread_id = %s", (thread_id,)) for name in TABLES]  # noqa: S608  # names of LangGraph's
     return [row[0] for cursor in found for row in cursor]
 
 

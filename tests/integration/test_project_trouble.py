@@ -10,9 +10,11 @@ from graph.core.context_block import ContextRequest
 from graph.error import InternalError, PathError, ProjectBusyError, ProjectDamagedError, ProjectError
 from graph.event import TurnFinished
 from graph.layer.context_registry import ContextRegistry
+from graph.metrics import Metrics
 from graph.model.factory import open_models
 from graph.root_folder import RootFolders
 from graph.settings import Settings
+from graph.spending import Spending
 from graph.view import TurnOptions
 from graph.worker.project_turns import ProjectTurns
 from tests.fake.chat import question
@@ -131,6 +133,7 @@ def test_a_defect_of_the_memory_is_told_and_holds_up_nothing(tmp_path: Path, sto
             registry,
             stores.agreements,
             models,
+            Spending(stores.use, Metrics()),
             clock=stores.clock,
             deadline_seconds=1,
             is_offline=True,

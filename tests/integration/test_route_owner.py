@@ -56,7 +56,7 @@ def rows(chat: Chat) -> dict[str, list[Any]]:
 
 def asked(client: httpx2.Client, operation: Operation, session_id: str) -> tuple[int, str]:
     """Asks for the operation on this session; returns the status and what is said, without the session's name."""
-    path = operation.path.format(session_id=session_id, turn="1")
+    path = operation.path.format(session_id=session_id, turn="1", model_id="turnfold")
     sent = NAMED_BESIDE_THE_PATH.get(operation.name, lambda _: {"json": BODIES.get(operation.name)})(session_id)
     answer = client.request(operation.method, path, **sent)
     return answer.status_code, answer.text.replace(session_id, "<session>")
@@ -71,14 +71,43 @@ def test_every_operation_that_takes_a_session_is_asked_for_one() -> None:
         assert "{session_id}" in operation.path or operation.name in NAMED_BESIDE_THE_PATH
 
 
+@pytest.mark.parametrize("whose", ["own", "other's", "unknown"])
 @pytest.mark.parametrize("operation", of_a_session(), ids=lambda operation: operation.name)
-def test_anothers_session_is_answered_for_like_one_that_never_was(owners: Owners, operation: Operation) -> None:
+def test_only_an_owners_own_session_is_answered_for(owners: Owners, operation: Operation, whose: str) -> None:
     before = rows(owners.chat)
-    foreign = asked(owners.stranger, operation, owners.chat.session_id)
-    unknown = asked(owners.stranger, operation, "no-such-session")
+    if whose == "own":
+        mine = Chat(owners.chat.service)
+        mine.ask(1, 1)
+        status, text = asked(owners.own, operation, mine.session_id)
+        assert (status, "(<session>)" in text) != (404, True)
+        mine.wait_for_folds()
+        owners.own.delete(f"/sessions/{mine.session_id}")
+        return
+    unknown = asked(owners.own, operation, "no-such-session")
+    named = owners.chat.session_id if whose == "other's" else "no-such-session"
+    foreign = asked(owners.stranger, operation, named)
+    assert foreign == unknown
     assert foreign[0] == 404
-    assert foreign == unknown == asked(owners.own, operation, "no-such-session")
     assert question(1) not in foreign[1]
+    assert rows(owners.chat) == before
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_a_withdrawn_owners_token_is_answered_like_one_of_nobody(owners: Owners, operation: Operation) -> None:
+    if not operation.needs_token:
+        return
+    store = owners.chat.service._access.stores.owners  # noqa: SLF001  # what the operator's command uses
+    before = rows(owners.chat)
+    store.withdraw("stranger")
+    try:
+        withdrawn = asked(owners.stranger, operation, owners.chat.session_id)
+    finally:
+        store.readmit("stranger")
+    nobody = {"Authorization": "Bearer token-of-nobody-0123456789"}
+    path = operation.path.format(session_id=owners.chat.session_id, turn="1", model_id="turnfold")
+    answer = owners.own.request(operation.method, path, headers=nobody)
+    assert withdrawn == (answer.status_code, answer.text)
+    assert withdrawn[0] == 401
     assert rows(owners.chat) == before
 
 
@@ -100,10 +129,3 @@ def test_each_owner_lists_what_is_his(owners: Owners) -> None:
         assert owners.stranger.get("/sessions", params={"search": search}).json() == {"sessions": [], "next": None}
         (item,) = owners.own.get("/sessions", params={"search": search}).json()["sessions"]
         assert item["session_id"] == owners.chat.session_id
-
-
-def test_own_sessions_answer(owners: Owners) -> None:
-    changing = {"DELETE", "PATCH", "PUT", "POST"}
-    for operation in of_a_session():
-        if operation.method not in changing:
-            assert asked(owners.own, operation, owners.chat.session_id)[0] in (200, 204), operation.name

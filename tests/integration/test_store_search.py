@@ -12,6 +12,8 @@ from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
 from tests.fake.store import OWNER, SESSION, StoreSet
 
+pytestmark = pytest.mark.both_engines
+
 
 @pytest.fixture
 def lease(stores: StoreSet) -> Lease:
@@ -88,6 +90,7 @@ def test_a_session_is_found_by_its_best_message_that_has_every_word(stores: Stor
     assert stores.search.sessions(OWNER, "", limit=5) == {}
 
 
+@pytest.mark.sqlite
 def test_a_deleted_session_leaves_nothing_in_the_index(stores: StoreSet, lease: Lease) -> None:
     empty = indexed_bytes(stores)
     talk(stores, stores.make_session("kept"), ("부산 여행", "좋습니다."))

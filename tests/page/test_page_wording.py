@@ -3,15 +3,14 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 import graph
 from component.word import LANGUAGES, Language, Words
-from component.word_project import ProjectWords
 from component.wording import explain, explain_error, language_of_locale, words_of
 from graph import error as errors
 
@@ -22,10 +21,10 @@ def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator
         yield from codes(child)
 
 
-def sentences(words: Words | ProjectWords) -> Iterator[tuple[str, str]]:
+def sentences(words: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  # the words of the page or of a part of it
     for field in fields(words):
         value = getattr(words, field.name)
-        if isinstance(value, ProjectWords):
+        if is_dataclass(value):
             yield from ((f"{field.name}.{key}", text) for key, text in sentences(value))
         elif isinstance(value, str):
             yield field.name, value

@@ -8,6 +8,7 @@ from starlette.types import Receive, Scope, Send
 from api.cors import Cors
 from api.token_guard import Guard
 from graph.settings import Settings
+from tests.fake.programs import NoPrograms
 
 CANARY = "canary-0123456789-abcdef"
 NAMED = "https://notes.example,app://editor.example"
@@ -20,7 +21,7 @@ async def answered(scope: Scope, receive: Receive, send: Send) -> None:
 
 def client_of(origins: str, token: str | None = CANARY) -> TestClient:
     settings = Settings(_env_file=None, chat_api_token=token, chat_api_origins=origins)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
-    return TestClient(Cors(Guard(answered, lambda: settings), lambda: settings))
+    return TestClient(Cors(Guard(answered, lambda: settings, NoPrograms), lambda: settings))
 
 
 def asked(origin: str, headers: str) -> dict[str, str]:

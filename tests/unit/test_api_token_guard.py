@@ -2,22 +2,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
 from api.token_guard import OPEN_ANSWERS, ApiClients, Guard
+from graph.api_token import ApiToken
 from graph.settings import Settings
+from tests.fake.programs import NoPrograms
 
 CANARY = "canary-0123456789-abcdef"
 OTHER = "another-0123456789-abcdef"
+MADE = "tf-made-0123456789-abcdef"
 LISTED = f"editor:kim:{CANARY}:recall,script:lee:{OTHER}"
 
 
@@ -33,7 +36,7 @@ async def who(scope: Scope, receive: Receive, send: Send) -> None:
 
 def guarded(**values: object) -> TestClient:
     settings = settings_of(**values)
-    return TestClient(Guard(who, lambda: settings))
+    return TestClient(Guard(who, lambda: settings, NoPrograms))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE"])
@@ -88,34 +91,45 @@ def test_a_token_in_the_address_is_none(place: str) -> None:
 
 @given(st.lists(st.binary(max_size=40), max_size=3))
 def test_no_bytes_but_the_token_are_one(sent: list[bytes]) -> None:
-    clients = ApiClients(settings_of(chat_api_tokens=LISTED).api_tokens)
+    clients = ApiClients(settings_of(chat_api_tokens=LISTED).api_tokens, NoPrograms)
     assert clients.find(sent) is None
 
 
+class Answering:
+    """Routes whose answers wait until they may end; those of `quick` addresses don't."""
+
+    def __init__(self, quick: str = "") -> None:
+        self.ended = asyncio.Event()
+        self.guard = Guard(self.answer, lambda: settings_of(chat_api_tokens=LISTED), NoPrograms)
+        self._quick = quick
+        self._waiting = asyncio.Semaphore(0)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._waiting.release()
+        if scope["path"] != self._quick:
+            await self.ended.wait()
+        await JSONResponse({})(scope, receive, send)
+
+    async def begin(self, *request: str) -> asyncio.Task[Message]:
+        """Sends a request and returns once it is being answered."""
+        task = asyncio.create_task(status(self.guard, *request))
+        await self._waiting.acquire()
+        return task
+
+
 def test_a_program_has_so_many_answers_under_way_and_others_are_not_held_up() -> None:
-    settings = settings_of(chat_api_tokens=LISTED)
-
     async def crowd() -> None:
-        ended = asyncio.Event()
-
-        async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-            await ended.wait()
-            await JSONResponse({})(scope, receive, send)
-
-        guard = Guard(answering, lambda: settings)
-        waiting = [asyncio.create_task(status(guard, "POST", CANARY)) for _ in range(OPEN_ANSWERS)]
-        await asyncio.sleep(0)
-        refused = await status(guard, "POST", CANARY)
+        answering = Answering()
+        waiting = [await answering.begin("POST", CANARY) for _ in range(OPEN_ANSWERS)]
+        refused = await status(answering.guard, "POST", CANARY)
         assert refused["status"] == 429
         assert dict(refused["headers"])[b"retry-after"] == b"5"
-        others = [asyncio.create_task(status(guard, *other)) for other in (("GET", CANARY), ("POST", OTHER))]
-        await asyncio.sleep(0)
+        others = [await answering.begin(*other) for other in (("GET", CANARY), ("POST", OTHER))]
         waiting[0].cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting[0]
-        again = asyncio.create_task(status(guard, "POST", CANARY))
-        await asyncio.sleep(0)
-        ended.set()
+        again = await answering.begin("POST", CANARY)
+        answering.ended.set()
         assert [(await task)["status"] for task in (*waiting[1:], *others, again)] == [200] * (OPEN_ANSWERS + 2)
 
     asyncio.run(crowd())
@@ -123,24 +137,33 @@ def test_a_program_has_so_many_answers_under_way_and_others_are_not_held_up() ->
 
 def test_a_program_that_has_so_many_can_still_stop_one_but_follow_none() -> None:
     async def crowd() -> None:
-        ended = asyncio.Event()
-
-        async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["path"] == "/chat/s1/events":
-                await ended.wait()
-            await JSONResponse({})(scope, receive, send)
-
-        guard = Guard(answering, lambda: settings_of(chat_api_tokens=LISTED))
-        following = partial(status, guard, "GET", CANARY, "/chat/s1/events")
-        waiting = [asyncio.create_task(following()) for _ in range(OPEN_ANSWERS)]
-        await asyncio.sleep(0)
-        assert (await following())["status"] == 429
-        assert (await status(guard, "POST", CANARY, "/chat"))["status"] == 429
-        assert (await status(guard, "POST", CANARY, "/sessions/s1/stop"))["status"] == 200
-        ended.set()
+        answering = Answering(quick="/sessions/s1/stop")
+        following = ("GET", CANARY, "/chat/s1/events")
+        waiting = [await answering.begin(*following) for _ in range(OPEN_ANSWERS)]
+        assert (await status(answering.guard, *following))["status"] == 429
+        assert (await status(answering.guard, "POST", CANARY, "/chat"))["status"] == 429
+        assert (await status(answering.guard, "POST", CANARY, "/sessions/s1/stop"))["status"] == 200
+        answering.ended.set()
         assert [(await task)["status"] for task in waiting] == [200] * OPEN_ANSWERS
 
     asyncio.run(crowd())
+
+
+class OnePerson:
+    """The owners' tokens of a server: one, of a program of kim's."""
+
+    def find(self, secret: str) -> ApiToken | None:
+        return ApiToken("notes", "kim", SecretStr(secret), frozenset()) if secret == MADE else None
+
+    def are_let_in(self) -> bool:
+        return True
+
+
+def test_a_token_that_an_owner_made_lets_its_program_in_without_any_in_the_settings() -> None:
+    client = TestClient(Guard(who, settings_of, OnePerson))
+    answer = client.get("/v1/models", headers={"Authorization": f"Bearer {MADE}"})
+    assert answer.json() == {"name": "notes", "owner": "kim", "tools": []}
+    assert client.get("/v1/models").status_code == 401
 
 
 async def status(guard: Guard, method: str, token: str, path: str = "/") -> Message:

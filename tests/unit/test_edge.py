@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from api.program_routes import ProgramRoutes
 from graph.service import ChatService
 from graph.settings import Settings
+from tests.fake.programs import NoPrograms
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of this test alone
 
@@ -21,7 +22,7 @@ def broken(_: str) -> ChatService:
 @pytest.mark.parametrize("path", ["/v1/models", "/sessions"])
 def test_the_log_names_a_failed_request_as_its_answer_does(path: str, caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings(_env_file=None, chat_api_token=TOKEN)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
-    client = TestClient(Starlette(routes=ProgramRoutes(broken, lambda: settings).routes()))
+    client = TestClient(Starlette(routes=ProgramRoutes(broken, lambda: settings, NoPrograms).routes()))
     with caplog.at_level(logging.ERROR, "api.edge"):
         answer = client.get(path, headers={"Authorization": f"Bearer {TOKEN}"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal_error")

@@ -18,6 +18,7 @@ from api.session_answer import SessionAnswer
 from graph.service import ChatService
 from graph.settings import Settings
 from graph.view import SessionView
+from tests.fake.programs import NoPrograms
 
 DOCUMENT = document(OPERATIONS)
 
@@ -42,7 +43,7 @@ def served() -> set[tuple[str, str]]:
                 path = re.sub(r":\w+", "", prefix + route.path).rstrip("/")
                 found.update((method, path) for method in route.methods - {"HEAD"})
 
-    for joined in ProgramRoutes(nobody, no_settings).routes():
+    for joined in ProgramRoutes(nobody, no_settings, NoPrograms).routes():
         app: Any = joined.app  # type: ignore[attr-defined]  # each leads to a stack of layers
         while not isinstance(app, Router):
             app = app._app  # noqa: SLF001  # the layers have no other name for it

@@ -97,3 +97,62 @@ def test_what_is_no_url_of_a_postgres_database_is_refused_without_being_repeated
     with pytest.raises(SettingsError, match="CHAT_DATABASE_URL: takes postgresql://") as caught:
         load_settings()
     assert "pass-word" not in str(caught.value)
+
+
+PROVIDER = {
+    "oidc_issuer": "https://id.example.com",
+    "oidc_client_id": "turnfold",
+    "oidc_client_secret": "secret-of-the-client",
+    "turnfold_origin": "https://chat.example.com",
+    "turnfold_hosts": ("chat.example.com",),
+}
+
+
+def test_without_an_issuer_there_is_no_sign_in() -> None:
+    assert not settings_of().has_sign_in
+    assert not settings_of(turnfold_origin="http://localhost:8501").has_sign_in
+
+
+def test_a_sign_in_is_whole() -> None:
+    settings = settings_of(**PROVIDER)
+    assert settings.has_sign_in
+    assert settings.is_https
+    assert "secret-of-the-client" not in repr(settings)
+
+
+@pytest.mark.parametrize("missing", ["oidc_issuer", "oidc_client_id", "oidc_client_secret", "turnfold_origin"])
+def test_a_part_of_a_sign_in_is_refused_and_all_parts_are_named(missing: str) -> None:
+    with pytest.raises(ValidationError, match="OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and TURNFOLD_ORIGIN"):
+        settings_of(**{name: value for name, value in PROVIDER.items() if name != missing})
+
+
+@pytest.mark.parametrize(
+    ("origin", "hosts"),
+    [
+        ("https://chat.example.com", ()),
+        ("https://chat.example.com:8443", ("chat.example.com:9000",)),
+        ("https://chat.example.com", ("example.com",)),
+    ],
+)
+def test_an_origin_that_is_no_trusted_host_is_refused(origin: str, hosts: tuple[str, ...]) -> None:
+    with pytest.raises(ValidationError, match=r"TURNFOLD_HOSTS must name chat\.example\.com"):
+        settings_of(**{**PROVIDER, "turnfold_origin": origin, "turnfold_hosts": hosts})
+
+
+@pytest.mark.parametrize(
+    ("origin", "hosts"),
+    [
+        ("https://chat.example.com:8443", ("chat.example.com",)),
+        ("https://chat.example.com:8443", ("chat.example.com:8443",)),
+        ("http://localhost:8501", ()),
+        ("http://[::1]:8501", ()),
+    ],
+)
+def test_an_origin_of_a_trusted_host_is_taken(origin: str, hosts: tuple[str, ...]) -> None:
+    assert settings_of(**{**PROVIDER, "turnfold_origin": origin, "turnfold_hosts": hosts}).turnfold_origin == origin
+
+
+@pytest.mark.parametrize("hours", [0, -1, 721, float("nan")])
+def test_the_hours_of_a_sign_in_have_bounds(hours: float) -> None:
+    with pytest.raises(ValidationError, match="sign_in_hours"):
+        settings_of(sign_in_hours=hours)

@@ -73,20 +73,8 @@ def merge_removed(connection: Connection, *, is_first: bool) -> bool:  # noqa: A
     return False
 
 
-def find_phrases(
-    connection: Connection,
-    session_id: str,
-    phrases: Sequence[str],
-    newest: int,  # noqa: ARG001  # SQLite's index has no sessions, only ranges of rows
-) -> Mapping[str, set[int]]:
-    """Returns for each phrase the positions of the session's messages that have it.
-
-    Args:
-        connection: In a transaction.
-        session_id: The session.
-        phrases: Phrases of a query.
-        newest: The position of the session's newest message.
-    """
+def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, set[int]]:
+    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
     queries = [_phrase_query(phrase) for phrase in phrases]
     place = {"session_id": session_id, "phrases": queries, "any": " | ".join(queries)}
     found: dict[str, set[int]] = {phrase: set() for phrase in phrases}

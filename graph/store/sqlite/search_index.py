@@ -74,22 +74,13 @@ def merge_removed(connection: Connection, *, is_first: bool) -> bool:
     return _total_changes(connection) - before > 1  # one change is that of the statement itself
 
 
-def find_phrases(
-    connection: Connection, session_id: str, phrases: Sequence[str], newest: int
-) -> Mapping[str, Collection[int]]:
-    """Returns for each phrase the positions of the session's messages that have it.
-
-    Args:
-        connection: In a transaction.
-        session_id: The session.
-        phrases: Phrases of a query.
-        newest: The position of the session's newest message.
-    """
+def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, Collection[int]]:
+    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
     number = _number_of(connection, session_id)
     if number is None:
         return {}
     before = _row_id(number, 0)
-    place = {"before": before, "first": before + 1, "last": before + newest}
+    place = {"before": before, "first": before + 1, "last": before + _POSITIONS_PER_SESSION - 1}
     return {
         phrase: connection.execute(_IN_RANGE, {**place, "match": _match_phrase(phrase)}).scalars().all()
         for phrase in phrases

@@ -1,0 +1,84 @@
+"""Who uses the page, by Streamlit's own sign-in; sets that up, and refuses a start that would let anybody in."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+from streamlit import auth_util, config
+from streamlit.runtime.secrets import secrets_singleton
+
+from graph.error import SettingsError, SignInError
+from graph.identity import Identity, identity_of
+from graph.network import is_loopback
+from graph.settings import Settings
+
+_SECRET_BYTES: Final = 32
+# An e-mail address isn't needed, so it isn't asked for.
+_SCOPE: Final = "openid profile"
+
+
+def visitor(settings: Settings) -> Identity | None:
+    """Returns who has signed in to this tab's page; None if the server has no sign-in.
+
+    It may have ended: `ChatService.for_owner` tells.
+
+    Raises:
+        SignInError: Nobody has.
+    """
+    if settings.oidc_issuer is None:
+        return None
+    identity = None
+    if st.user.get("is_logged_in") is True:
+        identity = identity_of(st.user, issuer=settings.oidc_issuer, hours=settings.sign_in_hours)
+    if identity is None:
+        raise SignInError("needed")
+    return identity
+
+
+def prepare(settings: Settings) -> None:
+    """Tells Streamlit of the provider, before the first page is drawn.
+
+    Raises:
+        SettingsError: Strangers could come in: through an address that others reach without a sign-in, or with a cookie
+            or a header of their own making.
+    """
+    if settings.oidc_client_secret is None:
+        _check_address(is_open=settings.open_without_sign_in)
+        return
+    if not auth_util.is_authlib_installed():
+        msg = "OIDC_ISSUER: signing in needs the package Authlib: pip install 'streamlit[auth]'"
+        raise SettingsError(msg)
+    if config.get_option("server.trustedUserHeaders") not in ({}, "{}", "", None):
+        msg = "STREAMLIT_SERVER_TRUSTED_USER_HEADERS can't be used with OIDC_ISSUER: a visitor could say who he is"
+        raise SettingsError(msg)
+    # Streamlit signs the way to the provider by this secret before it reads any other.
+    is_set = config.is_manually_set("server.cookieSecret")
+    secret = config.get_option("server.cookieSecret") if is_set else ""
+    if len(secret.encode()) < _SECRET_BYTES:
+        msg = (
+            f"STREAMLIT_SERVER_COOKIE_SECRET takes at least {_SECRET_BYTES} bytes, the same on all servers: with it "
+            "anybody could sign in as anybody. Make one with: openssl rand -hex 32"
+        )
+        raise SettingsError(msg)
+    auth = {
+        "redirect_uri": f"{settings.turnfold_origin}/oauth2callback",
+        "cookie_secret": secret,
+        "client_id": settings.oidc_client_id or "",
+        "client_secret": settings.oidc_client_secret.get_secret_value(),
+        "server_metadata_url": f"{(settings.oidc_issuer or '').rstrip('/')}/.well-known/openid-configuration",
+        "client_kwargs": {"scope": _SCOPE, "prompt": "select_account"},
+    }
+    secrets_singleton.merge_programmatic_secrets({"auth": auth})
+
+
+def _check_address(*, is_open: bool) -> None:
+    address = config.get_option("server.address")
+    if is_open or (address and is_loopback(address)):
+        return
+    msg = (
+        f"STREAMLIT_SERVER_ADDRESS ({address or 'all addresses'}) is one that others reach, and whoever reaches this "
+        "server without a sign-in sees all chats. Set OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and "
+        "TURNFOLD_ORIGIN; or OPEN_WITHOUT_SIGN_IN=true, if something in front of it asks who comes"
+    )
+    raise SettingsError(msg)

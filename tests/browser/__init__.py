@@ -1,0 +1,1 @@
+"""One package, so that its fixtures end before the tests of another begin."""

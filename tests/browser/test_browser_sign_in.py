@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from graph.identity import owner_of
+from graph.service import ChatService
+from tests.browser.conftest import preparing, scripted_settings, started, visiting
+from tests.browser.visitor import Visitor
+from tests.fake.identity_provider import NAMES, IdentityProvider
+from tests.fake.openai_reply import hang
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.served_app import free_port
+
+SAID = "제 비밀 여행지는 통영입니다."
+
+
+class Site(NamedTuple):
+    """A server that is for those alone whom the provider knows."""
+
+    address: str
+    folder: Path
+    provider: IdentityProvider
+
+    def owner(self, subject: str) -> str:
+        return owner_of(self.provider.issuer, subject)
+
+
+@contextmanager
+def opened_site(
+    folder: Path, endpoint: FakeOpenAI, provider: IdentityProvider, changes: Mapping[str, str] | None = None
+) -> Iterator[Site]:
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    settings = {**scripted_settings(endpoint), **provider.settings(address), **(changes or {})}
+    with started(folder, settings, port=port) as url:
+        assert url == address
+        yield Site(address, folder, provider)
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[IdentityProvider]:
+    with IdentityProvider() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, endpoint: FakeOpenAI, provider: IdentityProvider) -> Iterator[Site]:
+    with opened_site(tmp_path_factory.mktemp("site"), endpoint, provider) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def beside(site: Site, endpoint: FakeOpenAI) -> Iterator[ChatService]:
+    """Another server on the same files."""
+    with preparing(site.folder, endpoint) as service:
+        yield service
+
+
+@pytest.fixture
+def guest(chromium: Browser, site: Site) -> Iterator[Visitor]:
+    with visiting(chromium, site.address) as opened:
+        yield opened
+
+
+def come(visitor: Visitor, query: str = "") -> None:
+    visitor.page.goto(visitor.address + query)
+    visitor.find("sign_in").wait_for()
+    expect(visitor.find("ask")).to_have_count(0)
+
+
+def choose(visitor: Visitor, subject: str) -> None:
+    visitor.find("sign_in").get_by_role("button").click()
+    visitor.page.get_by_role("button", name=subject).click()
+
+
+def sign_in(visitor: Visitor, subject: str) -> None:
+    come(visitor)
+    choose(visitor, subject)
+    visitor.settle()
+    expect(visitor.find("visitor")).to_contain_text(NAMES[subject])
+
+
+def sign_out(visitor: Visitor) -> None:
+    visitor.find("visitor").get_by_role("button").click()
+    visitor.page.get_by_role("button", name="End session").click()
+    visitor.find("sign_in").wait_for()
+
+
+def test_only_what_was_said_by_whoever_is_signed_in_is_shown(guest: Visitor, site: Site, beside: ChatService) -> None:
+    come(guest)
+    guest.expect_language("ko")
+    expect(guest.page.get_by_test_id("stSidebar")).to_have_count(0)
+    sign_in(guest, "minsu")
+    guest.ask(SAID)
+    theirs = guest.session_id
+    assert beside.sessions.list() == ()
+    (item,) = beside.for_owner(site.owner("minsu")).sessions.list()
+    assert item.session_id == theirs
+    sign_out(guest)
+    sign_in(guest, "yeonghui")
+    expect(guest.find("sessions")).to_have_count(0)
+    guest.open(f"?session={theirs}")
+    expect(guest.page.get_by_text("대화를 찾을 수 없습니다")).to_be_visible()
+    expect(guest.page.get_by_text("통영")).to_have_count(0)
+    guest.open("?session=no-such-session")
+    expect(guest.page.get_by_text("대화를 찾을 수 없습니다")).to_be_visible()
+
+
+def test_a_reload_and_another_tab_are_signed_in_too_and_out_with_the_first(
+    guest: Visitor, chromium: Browser, site: Site
+) -> None:
+    sign_in(guest, "minsu")
+    guest.open()
+    with visiting(chromium, site.address) as other:
+        other.open()
+        expect(other.find("visitor")).to_contain_text(NAMES["minsu"])
+        sign_out(guest)
+        other.find("sign_in").wait_for()
+        expect(other.find("ask")).to_have_count(0)
+
+
+def test_a_withdrawn_owner_is_out_at_once_and_in_again_when_that_is_taken_back(
+    guest: Visitor, site: Site, beside: ChatService
+) -> None:
+    owners = beside._access.stores.owners  # noqa: SLF001  # what the operator's command uses
+    sign_in(guest, "minsu")
+    guest.ask("곧 나갈 사람입니다.")
+    owners.withdraw(site.owner("minsu"))
+    try:
+        # The page looks for changes by itself.
+        expect(guest.page.get_by_text("이 계정은 더 이상 쓸 수 없습니다")).to_be_visible()
+        expect(guest.page.get_by_text("곧 나갈 사람입니다.")).to_have_count(0)
+        guest.page.goto(guest.address)
+        expect(guest.page.get_by_text("이 계정은 더 이상 쓸 수 없습니다")).to_be_visible()
+    finally:
+        owners.readmit(site.owner("minsu"))
+    guest.open()
+    expect(guest.find("visitor")).to_contain_text(NAMES["minsu"])
+
+
+@pytest.mark.parametrize("name", ["nonce", "state"])
+def test_an_answer_to_another_question_signs_nobody_in(guest: Visitor, name: str) -> None:
+    come(guest)
+    guest.find("sign_in").get_by_role("button").click()
+    guest.page.get_by_role("button", name="minsu").wait_for()
+    guest.page.goto(re.sub(rf"{name}=\w+", f"{name}=another", guest.page.url))
+    guest.page.get_by_role("button", name="minsu").click()
+    guest.find("sign_in").wait_for()
+    expect(guest.find("ask")).to_have_count(0)
+
+
+def test_who_says_no_at_the_provider_is_asked_again(guest: Visitor) -> None:
+    come(guest)
+    guest.find("sign_in").get_by_role("button").click()
+    guest.page.get_by_role("button", name="Deny").click()
+    guest.find("sign_in").wait_for()
+
+
+def test_a_cookie_of_ones_own_making_signs_nobody_in(guest: Visitor) -> None:
+    sign_in(guest, "minsu")
+    (cookie,) = [cookie for cookie in guest.context.cookies() if cookie["name"] == "_streamlit_user"]
+    assert cookie["httpOnly"]
+    forged = cookie["value"][:-2] + ("AA" if not cookie["value"].endswith("AA") else "BB")
+    guest.context.add_cookies([{"name": "_streamlit_user", "value": forged, "url": guest.address}])
+    come(guest)
+
+
+def test_the_address_that_the_provider_does_not_lead_back_to_names_the_right_one(chromium: Browser, site: Site) -> None:
+    with visiting(chromium, site.address.replace("127.0.0.1", "localhost"), locale="en-US") as lost:
+        lost.page.goto(lost.address)
+        link = lost.page.get_by_role("link", name="Go there")
+        expect(link).to_have_attribute("href", site.address)
+        expect(lost.find("sign_in")).to_have_count(0)
+        lost.complaints.clear()  # another host than the tests' usual one is what this is about
+
+
+@pytest.mark.parametrize("way", ["by the token", "by the hours"])
+def test_a_sign_in_ends_by_itself_in_the_middle_of_an_answer(
+    chromium: Browser, endpoint: FakeOpenAI, tmp_path: Path, way: str
+) -> None:
+    soon = timedelta(seconds=15)
+    lasts, hours = (soon, "12") if way == "by the token" else (timedelta(hours=1), f"{soon / timedelta(hours=1):f}")
+    with (
+        IdentityProvider(lasts=lasts) as short,
+        opened_site(tmp_path, endpoint, short, {"SIGN_IN_HOURS": hours}) as site,
+        visiting(chromium, site.address) as visitor,
+        endpoint.lent(),
+    ):
+        sign_in(visitor, "minsu")
+        endpoint.script(hang("아직 쓰는 중"), to=f"끝나지 않는 질문 {way}")
+        visitor.write(f"끝나지 않는 질문 {way}")
+        expect(visitor.page.get_by_text("아직 쓰는 중")).to_be_visible()
+        expect(visitor.page.get_by_text("로그인이 끝났습니다")).to_be_visible()
+        expect(visitor.page.get_by_text("아직 쓰는 중")).to_have_count(0)
+        with preparing(tmp_path, endpoint) as beside:
+            service = beside.for_owner(site.owner("minsu"))
+            (item,) = service.sessions.list()
+            service.turns.stop(item.session_id)
+
+
+def test_a_server_that_does_not_know_the_clients_secret_lets_nobody_in(
+    chromium: Browser, endpoint: FakeOpenAI, tmp_path: Path
+) -> None:
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    with IdentityProvider(knows_clients=True) as strict:
+        known = strict.register(address)
+        for secret, is_let_in in (("not-the-secret-of-this-client", False), (known["client_secret"], True)):
+            settings = strict.settings(address, OIDC_CLIENT_ID=known["client_id"], OIDC_CLIENT_SECRET=secret)
+            with (
+                started(tmp_path, {**scripted_settings(endpoint), **settings}, port=port),
+                visiting(chromium, address) as visitor,
+            ):
+                come(visitor)
+                choose(visitor, "minsu")
+                visitor.find("visitor" if is_let_in else "sign_in").wait_for()
+            assert secret not in (tmp_path / "server.log").read_text()
+
+
+def test_a_sign_in_begun_on_one_server_ends_on_another(
+    chromium: Browser, endpoint: FakeOpenAI, provider: IdentityProvider, tmp_path: Path
+) -> None:
+    (tmp_path / "beside").mkdir()
+    with opened_site(tmp_path, endpoint, provider) as first:
+        settings = {**scripted_settings(endpoint), **provider.settings(first.address)}
+        with (
+            started(tmp_path / "beside", settings) as second,
+            visiting(chromium, first.address) as visitor,
+        ):
+            come(visitor)
+            visitor.find("sign_in").get_by_role("button").click()
+            visitor.page.get_by_role("button", name="minsu").wait_for()
+            # Routes of a test don't see where a redirect leads, so the browser is led there by hand.
+            answer = visitor.context.request.post(visitor.page.url, form={"sub": "minsu"}, max_redirects=0)
+            back = answer.headers["location"]
+            assert back.startswith(first.address)
+            visitor.page.goto(back.replace(first.address, second))
+            visitor.open()
+            expect(visitor.find("visitor")).to_contain_text(NAMES["minsu"])

@@ -1,0 +1,34 @@
+"""The programs of a scripted service, over a plain list."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from pydantic import SecretStr
+
+from graph.error import InputError
+from graph.view import MadeToken, ProgramToken
+from tests.fake.scripted_session import START
+
+SECRET: Final = "tf-scripted-token-0123456789"  # noqa: S105  # of no server
+
+
+class ScriptedPrograms:
+    """Attributes: `tokens`: those in force."""
+
+    def __init__(self) -> None:
+        self.tokens: list[ProgramToken] = []
+
+    def list(self) -> tuple[ProgramToken, ...]:
+        return tuple(self.tokens)
+
+    def admit(self, name: str, *, tools: Collection[str] | None = None) -> MadeToken:
+        if not name.strip():
+            raise InputError("bad_program_name")
+        chosen = None if tools is None else frozenset(tools)
+        self.tokens.append(ProgramToken(f"t{len(self.tokens) + 1}", name, chosen, START))
+        return MadeToken(SecretStr(SECRET), self.tokens[-1])
+
+    def withdraw(self, token_id: str) -> None:
+        self.tokens = [token for token in self.tokens if token.id != token_id]

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from graph.event import TurnFinished
+from graph.service import ChatService
+from tests.fake.pgbouncer import pooled
+from tests.fake.postgres import PostgresServer
+from tests.fault.check import Ledger, check_folder
+from tests.fault.place import put_elsewhere
+from tests.fault.scenario import say, serve
+
+ROOT = Path(__file__).parents[2]
+STARTS = 10
+OPERATIONS = 1_000
+THREADS = 16
+
+
+@pytest.fixture
+def pooled_url(postgres_url: str) -> Iterator[str]:
+    with pooled(postgres_url, server_connections=5) as url:
+        yield url
+
+
+def test_what_is_prepared_by_one_client_is_unknown_to_the_next(pooled_url: str) -> None:
+    """Or these tests would say nothing of transaction mode."""
+    with psycopg.connect(pooled_url, autocommit=True) as one, psycopg.connect(pooled_url, autocommit=True) as other:
+        one.execute("SET application_name = 'one'")
+        with one.transaction():
+            other.execute("SELECT 1")
+        places = {connection.execute("SELECT pg_backend_pid()").fetchone() for connection in (one, other)}
+    assert len(places) == 1
+
+
+@pytest.mark.parametrize("is_pooled", [False, True], ids=["direct", "pgbouncer"])
+def test_four_servers_that_start_at_once_on_an_empty_database_all_come_up(
+    postgres: PostgresServer, tmp_path: Path, *, is_pooled: bool
+) -> None:
+    with ExitStack() as stack:
+        urls = [postgres.make_database() for _ in range(STARTS)]
+        for url in urls:
+            stack.callback(postgres.drop_database, url)
+        through = [stack.enter_context(pooled(url)) for url in urls] if is_pooled else urls
+        words = ["-m", "tests.fake.starting", "4", str(tmp_path), *through]
+        run = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
+        for url in urls:
+            with psycopg.connect(url) as connection:
+                assert connection.execute("SELECT count(*) FROM turn WHERE status = 'finished'").fetchone() == (4,)
+
+
+def test_a_thousand_operations_of_two_servers_go_through_pgbouncer_without_an_error(
+    pooled_url: str, tmp_path: Path
+) -> None:
+    folders = [put_elsewhere(tmp_path / name, pooled_url) for name in ("one", "other")]
+    ledger = Ledger()
+    with serve(folders[0]) as one, serve(folders[1]) as other, ThreadPoolExecutor(THREADS) as pool:
+        done = list(pool.map(lambda thread: work(thread, (one, other), ledger), range(THREADS)))
+    assert sum(done) >= OPERATIONS
+    assert ledger.wrong == []
+    assert check_folder(folders[0], ledger) == []
+
+
+def work(thread: int, servers: tuple[ChatService, ChatService], ledger: Ledger) -> int:
+    """Has a session's turns now on one server and now on the other, and reads it meanwhile; returns how often."""
+    session_id, done = f"session-{thread}", 0
+    for count, service in enumerate(itertools.cycle(servers), start=1):
+        if done * THREADS >= OPERATIONS:
+            break
+        assert isinstance(say(service, ledger, f"q-{thread}-{count}", session_id), TurnFinished)
+        assert service.sessions.get(session_id).turn_count == count
+        assert len(service.turns.transcript(session_id).turns) == count
+        assert session_id in {item.session_id for item in service.sessions.list(search="김민수")}
+        service.sessions.list(last=5)
+        service.sessions.rename(session_id, f"{count}")
+        service.turns.live(session_id)
+        service.folds.records(session_id)
+        service.folds.statistics(session_id)
+        done += 9
+    return done

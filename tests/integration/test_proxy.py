@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import ssl
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+from tests.fake.named_server import NamedServer
+from tests.fake.proxy import proxied
+
+NAMES: Final = ("first", "second")
+PLACE: Final = "turnfold_place"
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, NamedServer]]:
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(NamedServer(name)) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def address(servers: dict[str, NamedServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("proxy") / "nginx"
+    with proxied(folder, [server.port for server in servers.values()]) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+def told(address: str, path: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401  # httpx2's own
+    answer = httpx2.get(f"{address}{path}", **options)
+    assert answer.status_code == 200
+    said: dict[str, Any] = answer.json()
+    return said
+
+
+def test_a_browser_stays_with_the_server_that_it_was_given_first(address: str) -> None:
+    for _ in range(8):
+        with httpx2.Client(base_url=address) as browser:
+            first = browser.get("/").json()["server"]
+            seen = {browser.get(f"/_stcore/{n}").json()["server"] for n in range(6)}
+        assert seen == {first}
+
+
+def test_browsers_are_shared_out_among_the_servers(address: str) -> None:
+    assert set(Counter(told(address, "/")["server"] for _ in range(40))) == set(NAMES)
+
+
+def test_a_place_is_given_once_and_no_script_can_read_it(address: str) -> None:
+    with httpx2.Client(base_url=address) as browser:
+        given = SimpleCookie(browser.get("/").headers["set-cookie"])[PLACE]
+        assert "set-cookie" not in browser.get("/").headers
+    assert (given["httponly"], given["samesite"], given["path"], given["secure"]) == (True, "Lax", "/", "")
+
+
+@pytest.mark.parametrize("place", ["", "x", "0" * 33, "a b;c", "../" * 10])
+def test_a_place_that_is_none_is_replaced(address: str, place: str) -> None:
+    answer = httpx2.get(f"{address}/", headers={"Cookie": f"{PLACE}={place}"})
+    assert PLACE in SimpleCookie(answer.headers["set-cookie"])
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/chat", "/chat/", "/sessions", "/sessions/a%20b/turns"])
+def test_a_program_is_answered_by_any_server_and_is_given_nothing_to_keep(address: str, path: str) -> None:
+    with httpx2.Client(base_url=address) as program:
+        answers = [program.post(path, json={}) for _ in range(6)]
+    assert {answer.json()["server"] for answer in answers} == set(NAMES)
+    assert not any("set-cookie" in answer.headers for answer in answers)
+
+
+def test_the_servers_are_told_who_was_asked_for_by_whom(address: str) -> None:
+    sent = {"Host": "chat.example.com:8443", "X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+    heard = told(address, "/", headers=sent)["headers"]
+    assert heard["host"] == "chat.example.com:8443"
+    assert heard["x-forwarded-for"] == "127.0.0.1"
+    assert heard["x-forwarded-proto"] == "http"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/metrics", "/metrics/", "/_stcore/metrics", "//metrics", "/x/../metrics", "/%6detrics", "/_stcore/./metrics/"],
+)
+def test_figures_are_not_shown_outside(address: str, path: str) -> None:
+    # The client itself would tidy the path up.
+    assert httpx2.get(httpx2.URL(address).copy_with(raw_path=path.encode())).status_code == 404
+
+
+def test_a_body_as_large_as_a_server_takes_comes_through(address: str) -> None:
+    answer = httpx2.post(f"{address}/v1/chat/completions", content=b"x" * 32 * 2**20, timeout=60)
+    assert answer.json()["bytes"] == 32 * 2**20
+    assert httpx2.post(f"{address}/chat", content=b"x" * (32 * 2**20 + 1), timeout=60).status_code == 413
+
+
+def test_over_https_the_place_is_kept_from_http_and_the_servers_are_told(tmp_path: Path) -> None:
+    with NamedServer("first") as server, proxied(tmp_path / "nginx", [server.port], listen="tls.conf") as port:
+        context = ssl.create_default_context(cafile=str(tmp_path / "nginx/tls_certificate"))
+        answer = httpx2.get(f"https://localhost:{port}/", verify=context)
+    assert answer.json()["headers"]["x-forwarded-proto"] == "https"
+    assert SimpleCookie(answer.headers["set-cookie"])[PLACE]["secure"]
+
+
+def test_what_one_server_had_goes_to_the_other_while_it_is_down_and_comes_back(tmp_path: Path) -> None:
+    with NamedServer("first") as first, NamedServer("second") as second:
+        ports = {"first": first.port, "second": second.port}
+        with proxied(tmp_path / "nginx", list(ports.values())) as port, httpx2.Client() as browser:
+            address = f"http://127.0.0.1:{port}/"
+            mine = browser.get(address).json()["server"]
+            other = next(name for name in NAMES if name != mine)
+            {"first": first, "second": second}[mine].end()
+            assert {browser.get(address).json()["server"] for _ in range(5)} == {other}
+            assert {browser.post(f"{address}v1/models").json()["server"] for _ in range(5)} == {other}
+            with NamedServer(mine, port=ports[mine]):
+                seen = other
+                while seen != mine:
+                    seen = browser.get(address).json()["server"]

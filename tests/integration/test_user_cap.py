@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import httpx2
+import pytest
+
+from graph.client import ClientMessage
+from graph.error import UserRateError, UserTokensError
+from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import close_early
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.served_programs import STRANGER, TOKEN, ServedPrograms
+
+NOON = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
+MESSAGES = [{"role": "user", "content": question(1)}]
+
+
+def spent(chat: Chat) -> int:
+    return int(chat.rows("SELECT coalesce(sum(tokens), 0) FROM owner_use")[0][0])
+
+
+def paid(chat: Chat) -> int:
+    """What the rows of all calls and folds say, where the provider reported it."""
+    calls = chat.rows("SELECT coalesce(sum(usage_input_tokens + usage_output_tokens), 0) FROM model_call")[0][0]
+    asides = chat.rows("SELECT coalesce(sum(usage_input_tokens + usage_output_tokens), 0) FROM aside_call")[0][0]
+    folds = chat.rows("SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM record")[0][0]
+    return int(calls + asides + folds)
+
+
+def test_a_user_begins_so_many_turns_a_minute_and_another_user_as_many(open_chat: OpenChat) -> None:
+    chat = open_chat(user_turns_per_minute=2, clock=lambda: NOON)
+    chat.ask(1, 2)
+    with pytest.raises(UserRateError) as refused:
+        chat.start(question(3))
+    assert refused.value.retry_after_seconds == 30
+    with pytest.raises(UserRateError):
+        chat.regenerate()
+    assert [turn.status for turn in chat.turns] == ["finished"] * 2
+    other = Chat(chat.service.for_owner("second"))
+    other.ask(1, 2)
+    with pytest.raises(UserRateError):
+        other.start(question(3))
+
+
+def test_two_servers_count_a_users_turns_together(open_chat: OpenChat) -> None:
+    first = open_chat(user_turns_per_minute=2, clock=lambda: NOON)
+    second = open_chat(user_turns_per_minute=2, clock=lambda: NOON)
+    first.ask(1, 1)
+    second.ask(1, 1)
+    for chat in (first, second):
+        with pytest.raises(UserRateError):
+            chat.start(question(2))
+
+
+def test_whoever_has_had_enough_takes_nothing_of_what_all_share(open_chat: OpenChat) -> None:
+    chat = open_chat(user_turns_per_minute=1, turns_per_minute=2, clock=lambda: NOON)
+    chat.ask(1, 1)
+    for _ in range(5):
+        with pytest.raises(UserRateError):
+            chat.start(question(2))
+    Chat(chat.service.for_owner("second")).ask(1, 1)
+
+
+def test_answers_folds_and_summaries_all_count_against_the_day(open_chat: OpenChat) -> None:
+    chat = open_chat(user_tokens_per_day=10**9)
+    chat.ask(1, 4)
+    chat.wait_for_folds()
+    assert chat.service.folds.statistics(chat.session_id).record_count == 1
+    assert spent(chat) == paid(chat) > 0
+    before = spent(chat)
+    chat.service.summaries.make([ClientMessage("user", question(1) * 30)], client="editor")
+    assert spent(chat) > before
+
+
+def test_a_day_that_is_used_up_refuses_before_anything_is_stored(open_chat: OpenChat) -> None:
+    chat = open_chat(user_tokens_per_day=1, clock=lambda: NOON)
+    chat.ask(1, 1)
+    with pytest.raises(UserTokensError) as refused:
+        chat.start(question(2))
+    assert (refused.value.detail, refused.value.retry_after_seconds) == ("12 h", 12 * 3_600 - 30)
+    assert len(chat.turns) == 1
+    with pytest.raises(UserTokensError):
+        Chat(chat.service).start(question(1))
+    assert len(chat.service.sessions.list()) == 1
+
+
+def test_an_answer_that_is_stopped_or_breaks_off_has_cost_what_was_sent(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    server.script(close_early("받은 데까지의 ", "글"), to=question(1))
+    chat = open_chat(user_tokens_per_day=10**9)
+    chat.start(question(1))
+    chat.events()
+    assert chat.last_turn.status == "failed"
+    assert spent(chat) > 0
+
+
+def test_without_caps_nothing_is_written(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    chat.ask(1, 4)
+    assert chat.rows("SELECT * FROM owner_use") == []
+
+
+def test_programs_are_told_when_to_come_back(open_chat: OpenChat) -> None:
+    chat = open_chat(user_turns_per_minute=1, clock=lambda: NOON)
+    chat.ask(1, 1)
+    with ServedPrograms(chat.service) as served, served.client(TOKEN) as own, served.client(STRANGER) as stranger:
+        refused = ask(own)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+        assert refused.headers["retry-after"] == "30"
+        assert ask(stranger).status_code == 200
+
+
+def test_programs_are_told_that_the_day_is_used_up(open_chat: OpenChat) -> None:
+    chat = open_chat(user_tokens_per_day=1, clock=lambda: NOON)
+    chat.ask(1, 1)
+    with ServedPrograms(chat.service) as served, served.client() as own:
+        refused = ask(own)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "insufficient_quota")
+    assert refused.headers["x-should-retry"] == "false"
+    assert "midnight (UTC)" in refused.json()["error"]["message"]
+
+
+def ask(client: httpx2.Client) -> httpx2.Response:
+    return client.post("/v1/chat/completions", json={"model": "turnfold", "messages": MESSAGES})

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.fake.identity_provider import COOKIE_SECRET
+from tests.fake.served_app import ROOT, ask_health, served
+
+UNASKED = "http://127.0.0.1:9/v1"  # no model is called
+SIGN_IN = {
+    "OIDC_ISSUER": "https://id.example.com",
+    "OIDC_CLIENT_ID": "turnfold",
+    "OIDC_CLIENT_SECRET": "secret-of-the-client",
+    "TURNFOLD_ORIGIN": "https://chat.example.com",
+    "TURNFOLD_HOSTS": "chat.example.com",
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}, "STREAMLIT_SERVER_ADDRESS (0.0.0.0) is one that others reach"),
+        (SIGN_IN, "STREAMLIT_SERVER_COOKIE_SECRET takes at least 32 bytes"),
+        ({**SIGN_IN, "STREAMLIT_SERVER_COOKIE_SECRET": "s" * 31}, "takes at least 32 bytes"),
+        (
+            {
+                **SIGN_IN,
+                "STREAMLIT_SERVER_COOKIE_SECRET": COOKIE_SECRET,
+                "STREAMLIT_SERVER_TRUSTED_USER_HEADERS": '{"X-Sub": "sub"}',
+            },
+            "STREAMLIT_SERVER_TRUSTED_USER_HEADERS can't be used with OIDC_ISSUER",
+        ),
+    ],
+    ids=["all-addresses", "no-secret", "short-secret", "trusted-headers"],
+)
+def test_a_start_that_would_let_strangers_in_is_refused_with_a_sentence(
+    tmp_path: Path, settings: dict[str, str], sentence: str
+) -> None:
+    kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.headless=true", "--server.port=0"],
+        cwd=tmp_path,
+        env={**kept, "TURNFOLD_DATA_DIR": str(tmp_path / "data"), **settings},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "Turnfold can't start" in done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "secret-of-the-client" not in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_whoever_runs_it_may_open_it_without_a_sign_in(tmp_path: Path) -> None:
+    settings = {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0", "OPEN_WITHOUT_SIGN_IN": "true"}
+    with served("app.py", tmp_path / "data", UNASKED, tmp_path / "log", **settings) as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+
+
+def test_behind_https_every_cookie_is_for_https_and_with_a_sign_in_it_may_be_reached(tmp_path: Path) -> None:
+    settings = {
+        **SIGN_IN,
+        "STREAMLIT_SERVER_COOKIE_SECRET": COOKIE_SECRET,
+        "STREAMLIT_SERVER_ADDRESS": "0.0.0.0",
+    }
+    with served("app.py", tmp_path / "data", UNASKED, tmp_path / "log", **settings) as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+        headers = {"Host": "chat.example.com", "Cookie": "_streamlit_user=forged"}
+        answer = httpx2.get(f"http://127.0.0.1:{port}/auth/login", headers=headers, trust_env=False)
+        cookies = answer.headers.get_list("set-cookie")
+        assert cookies
+        assert all(cookie.endswith("; Secure") for cookie in cookies)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.api_token import OWNER_CHARS
+from graph.identity import Identity, identity_of, owner_of
+
+ISSUER = "https://id.example.com/realm"
+BEGAN = 1_790_000_000
+CLAIMS = {"iss": ISSUER, "sub": "248289761001", "iat": BEGAN, "exp": BEGAN + 3600, "name": "김민수", "email": "a@b.kr"}
+TEXTS = st.text(min_size=1, max_size=40)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def told(**changes: object) -> Identity | None:
+    return identity_of({**CLAIMS, **changes}, issuer=ISSUER, hours=12)
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def test_the_owner_is_made_of_issuer_and_subject_alone() -> None:
+    assert told() == Identity(owner_of(ISSUER, "248289761001"), "김민수", moment(BEGAN + 3600))
+    changed = told(email="c@d.kr", name="이영희", aud="other", nonce="n")
+    assert changed is not None
+    assert changed.owner == owner_of(ISSUER, "248289761001")
+
+
+@given(TEXTS, TEXTS, TEXTS, TEXTS)
+def test_others_have_another_owner_however_their_texts_are_cut(issuer: str, subject: str, other: str, sub: str) -> None:
+    is_same = (issuer.rstrip("/"), subject) == (other.rstrip("/"), sub)
+    assert (owner_of(issuer, subject) == owner_of(other, sub)) == is_same
+
+
+@given(st.text(), st.text())
+def test_an_owner_can_be_named_in_the_settings(issuer: str, subject: str) -> None:
+    owner = owner_of(issuer, subject)
+    assert len(owner) <= OWNER_CHARS
+    assert owner.isascii()
+    assert not {*owner} & {*":,\n "}
+
+
+def test_a_slash_at_the_issuers_end_says_nothing() -> None:
+    assert told(iss=f"{ISSUER}/") == told()
+
+
+@pytest.mark.parametrize(("lasts", "until"), [(600, 600), (30 * 24 * 3600, 12 * 3600)])
+def test_a_sign_in_ends_with_the_token_and_after_the_hours_at_the_latest(lasts: int, until: int) -> None:
+    identity = told(exp=BEGAN + lasts)
+    assert identity is not None
+    assert identity.until == moment(BEGAN + until)
+
+
+@pytest.mark.parametrize("missing", ["iss", "sub", "iat", "exp"])
+def test_without_one_of_these_claims_nobody_is_signed_in(missing: str) -> None:
+    claims = {name: value for name, value in CLAIMS.items() if name != missing}
+    assert identity_of(claims, issuer=ISSUER, hours=12) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"iss": "https://id.example.com"},
+        {"iss": "https://id.example.com/realm/other"},
+        {"iss": ["https://id.example.com/realm"]},
+        {"sub": ""},
+        {"sub": 1001},
+        {"exp": "1790003600"},
+        {"exp": True},
+        {"exp": math.nan},
+        {"exp": math.inf},
+        {"iat": -1},
+        {"iat": 10**400},
+        {"exp": 1e300},
+    ],
+)
+def test_claims_of_another_kind_sign_nobody_in(wrong: dict[str, object]) -> None:
+    assert told(**wrong) is None
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(("iss", "sub", "iat", "exp", "name", "nickname"), JSON)))
+def test_whatever_a_token_claims_breaks_nothing(drawn: dict[str, object]) -> None:
+    identity = identity_of({**CLAIMS, **drawn}, issuer=ISSUER, hours=12)
+    if identity is not None:
+        assert identity.until.tzinfo is UTC
+        assert identity.name == "".join(char for char in identity.name if char.isprintable())
+        assert len(identity.name) <= 80
+        json.dumps(identity.name)
+
+
+@pytest.mark.parametrize(
+    ("claims", "name"),
+    [
+        ({"name": "  Kim\n\tMin-su \u202e"}, "Kim Min-su"),
+        ({"name": "\u200b\u2066", "preferred_username": "minsu"}, "minsu"),
+        ({"name": 7, "nickname": "ms"}, "ms"),
+        ({"name": ""}, "248289761001"),
+        ({"name": "가" * 500}, "가" * 80),
+    ],
+)
+def test_a_name_is_one_line_of_what_can_be_seen(claims: dict[str, object], name: str) -> None:
+    identity = told(**claims)
+    assert identity is not None
+    assert identity.name == name
+
+
+def test_the_last_moment_that_there_is_can_be_an_end() -> None:
+    last = datetime.max.replace(microsecond=0, tzinfo=UTC)
+    identity = told(iat=last.timestamp(), exp=last.timestamp())
+    assert identity is not None
+    assert identity.until == last
