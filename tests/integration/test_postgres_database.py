@@ -29,7 +29,7 @@ from graph.error import (
     NotFoundError,
     SettingsError,
 )
-from graph.store.database import head_revision
+from graph.store.database import head_revision, read_revision
 from graph.store.expression import database_time
 from graph.store.lease import LeaseStore
 from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
@@ -37,6 +37,7 @@ from graph.store.schema import lease_table, record_table, session_table
 from tests.fake.postgres import PostgresServer
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 from tests.integration.test_distribution import OF_NO_SESSION
+from tests.integration.test_store_database import differences
 
 pytestmark = pytest.mark.postgres
 
@@ -97,6 +98,15 @@ def test_tables_of_a_newer_version_are_refused_and_left_alone(postgres_head_url:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(NewerDatabaseError, match="9999"):
         open_postgres(SecretStr(postgres_head_url))
+
+
+def test_tables_of_an_older_version_are_brought_to_head(postgres_head_url: str) -> None:
+    with psycopg.connect(postgres_head_url) as connection:
+        connection.execute("DROP TABLE api_token, owner_use, withdrawn_owner")  # what 0012 adds
+        connection.execute("UPDATE alembic_version SET version_num = '0011'")
+    with closing(open_postgres(SecretStr(postgres_head_url))) as database, database.read() as connection:
+        assert read_revision(connection) == head_revision()
+        assert differences(connection) == []
 
 
 def test_what_is_in_the_way_is_told_and_nothing_is_left_behind(postgres_url: str) -> None:

@@ -101,6 +101,7 @@ def end_well(plot: Plot) -> None:
     plot.check_end()
 
 
+@pytest.mark.timeout(900)  # each story over Postgres dies several times
 @repeatable(30)
 @example([("ask",), ("ask",), ("fail", "", 1), ("retry",), ("regenerate",), ("ask",), ("crash", "반쯤", 1), ("retry",)])
 @example([("crash", "", 0), ("crash", "", 2), ("lose_checkpoints",), ("stop", "", 1), ("regenerate",), ("thank",)])
@@ -148,6 +149,7 @@ EARLY: dict[str, Any] = {
 }
 
 
+@pytest.mark.timeout(900)  # each story over Postgres dies several times
 @repeatable(24)
 @example([*ASKS, ("compact",), *ASKS, ("restore", 0), *ASKS, ("regenerate",)])
 @example(
