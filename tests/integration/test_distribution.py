@@ -20,6 +20,9 @@ from tests.fake.resending import begin
 
 # What isn't of one session, and so isn't distributed with the sessions.
 OF_NO_SESSION = {
+    "api_token": "of an owner, who is looked for by it before any session is named",
+    "owner_use": "of an owner, over all sessions",
+    "withdrawn_owner": "of an owner",
     "aside_call": "what a request costs that belongs to no session",
     "rule_agreement": "of an owner and a folder of the server",
     "server_key": "of all servers",

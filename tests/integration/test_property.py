@@ -101,6 +101,7 @@ def end_well(plot: Plot) -> None:
     plot.check_end()
 
 
+@pytest.mark.timeout(900)  # each story over Postgres dies several times
 @repeatable(30)
 @example([("ask",), ("ask",), ("fail", "", 1), ("retry",), ("regenerate",), ("ask",), ("crash", "반쯤", 1), ("retry",)])
 @example([("crash", "", 0), ("crash", "", 2), ("lose_checkpoints",), ("stop", "", 1), ("regenerate",), ("thank",)])
@@ -148,6 +149,7 @@ EARLY: dict[str, Any] = {
 }
 
 
+@pytest.mark.timeout(900)  # each story over Postgres dies several times
 @repeatable(24)
 @example([*ASKS, ("compact",), *ASKS, ("restore", 0), *ASKS, ("regenerate",)])
 @example(
@@ -171,6 +173,7 @@ def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: Open
         end_well(plot)
 
 
+@pytest.mark.sqlite
 @repeatable(12)
 @example([*[("ask",)] * 12, ("regenerate",), ("restore", 0), ("ask",), ("ask",)])
 @example([("enter_project",), *[("ask",)] * 6, ("change_rules",), ("switch", "rolling"), *[("ask",)] * 3])
@@ -182,6 +185,7 @@ def test_every_turn_is_sent_once_in_a_small_window(open_plot: OpenPlot, steps: l
         end_well(plot)
 
 
+@pytest.mark.sqlite
 @repeatable(8)
 @example([("fork", 5), ("ask",), ("fork", 2), *[("ask",)] * 9])
 @given(st.lists(STEPS, min_size=4, max_size=8))
