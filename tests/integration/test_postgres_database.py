@@ -184,7 +184,7 @@ def test_while_a_holder_writes_nobody_takes_its_lease_or_changes_its_session(sto
 
 
 def test_the_session_is_locked_before_the_lease_as_by_everybody() -> None:
-    statement = str(PostgresDatabase.is_held.compile(dialect=postgresql.dialect()))
+    statement = str(PostgresDatabase.is_held.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]  # the class of a dialect is not typed
     assert "FROM session JOIN lease" in statement
     assert statement.endswith("FOR NO KEY UPDATE")
 
