@@ -17,10 +17,11 @@ import psycopg
 import pytest
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from pydantic import SecretStr
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import Connection, Engine, event, insert, select, text, update
 from sqlalchemy.dialects import postgresql
 
 from graph.error import (
+    BusyError,
     DatabaseBusyError,
     DatabaseError,
     DatabaseUnreachableError,
@@ -212,6 +213,37 @@ def test_all_leases_are_renewed_by_one_statement_and_lost_ones_are_known(stores:
     late = select(lease_table.c.session_id).where(lease_table.c.expires_at < database_time(15))
     with stores.database.read() as connection:
         assert connection.execute(late).scalars().all() == ["s2"]
+
+
+def test_a_lease_that_is_written_under_keeps_no_other_from_being_renewed(stores: StoreSet) -> None:
+    leases = [stores.make_session(name) for name in (SESSION, "s2")]
+    stores.clock.move(15)
+    with ThreadPoolExecutor(1) as pool, stores.database.write(leases[0]):
+        pool.submit(stores.leases._renew, leases).result(60)  # noqa: SLF001  # what the heartbeat calls
+        late = select(lease_table.c.session_id).where(lease_table.c.expires_at < database_time(15))
+        with stores.database.read() as connection:
+            assert connection.execute(late).scalars().all() == [SESSION]
+    assert set(stores.leases._held()) == set(leases)  # noqa: SLF001  # what the next heartbeat renews
+
+
+def test_a_heartbeat_just_before_a_lease_is_committed_does_not_lose_it(stores: StoreSet) -> None:
+    stores.leases.release(stores.make_session())
+    beats: list[Connection] = []
+
+    def beat(connection: Connection) -> None:
+        beats.append(connection)
+        if len(beats) == 1:
+            stores.leases._renew_all()  # noqa: SLF001  # what the heartbeat calls
+
+    event.listen(Engine, "commit", beat)
+    try:
+        lease = stores.leases.acquire(SESSION)
+    finally:
+        event.remove(Engine, "commit", beat)
+    assert beats
+    assert stores.leases._held() == [lease]  # noqa: SLF001  # what the next heartbeat renews
+    with pytest.raises(BusyError):
+        stores.leases.acquire(SESSION)
 
 
 def test_rows_are_in_order_within_a_session_and_over_all_whatever_the_clock_says(stores: StoreSet) -> None:
