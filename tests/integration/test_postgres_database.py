@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -92,6 +95,36 @@ def test_the_savers_own_set_up_finds_nothing_to_do(postgres_head_url: str) -> No
 
 def test_the_savers_migrations_are_those_that_were_looked_at() -> None:
     assert hashlib.sha256(json.dumps(BasePostgresSaver.MIGRATIONS).encode()).hexdigest() == KNOWN_MIGRATIONS
+
+
+def test_a_server_that_starts_waits_for_the_migration_of_another_beyond_the_limits_of_its_role(
+    postgres_head_url: str, postgres: PostgresServer
+) -> None:
+    name = postgres_head_url.rpartition("/")[2]
+    postgres.execute("ALTER DATABASE {} SET lock_timeout = 50", name)
+    postgres.execute("ALTER DATABASE {} SET statement_timeout = 1000", name)
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND now() - query_start > '1200 ms'"
+    with psycopg.connect(postgres_head_url) as migrating, ThreadPoolExecutor(1) as pool:
+        migrating.execute("SELECT pg_advisory_xact_lock(8204412087)")
+        starting = pool.submit(open_postgres, SecretStr(postgres_head_url))
+        while not (starting.done() or postgres.execute(waits)):
+            time.sleep(0.05)
+        migrating.rollback()
+        with closing(starting.result(60)) as database, database.read() as connection:
+            assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "50ms"
+
+
+def test_a_server_that_takes_connections_and_says_nothing_is_unreachable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DatabaseUnreachableError):
+        open_postgres(SecretStr(f"postgresql://turnfold@127.0.0.1:{silent.getsockname()[1]}/turnfold"))
+
+
+def test_the_silence_of_a_network_is_noticed_unless_the_url_says_otherwise(postgres_head_url: str) -> None:
+    for more, wanted in (("", "10000"), ("?tcp_user_timeout=700", "700")):
+        with closing(open_postgres(SecretStr(postgres_head_url + more))) as database, database.read() as connection:
+            driver: Any = connection.connection.driver_connection
+            assert driver.info.get_parameters()["tcp_user_timeout"] == wanted
+            assert driver.info.get_parameters()["keepalives_idle"] == "5"
 
 
 def test_tables_of_a_newer_version_are_refused_and_left_alone(postgres_head_url: str) -> None:
