@@ -5,30 +5,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import openai
+import psycopg
 import pytest
 
-from graph.settings import Settings
 from tests.fake.app_servers import TOKEN, AppServer, app_servers
 from tests.fake.chat import question
-from tests.fake.open_chat import MakeSettings
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.rows import change_rows
 from tests.fake.served_chat import text_of
-
-pytestmark = pytest.mark.both_engines
 
 LEASE_SECONDS = 4.0
 PATIENCE_SECONDS = 60.0
 PARTIAL = "먼저 복제하고"
 
 
+@pytest.fixture(params=["postgres"])
+def database(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {} if request.param == "sqlite" else {"CHAT_DATABASE_URL": request.getfixturevalue("postgres_url")}
+
+
 @pytest.fixture
-def servers(server: FakeOpenAI, make_settings: MakeSettings, tmp_path: Path) -> Iterator[list[AppServer]]:
-    settings = {"LEASE_SECONDS": str(LEASE_SECONDS), "HEARTBEAT_SECONDS": "1"}
-    if (url := make_settings().chat_database_url) is not None:
-        settings["CHAT_DATABASE_URL"] = url.get_secret_value()
-    with app_servers(tmp_path, server.url, settings) as started:
+def servers(server: FakeOpenAI, tmp_path: Path, database: dict[str, str]) -> Iterator[list[AppServer]]:
+    lease = {"LEASE_SECONDS": str(LEASE_SECONDS), "HEARTBEAT_SECONDS": "1"}
+    with app_servers(tmp_path, server.url, 2, **lease, **database) as started:
         yield started
 
 
@@ -45,9 +44,10 @@ def begin(server: AppServer) -> str:
     return str(begun.told[0].value["metadata"]["conversationId"])
 
 
-def run_elsewhere(settings: Settings) -> None:
+def run_elsewhere(url: str) -> None:
     """Has the running turn be another machine's: whether its process lives can't be seen from here."""
-    change_rows(settings, "UPDATE lease SET host = 'another machine'")
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE lease SET host = 'another machine'")
 
 
 def test_either_lists_shows_and_stops_a_turn_of_the_other(servers: list[AppServer], server: FakeOpenAI) -> None:
@@ -62,15 +62,20 @@ def test_either_lists_shows_and_stops_a_turn_of_the_other(servers: list[AppServe
     assert other.follow(session_id).told[-3].name == "turn_stopped"
 
 
-@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["same machine", "another machine"])
+@pytest.mark.parametrize(
+    ("database", "is_elsewhere"),
+    [("sqlite", False), ("postgres", False), ("postgres", True)],
+    indirect=["database"],
+    ids=["one file", "one machine", "two machines"],
+)
 def test_a_turn_whose_server_is_killed_is_shown_as_interrupted_by_the_other_which_goes_on_with_it(
-    servers: list[AppServer], server: FakeOpenAI, make_settings: MakeSettings, *, is_elsewhere: bool
+    servers: list[AppServer], server: FakeOpenAI, database: dict[str, str], *, is_elsewhere: bool
 ) -> None:
     one, other = servers
     server.script(hang(PARTIAL))
     session_id = begin(one)
     if is_elsewhere:
-        run_elsewhere(make_settings())
+        run_elsewhere(database["CHAT_DATABASE_URL"])
     wait_until(lambda: text_of(other.follow(session_id, until=lambda body: PARTIAL.encode() in body).told) == PARTIAL)
     one.kill()
     killed_at = time.monotonic()
