@@ -29,7 +29,6 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import LiveTurn, Transcript, TurnOptions
-from graph.worker.turn_log import TurnLog
 
 
 class Turns:
@@ -238,19 +237,12 @@ class Turns:
             wait_seconds: How long to wait for something else than `seen`.
         """
         self._access.own(session_id)
-        log = self._followed(session_id, seen) if wait_seconds else None
+        log = self._access.followed(session_id, seen) if wait_seconds else None
         if log is not None:
             log.wait_for_news(seen, wait_seconds)
             if not log.is_over:
                 return log.view()
         return self._access.live_turn(session_id)
-
-    def _followed(self, session_id: str, seen: LiveTurn | None) -> TurnLog | None:
-        """Returns the events of the running turn; one that runs elsewhere is known by what was seen of it."""
-        log = self._runner.log(session_id)
-        if seen is not None and (log is None or log.place != (seen.number, seen.attempt)):
-            return self._runner.running(session_id) or self._access.poller.follow(session_id, seen.number, seen.attempt)
-        return log
 
     def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
         """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""

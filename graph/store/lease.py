@@ -93,7 +93,10 @@ class LeaseStore:
         if self._heartbeat is not None:
             self._heartbeat.join()
         for lease in self._held():
-            self.release(lease)
+            try:
+                self.release(lease)
+            except DatabaseError as error:
+                _LOG.warning("a lease wasn't released and will run out: %s", error.code)
 
     def _try(self, session_id: str) -> Lease | None:
         """Checks without the write lock first, so that waiting workers don't slow down the holder."""

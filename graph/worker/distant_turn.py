@@ -83,9 +83,8 @@ class DistantTurn:
             mark = closed_mark(message)
             if mark is None or mark.get("is_partial"):
                 self._say(text_of(message))
-            for call in message.tool_calls:
-                if step := steps.get(str(call["id"])):
-                    self.log.append(ToolStarted(step.call_id, step.name, step.arguments))
+            for begun in filter(None, (steps.get(str(call["id"])) for call in message.tool_calls)):
+                self.log.append(ToolStarted(begun.call_id, begun.name, begun.arguments))
             if message.tool_calls:
                 self._saying = ""
 

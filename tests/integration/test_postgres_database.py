@@ -18,6 +18,7 @@ import pytest
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from pydantic import SecretStr
 from sqlalchemy import insert, select, text, update
+from sqlalchemy.dialects import postgresql
 
 from graph.error import (
     DatabaseBusyError,
@@ -28,13 +29,15 @@ from graph.error import (
     NotFoundError,
     SettingsError,
 )
-from graph.store.database import head_revision
+from graph.store.database import head_revision, read_revision
 from graph.store.expression import database_time
 from graph.store.lease import LeaseStore
-from graph.store.postgres.postgres_database import open_postgres
+from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
 from graph.store.schema import lease_table, record_table, session_table
 from tests.fake.postgres import PostgresServer
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
+from tests.integration.test_distribution import OF_NO_SESSION
+from tests.integration.test_store_database import differences
 
 pytestmark = pytest.mark.postgres
 
@@ -42,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SIX_OPEN_AND_MAKE_A_SESSION = """
 import sys
 from pydantic import SecretStr
-from graph.store.postgres.postgres_database import open_postgres
+from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
 from graph.store.session import SessionStore
 from tests.fake.crowd import run_crowd
 
@@ -97,6 +100,15 @@ def test_tables_of_a_newer_version_are_refused_and_left_alone(postgres_head_url:
         open_postgres(SecretStr(postgres_head_url))
 
 
+def test_tables_of_an_older_version_are_brought_to_head(postgres_head_url: str) -> None:
+    with psycopg.connect(postgres_head_url) as connection:
+        connection.execute("DROP TABLE api_token, owner_use, withdrawn_owner")  # what 0012 adds
+        connection.execute("UPDATE alembic_version SET version_num = '0011'")
+    with closing(open_postgres(SecretStr(postgres_head_url))) as database, database.read() as connection:
+        assert read_revision(connection) == head_revision()
+        assert differences(connection) == []
+
+
 def test_what_is_in_the_way_is_told_and_nothing_is_left_behind(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE lease (in_the_way text)")
@@ -130,13 +142,8 @@ def test_the_key_of_every_table_of_a_session_begins_with_it(postgres_head_url: s
     """
     with psycopg.connect(postgres_head_url) as connection:
         firsts = connection.execute(query).fetchall()
-    others = {name: first for name, first in firsts if first != "session_id" and not name.startswith("checkpoint")}
-    assert others == {
-        "alembic_version": "version_num",
-        "aside_call": "sequence",
-        "rule_agreement": "sequence",
-        "server_key": "name",
-    }
+    others = {name for name, first in firsts if first != "session_id" and not name.startswith("checkpoint")}
+    assert others == {"alembic_version", *OF_NO_SESSION}
 
 
 def test_writers_of_one_session_take_turns_and_those_of_others_do_not_wait(stores: StoreSet) -> None:
@@ -174,6 +181,12 @@ def test_while_a_holder_writes_nobody_takes_its_lease_or_changes_its_session(sto
     with stores.database.write(lease), pytest.raises(DatabaseBusyError):
         lock()
     lock()
+
+
+def test_the_session_is_locked_before_the_lease_as_by_everybody() -> None:
+    statement = str(PostgresDatabase.is_held.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]  # the class of a dialect is not typed
+    assert "FROM session JOIN lease" in statement
+    assert statement.endswith("FOR NO KEY UPDATE")
 
 
 def test_a_lease_runs_out_by_the_databases_clock(stores: StoreSet) -> None:

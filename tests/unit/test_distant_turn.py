@@ -106,7 +106,7 @@ def test_a_call_that_waits_for_its_program_is_told_at_the_end_alone() -> None:
 
 
 def test_what_was_said_before_the_program_answered_is_shown_but_not_told() -> None:
-    said = [QUESTION, calling("보겠습니다."), found(), AIMessage("초록", id="a")]
+    said: list[AnyMessage] = [QUESTION, calling("보겠습니다."), found(), AIMessage("초록", id="a")]
     turn = DistantTurn(ROW, said, begin=3)
     assert text_of(turn.log.events()) == "초록"
     assert turn.log.view().text == "보겠습니다.\n\n초록"

@@ -41,9 +41,9 @@ class PostgresDatabase(Database):
         url: As `CHAT_DATABASE_URL` names it; also through PgBouncer, in transaction mode.
     """
 
-    # A row of each of both tables is locked: that of the lease, so that nobody takes it meanwhile.
+    # The session is locked first, as by everybody, and then the lease, so that nobody takes it meanwhile.
     is_held: ClassVar[Select[int]] = IS_HELD.join_from(
-        lease_table, session_table, session_table.c.session_id == lease_table.c.session_id
+        session_table, lease_table, session_table.c.session_id == lease_table.c.session_id
     ).with_for_update(key_share=True)
 
     def __init__(self, url: SecretStr) -> None:
