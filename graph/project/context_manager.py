@@ -190,6 +190,6 @@ def _id(operation_id: str | None) -> str:
 def _file_path(root: RootFolder, path: str) -> str:
     inside = root.relative(path)
     # Whether something stands in the memory's folder would tell of its other owners.
-    if not inside or Path(inside).is_relative_to(FOLDER):
+    if not inside or Path(inside).is_relative_to(root.relative(FOLDER)):
         raise PathError("not_regular", path)
     return inside

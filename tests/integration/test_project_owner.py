@@ -143,6 +143,17 @@ def test_whether_another_owner_has_a_memory_cannot_be_asked_as_a_file(shop: Shop
             shop.second.for_owner("asker").projects.open_file(str(shop.root), path)
 
 
+def test_a_memory_behind_a_link_cannot_be_asked_for_as_a_file_either(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    (root / "notes").mkdir(parents=True)
+    (root / ".ai-brain").symlink_to("notes")
+    context = ContextManager(ProjectMemory(RootFolders([tmp_path]), root, "guest"))
+    for path in (".ai-brain/user/guest", "notes/user/nobody"):
+        with pytest.raises(PathError):
+            context.note_open_files([path])
+    assert context.note_open_files(["notes.md"]) == ("notes.md",)
+
+
 def test_many_owners_who_begin_at_once_ignore_the_memory_in_git_once(tmp_path: Path) -> None:
     for number in range(20):
         root = tmp_path / f"shop-{number}"
