@@ -85,13 +85,13 @@ def export_lines(database: Database, *, only: str = "") -> Iterator[str]:
                     yield json.dumps({"table": table.name, "row": row})
 
 
-def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imported:
+def import_lines(database: Database, lines: Iterable[str], *, owner: str | None) -> Imported:
     """Reads an export in one transaction: all of it or nothing. Sessions that exist already are skipped.
 
     Args:
         database: Where to.
         lines: The export.
-        owner: The owner of the imported sessions, whoever owned them before.
+        owner: The owner of the imported sessions, whoever owned them before; None if each stays its owner's.
 
     Raises:
         InputError: `not_an_export`: a line isn't what an export has; `detail` is its number. Nothing is changed.
@@ -109,7 +109,8 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imp
                     known = select(session_table.c.session_id).where(session_table.c.session_id == session_id)
                     is_new[session_id] = connection.execute(known).first() is None
                 if is_new[session_id]:
-                    connection.execute(insert(table).values({**_packed(table, row), "owner": owner}))
+                    owned = row if owner is None else {**row, "owner": owner}
+                    connection.execute(insert(table).values(_packed(table, owned)))
                     if table is message_table:
                         index_message(connection, row)
             except (ValueError, TypeError, LookupError, OverflowError, RecursionError, IntegrityError):
