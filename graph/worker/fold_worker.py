@@ -184,16 +184,16 @@ class FoldWorker:
         The first failure drops the rest, so a failing summariser is asked for one block per turn. A block for which
         three calls failed isn't tried again; the next turn picks sentences for it.
         """
-        session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
-        if last is None:
-            return
-        complete_turns = last.number - last.is_open
-        snapshot = self.snapshot(
-            session_id,
-            complete_turns=complete_turns,
-            rate=session.compression_rate,
-            from_turn=first_turn(strategy, last.number),
-        )
+        with self._stores.database.reading():
+            session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
+            if last is None:
+                return
+            snapshot = self.snapshot(
+                session_id,
+                complete_turns=last.number - last.is_open,
+                rate=session.compression_rate,
+                from_turn=first_turn(strategy, last.number),
+            )
         try:
             snapshot = snapshot.within(self._models.input_tokens(session.model))
             plans = [
