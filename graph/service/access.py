@@ -129,6 +129,13 @@ class SessionAccess:
             return None
         return self.poller.follow(row.session_id, row.number, row.attempt)
 
+    def followed(self, session_id: str, seen: LiveTurn | None) -> TurnLog | None:
+        """Returns the events of the turn to follow: the newest one here, or the one elsewhere that was seen before."""
+        log = self.runner.log(session_id)
+        if seen is not None and (log is None or log.place != (seen.number, seen.attempt)):
+            return self.runner.running(session_id) or self.poller.follow(session_id, seen.number, seen.attempt)
+        return log
+
     def _running_elsewhere(self, session_id: str) -> TurnRow | None:
         last = self.stores.turns.last(session_id)
         is_running = last is not None and last.status == "running" and self.stores.leases.holder_is_alive(session_id)

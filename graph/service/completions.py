@@ -112,6 +112,7 @@ class Completions:
 
     def _recognised(self, request: ClientRequest) -> Decision:
         """Returns what the request is; what goes on with a session names the attempt that it goes on behind."""
+        self._recognition.load_key()
         with self._access.stores.database.reading():
             decision = self._recognition.decide(request)
             if decision.kind not in {"append", "regenerate"}:

@@ -28,7 +28,9 @@ def fork(access: SessionAccess, session_id: str, *, after_turn: int, family: str
         BusyError: The last turn to take over is in progress.
     """
     new_id = new_session_id()
-    with access.stores.database.write(session_id=session_id) as connection:
+    database = access.stores.database
+    # All that is read within takes the connection that writes: with another one each, forks would wait for one another.
+    with database.writing(), database.write(session_id=session_id) as connection:
         # Nobody else writes to it meanwhile, so what is read here stays true.
         if not 0 <= after_turn <= access.own(session_id).turn_count:
             raise NotFoundError(str(after_turn))

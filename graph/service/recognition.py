@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import groupby
 
 from graph.client import ClientRequest
@@ -39,8 +38,8 @@ class Recognition:
     def __init__(self, access: SessionAccess) -> None:
         self._access = access
 
-    @cached_property
-    def _key(self) -> ChainKey:
+    def load_key(self) -> ChainKey:
+        """Returns the key of all anchors; makes it if there is none, so not within a block of `reading`."""
         return ChainKey(self._access.stores.keys.get("anchor"))
 
     def decide(self, request: ClientRequest) -> Decision:
@@ -52,7 +51,7 @@ class Recognition:
             InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
         """
         stores, owner = self._access.stores, self._access.owner
-        chain = self._key.read(request, owner=owner)
+        chain = self.load_key().read(request, owner=owner)
         if is_aside(request, is_hinted=bool(chain.family)):
             return Decision("aside", "aside")
         with stores.database.reading():

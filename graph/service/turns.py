@@ -15,10 +15,11 @@ from graph.core.image import data_urls
 from graph.core.recognise import Decision
 from graph.core.text import plain_text
 from graph.core.turn import text_of
-from graph.error import BusyError, InputError, NotFoundError
+from graph.error import BusyError, NotFoundError
 from graph.event import Event
 from graph.service.accepted import accepted
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.attempt import run_again
 from graph.service.imported import check_history, import_history
 from graph.service.reservation import check_unchanged, opening_of, reserved
 from graph.service.resumption import resume
@@ -29,7 +30,6 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.view import LiveTurn, Transcript, TurnOptions
-from graph.worker.turn_log import TurnLog
 
 
 class Turns:
@@ -151,7 +151,7 @@ class Turns:
             InputError: `not_last`: the last turn is none of these; or an option is invalid.
             BusyError: A turn is in progress.
         """
-        return self._again(session_id, {"failed", "stopped"}, options or TurnOptions())
+        return run_again(self._access, session_id, {"failed", "stopped"}, options or TurnOptions())
 
     def regenerate(self, session_id: str, *, options: TurnOptions | None = None) -> int:
         """Answers the last turn again and returns its number; the old answer stays in the archive only.
@@ -161,7 +161,7 @@ class Turns:
                 invalid.
             BusyError: A turn is in progress.
         """
-        return self._again(session_id, {"finished"}, options or TurnOptions())
+        return run_again(self._access, session_id, {"finished"}, options or TurnOptions())
 
     def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
         """Answers the last turn again for a program that sent its question again, however the turn ended.
@@ -170,7 +170,7 @@ class Turns:
             InputError: An option is invalid.
             BusyError: A turn is in progress.
         """
-        return self._again(session_id, {"finished", "failed", "stopped"}, options, decision)
+        return run_again(self._access, session_id, {"finished", "failed", "stopped"}, options, decision)
 
     def resume(
         self,
@@ -238,19 +238,12 @@ class Turns:
             wait_seconds: How long to wait for something else than `seen`.
         """
         self._access.own(session_id)
-        log = self._followed(session_id, seen) if wait_seconds else None
+        log = self._access.followed(session_id, seen) if wait_seconds else None
         if log is not None:
             log.wait_for_news(seen, wait_seconds)
             if not log.is_over:
                 return log.view()
         return self._access.live_turn(session_id)
-
-    def _followed(self, session_id: str, seen: LiveTurn | None) -> TurnLog | None:
-        """Returns the events of the running turn; one that runs elsewhere is known by what was seen of it."""
-        log = self._runner.log(session_id)
-        if seen is not None and (log is None or log.place != (seen.number, seen.attempt)):
-            return self._runner.running(session_id) or self._access.poller.follow(session_id, seen.number, seen.attempt)
-        return log
 
     def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
         """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""
@@ -272,36 +265,6 @@ class Turns:
             return None
         self._access.own(session_id)
         return number
-
-    def _again(
-        self, session_id: str, statuses: set[str], options: TurnOptions, decision: Decision | None = None
-    ) -> int:
-        """Starts a new attempt of the last turn if its status is one of these."""
-        self._access.chosen(options)
-        self._access.own(session_id)
-        anchor = decision.anchor if decision else None
-        with reserved(self._access, session_id) as lease:
-            check_unchanged(self._access, session_id, decision)
-            session = self._access.own(session_id)
-            last = self._stores.turns.last(session_id)
-            is_waiting = last is not None and last.status == "requires_action"
-            self._access.recovery.reconcile(lease, session)
-            last = self._stores.turns.last(session_id)
-            if last is None or not (is_waiting or last.status in statuses):
-                raise InputError("not_last", f"{last.number if last else 0}")
-            changes = self._access.changes_of(session, options)
-            session = replace(session, **changes)
-            turn = self._stores.turns.begin_attempt(
-                lease,
-                last.number,
-                model=session.model,
-                settings=changes,
-                client=options.client_name,
-                anchor=anchor,
-            )
-            self._access.recovery.rebuild(session)
-            self._runner.submit(job_of(self._access, lease, turn, session, options, anchor=anchor))
-        return turn.number
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, bindparam, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, Update, and_, bindparam, insert, select, tuple_, update
 
 from graph.error import BusyError, DatabaseError, NotFoundError
 from graph.store.database import Database, Lease
@@ -24,6 +24,9 @@ _lease = lease_table.c
 _ROWS = select(lease_table, (_lease.expires_at > database_time()).label("is_on_time"))
 _ROW = _ROWS.where(_lease.session_id == bindparam("session_id"))
 _OF_SESSIONS = _ROWS.where(_lease.session_id.in_(bindparam("session_ids", expanding=True)))
+
+_KEY = (_lease.session_id, _lease.fence)
+_any = lease_table.alias("unlocked").c
 
 _LOG = logging.getLogger(__name__)
 
@@ -45,7 +48,8 @@ class LeaseStore:
         self._heartbeat_seconds = heartbeat_seconds
         self._holder = uuid.uuid4().hex
         self._process = this_process()
-        self._leases: set[Lease] = set()
+        # By whether the row of each is committed: until then no other transaction sees it, and it isn't lost.
+        self._leases: dict[Lease, bool] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._heartbeat: threading.Thread | None = None
@@ -63,6 +67,7 @@ class LeaseStore:
                 raise BusyError
             time.sleep(_POLL_SECONDS)
         with self._lock:
+            self._leases[lease] = True
             if self._heartbeat is None:
                 self._heartbeat = threading.Thread(target=self._beat, name="lease-heartbeat", daemon=True)
                 self._heartbeat.start()
@@ -70,8 +75,7 @@ class LeaseStore:
 
     def release(self, lease: Lease) -> None:
         """Releases the lease unless it was lost; the row stays, because it keeps the fence."""
-        with self._lock:
-            self._leases.discard(lease)
+        self._forget(lease)
         with self._database.write() as connection:
             connection.execute(_of(lease).values(owner=_FREE, expires_at=None))
 
@@ -93,33 +97,46 @@ class LeaseStore:
         if self._heartbeat is not None:
             self._heartbeat.join()
         for lease in self._held():
-            self.release(lease)
+            try:
+                self.release(lease)
+            except DatabaseError as error:
+                _LOG.warning("a lease wasn't released and will run out: %s", error.code)
 
     def _try(self, session_id: str) -> Lease | None:
         """Checks without the write lock first, so that waiting workers don't slow down the holder."""
         if self.holder_is_alive(session_id):
             return None
-        with self._database.write(session_id=session_id) as connection:
-            row = _read(connection, session_id)
-            if row is not None and not self._is_free(row):
-                return None
-            lease = Lease(session_id, self._holder, 1 if row is None else row.fence + 1)
-            values = {
-                "owner": lease.holder,
-                "fence": lease.fence,
-                "expires_at": database_time(self._lease_seconds),
-                "host": self._process.host,
-                "process_id": self._process.process_id,
-                "process_started": self._process.started,
-            }
-            if row is None:
-                _require_session(connection, session_id)
-                connection.execute(insert(lease_table).values(session_id=session_id, **values))
-            else:
-                connection.execute(update(lease_table).where(_lease.session_id == session_id).values(**values))
-            # Before the commit, so that no other thread mistakes the row for an unwritten release (see `_is_free`).
-            with self._lock:
-                self._leases.add(lease)
+        lease = None
+        try:
+            with self._database.write(session_id=session_id) as connection:
+                lease = self._taken(connection, session_id)
+        except BaseException:
+            if lease is not None:
+                self._forget(lease)
+            raise
+        return lease
+
+    def _taken(self, connection: Connection, session_id: str) -> Lease | None:
+        row = _read(connection, session_id)
+        if row is not None and not self._is_free(row):
+            return None
+        lease = Lease(session_id, self._holder, 1 if row is None else row.fence + 1)
+        values = {
+            "owner": lease.holder,
+            "fence": lease.fence,
+            "expires_at": database_time(self._lease_seconds),
+            "host": self._process.host,
+            "process_id": self._process.process_id,
+            "process_started": self._process.started,
+        }
+        if row is None:
+            _require_session(connection, session_id)
+            connection.execute(insert(lease_table).values(session_id=session_id, **values))
+        else:
+            connection.execute(update(lease_table).where(_lease.session_id == session_id).values(**values))
+        # Before the commit, so that no other thread mistakes the row for an unwritten release (see `_is_free`).
+        with self._lock:
+            self._leases[lease] = False
         return lease
 
     def _is_free(self, row: Row[*tuple[Any, ...]]) -> bool:
@@ -132,25 +149,41 @@ class LeaseStore:
         with self._lock:
             return list(self._leases)
 
+    def _forget(self, *leases: Lease) -> None:
+        with self._lock:
+            for lease in leases:
+                self._leases.pop(lease, None)
+
     def _beat(self) -> None:
         while not self._closed.wait(self._heartbeat_seconds):
-            held = self._held()
-            if not held:
-                continue
             try:
-                self._renew(held)
+                self._renew_all()
             except DatabaseError as error:
                 # A lease outlasts several heartbeats: a busy database or a full disk may recover before it expires.
                 _LOG.warning("leases not renewed: %s", error.code)
 
-    def _renew(self, held: list[Lease]) -> None:
-        """Renews leases, expired ones too: while the fence is unchanged, no other worker has held the session."""
-        is_held = tuple_(_lease.session_id, _lease.fence).in_([(lease.session_id, lease.fence) for lease in held])
-        renewal = update(lease_table).where(_lease.owner == self._holder, is_held).returning(_lease.session_id)
-        with self._database.write() as connection:
-            renewed = set(connection.execute(renewal.values(expires_at=database_time(self._lease_seconds))).scalars())
+    def _renew_all(self) -> None:
         with self._lock:
-            self._leases.difference_update(lease for lease in held if lease.session_id not in renewed)
+            committed = [lease for lease, is_committed in self._leases.items() if is_committed]
+        if committed:
+            self._renew(committed)
+
+    def _renew(self, held: list[Lease]) -> None:
+        """Renews leases, expired ones too: while the fence is unchanged, no other worker has held the session.
+
+        One that its holder writes under just now is left for the next time: all others would wait for that writing.
+        """
+        keys = [(lease.session_id, lease.fence) for lease in held]
+        is_ours = and_(_lease.owner == self._holder, tuple_(*_KEY).in_(keys))
+        unlocked = select(_any.session_id).where(_any.session_id.in_([lease.session_id for lease in held]))
+        is_unlocked = _lease.session_id.in_(unlocked.with_for_update(key_share=True, skip_locked=True))
+        renewal = update(lease_table).where(is_ours, is_unlocked).returning(*_KEY)
+        with self._database.write() as connection:
+            renewed = connection.execute(renewal.values(expires_at=database_time(self._lease_seconds)))
+            ours = {tuple(row) for row in renewed}
+            if len(ours) < len(held):
+                ours |= {tuple(row) for row in connection.execute(select(*_KEY).where(is_ours))}
+        self._forget(*(lease for lease in held if (lease.session_id, lease.fence) not in ours))
 
 
 def _of(lease: Lease) -> Update:

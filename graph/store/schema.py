@@ -156,11 +156,11 @@ record_table = Table(
     Column("sources", JsonTuple, nullable=False),
     Column("summary", PlainText, nullable=False),
     Column("covered_until_message_id", PlainText, nullable=False, server_default=""),
-    Column("covered_message_count", Integer, nullable=False, server_default="0"),
-    Column("covered_token_count", Integer, nullable=False, server_default="0"),
-    Column("context_messages", Integer, nullable=False, server_default="0"),
-    Column("context_messages_after", Integer, nullable=False, server_default="0"),
-    Column("context_tokens", Integer, nullable=False, server_default="0"),
+    *(Column(f"covered_{kind}_count", Integer, nullable=False, server_default="0") for kind in ("message", "token")),
+    *(
+        Column(f"context_{kind}", Integer, nullable=False, server_default="0")
+        for kind in ("messages", "messages_after", "tokens")
+    ),
     Column("facts", LargeBinary, nullable=True),  # `record_row.pack_facts`
     PrimaryKeyConstraint("session_id", "sequence", name="record_key"),
     UniqueConstraint("id", name="record_id").ddl_if(dialect="sqlite"),
@@ -197,9 +197,7 @@ call_table = Table(
     Column("input_hash", PlainText, nullable=False),
     Column("sent_tokens", Integer, nullable=False),
     Column("full_tokens", Integer, nullable=False),
-    Column("usage_input_tokens", Integer, nullable=True),
-    Column("usage_output_tokens", Integer, nullable=True),
-    Column("usage_cached_tokens", Integer, nullable=True),
+    *(Column(f"usage_{kind}_tokens", Integer, nullable=True) for kind in ("input", "output", "cached")),
     Column("seconds", Float, nullable=False),
     Column("error_code", PlainText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
@@ -218,20 +216,6 @@ context_block_table = Table(
     Column("lost_tokens", Integer, nullable=False, server_default="0"),  # what had been cached behind the one before
     Column("text", PlainText, nullable=False),
     PrimaryKeyConstraint("session_id", "kind", "version", name="context_block_key"),
-)
-
-# Of an owner and a folder of this machine, whatever sessions there are.
-rule_agreement_table = Table(
-    "rule_agreement",
-    METADATA,
-    # Orders the rows by insertion.
-    Column("sequence", Integer, primary_key=True, autoincrement=True),
-    Column("owner", PlainText, nullable=False),
-    Column("root", PlainText, nullable=False),
-    Column("digest", PlainText, nullable=False),
-    Column("decided_at", UtcTime, nullable=False),
-    Column("rules", PlainText, nullable=False),
-    Index("rule_agreement_by_root", "owner", "root"),
 )
 
 lease_table = Table(
@@ -258,18 +242,14 @@ anchor_table = Table(
     Column("attempt", Integer, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     *(Column(name, Integer, nullable=False) for name in ("first_position", "first_call")),  # of what it made
-    Column("scope", LargeBinary, nullable=False),
-    Column("asked", LargeBinary, nullable=False),
+    *(Column(name, LargeBinary, nullable=False) for name in ("scope", "asked")),
     Column("idempotency", LargeBinary, nullable=True),
     # NULL until the response is whole.
     Column("chain", LargeBinary, nullable=True),
     Column("answer", LargeBinary, nullable=True),
     PrimaryKeyConstraint("session_id", "sequence", name="anchor_key"),
     Index("anchor_by_session", "session_id", "turn"),
-    Index("anchor_by_asked", "scope", "asked"),
-    Index("anchor_by_idempotency", "scope", "idempotency"),
-    Index("anchor_by_chain", "scope", "chain"),
-    Index("anchor_by_answer", "scope", "answer"),
+    *(Index(f"anchor_by_{name}", "scope", name) for name in ("asked", "idempotency", "chain", "answer")),
 )
 
 # Images that programs sent, each once a session; the archive refers to them by their hash.
@@ -281,23 +261,6 @@ image_table = Table(
     Column("owner", PlainText, nullable=False),
     Column("data_url", Text, nullable=False),
     PrimaryKeyConstraint("session_id", "hash", name="image_key"),
-)
-
-# What requests cost that belong to no session: titles, tags.
-aside_table = Table(
-    "aside_call",
-    METADATA,
-    Column("sequence", Integer, primary_key=True, autoincrement=True),
-    Column("owner", PlainText, nullable=False),
-    Column("client", PlainText, nullable=False),
-    Column("model", PlainText, nullable=False),
-    Column("sent_tokens", Integer, nullable=False),
-    Column("usage_input_tokens", Integer, nullable=True),
-    Column("usage_output_tokens", Integer, nullable=True),
-    Column("usage_cached_tokens", Integer, nullable=True),
-    Column("seconds", Float, nullable=False),
-    Column("error_code", PlainText, nullable=False),
-    Column("created_at", UtcTime, nullable=False),
 )
 
 # Random keys of the server, made once.

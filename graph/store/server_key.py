@@ -22,9 +22,15 @@ class ServerKeyStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known: dict[str, bytes] = {}  # no key is ever changed
 
     def get(self, name: str) -> bytes:
         """Returns the key of this name, 32 bytes; makes it if there is none."""
+        if name not in self._known:
+            self._known[name] = self._get(name)
+        return self._known[name]
+
+    def _get(self, name: str) -> bytes:
         with self._database.read() as connection:
             value: bytes | None = connection.execute(_VALUE, {"of_name": name}).scalar()
         if value is not None:

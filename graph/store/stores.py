@@ -134,7 +134,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
             stack.enter_context(in_use(settings.database_path))
         database = open_database(settings, clock=clock)
         stack.callback(database.close)
-        checkpointer = _open_checkpoints(settings)
+        checkpointer = open_checkpoints(settings)
         stack.callback(checkpointer.close)
         leases = LeaseStore(
             database, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
@@ -168,7 +168,12 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
         )
 
 
-def _open_checkpoints(settings: Settings) -> Checkpointer | PooledSaver:
+def open_checkpoints(settings: Settings) -> Checkpointer | PooledSaver:
+    """Opens the checkpoints beside the database that the settings name.
+
+    Raises:
+        DatabaseError: They can't be used; the subclass says why.
+    """
     if settings.chat_database_url is None:
         return open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
     from graph.store.postgres.checkpoint import open_saver  # noqa: PLC0415  # its driver is an extra

@@ -16,16 +16,20 @@ from graph.error import InputError, NewerDatabaseError
 from graph.store.column_type import JsonTuple
 from graph.store.database import Database, head_revision
 from graph.store.expression import next_sequence
-from graph.store.owner_table import api_token_table, owner_use_table, withdrawn_owner_table
+from graph.store.owner_table import (
+    api_token_table,
+    aside_table,
+    owner_use_table,
+    rule_agreement_table,
+    withdrawn_owner_table,
+)
 from graph.store.record_row import pack_facts, unpack_facts
 from graph.store.schema import (
     METADATA,
     anchor_table,
-    aside_table,
     lease_table,
     message_table,
     record_table,
-    rule_agreement_table,
     search_session_table,
     server_key_table,
     session_table,

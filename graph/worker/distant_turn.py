@@ -83,18 +83,18 @@ class DistantTurn:
             mark = closed_mark(message)
             if mark is None or mark.get("is_partial"):
                 self._say(text_of(message))
-            for call in message.tool_calls:
-                if step := steps.get(str(call["id"])):
-                    self.log.append(ToolStarted(step.call_id, step.name, step.arguments))
+            for begun in filter(None, (steps.get(str(call["id"])) for call in message.tool_calls)):
+                self.log.append(ToolStarted(begun.call_id, begun.name, begun.arguments))
             if message.tool_calls:
                 self._saying = ""
 
     def _say(self, text: str) -> None:
         """Adds what is new of the newest answer; one that doesn't go on as it began was begun anew."""
-        if text.strip() == self._saying.strip():
-            return
         if not text.startswith(self._saying):
+            if text.strip() == self._saying.strip():
+                return
             self.log.append(AnswerRestarted())
             self._saying = ""
-        self.log.append(TokenDelta(text[len(self._saying) :]))
-        self._saying = text
+        if text != self._saying:
+            self.log.append(TokenDelta(text[len(self._saying) :]))
+            self._saying = text

@@ -66,15 +66,16 @@ class AppServer:
 
 
 @contextmanager
-def app_servers(folder: Path, model_url: str, *, count: int = 2, **settings: str) -> Iterator[list[AppServer]]:
-    """Starts the servers at once over the files of a folder, or the database that the settings name."""
+def app_servers(folder: Path, model_url: str, count: int = 2, **settings: str) -> Iterator[list[AppServer]]:
+    """Starts the servers at once over the files of a folder, or each with a folder of its own and one Postgres."""
     settings = {"CHAT_API_TOKENS": f"editor:local:{TOKEN}", "MODEL_WINDOW_TOKENS": "100000", **settings}
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with ExitStack() as stack:
         servers: list[AppServer] = []
         for number in range(count):
             log = folder / f"log-{number}"
-            process, port = stack.enter_context(served("app.py", folder / "data", model_url, log, **settings))
+            data = folder / (f"data-{number}" if "CHAT_DATABASE_URL" in settings else "data")
+            process, port = stack.enter_context(served("app.py", data, model_url, log, **settings))
             url = f"http://127.0.0.1:{port}"
             program = httpx2.Client(base_url=url, headers=headers, timeout=_PATIENCE_SECONDS, trust_env=False)
             servers.append(AppServer(process, port, stack.enter_context(program)))

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 from graph.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
+from graph.store.schema import METADATA
 from graph.view import LiveTurn, SessionView, TurnOptions, TurnView
 from tests.fake.rows import change_rows, read_rows
 
@@ -109,7 +110,7 @@ class Chat:
     def copy(self, count: int) -> None:
         """Adds copies of this session to the file, for lists of many."""
         for table in ("session", "turn"):  # a chat is listed by its turns
-            columns = [row[1] for row in self.rows(f"PRAGMA table_info({table})")]
+            columns = [column.name for column in METADATA.tables[table].columns]
             name = f"'{self.session_id}-' || n"
             values = ", ".join(name if column == "session_id" else column for column in columns)
             self.change(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,14 +12,12 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.settings import Settings
-from graph.store.sqlite.checkpoint import open_checkpointer
+from graph.store.stores import open_checkpoints
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat
 
 _LIVE: Final = """
-    SELECT message.position, message.message_id, message.turn, message.role, CASE json_type(message.content)
-        WHEN 'text' THEN json_extract(message.content, '$')
-        ELSE coalesce(json_extract(message.content, '$.content'), '') END
+    SELECT message.position, message.message_id, message.turn, message.role, message.content
     FROM message JOIN turn ON turn.session_id = message.session_id AND turn.number = message.turn
     WHERE (message.attempt = turn.attempt OR message.role = 'human') AND message.session_id = ?
     ORDER BY message.position
@@ -43,7 +42,14 @@ class Truth:
 
 
 def read_truth(chat: Chat) -> Truth:
-    return Truth(chat.rows(_LIVE, chat.session_id), chat.rows(_ACTIVE, chat.session_id))
+    live = [(*place, _words_of(content)) for *place, content in chat.rows(_LIVE, chat.session_id)]
+    return Truth(live, chat.rows(_ACTIVE, chat.session_id))
+
+
+def _words_of(content: str) -> str:
+    """What a message says: its text alone, or one of its fields."""
+    data = json.loads(content)
+    return data if isinstance(data, str) else data.get("content", "")
 
 
 def check_cover(truth: Truth, begun: int) -> None:
@@ -117,6 +123,6 @@ def check_sent(truth: Truth, sent: Sequence[AnyMessage], span: Span) -> None:
 
 def state_ids(settings: Settings, session_id: str) -> list[str]:
     """The ids of the messages that graph state holds."""
-    with closing(open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=30)) as checkpointer:
+    with closing(open_checkpoints(settings)) as checkpointer:
         kept = checkpointer.get_tuple({"configurable": {"thread_id": session_id}})
     return [] if kept is None else [str(message.id) for message in kept.checkpoint["channel_values"]["messages"]]

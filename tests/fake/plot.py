@@ -11,6 +11,7 @@ from graph.event import TurnFailed, TurnStopped
 from graph.view import TurnOptions
 from tests.fake.chat import Chat
 from tests.fake.plotted_session import PlottedSession
+from tests.fake.rows import change_rows
 from tests.fake.scripted_model import Said
 
 SESSION = "session-1"
@@ -53,6 +54,8 @@ class Plot(PlottedSession):
 
     def lose_checkpoints(self) -> None:
         self._stack.close()
+        if self._url is not None:
+            change_rows(self.settings, "TRUNCATE checkpoints, checkpoint_blobs, checkpoint_writes")
         for file in self.settings.turnfold_data_dir.glob("checkpoint.db*"):
             file.unlink()
         self._open(self.settings.turnfold_data_dir)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages.utils import convert_to_openai_messages
+from pydantic import SecretStr
 
 from graph.error import InputError
 from graph.event import Event, TurnFinished
@@ -18,7 +19,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth, state_ids
 from tests.fake.plotted_project import PlottedProject
 from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
-from tests.fake.store import lay_empty_database, leave_behind
+from tests.fake.store import cut_off, lay_empty_database, leave_behind
 from tests.fake.waiting_tool import tools_and_wait
 
 SESSION = "session-1"
@@ -27,7 +28,7 @@ SESSION = "session-1"
 class PlottedSession:
     """One session of a service that can crash, or its newest fork."""
 
-    def __init__(self, folder: Path, *, words: str = "", **settings: object) -> None:
+    def __init__(self, folder: Path, url: SecretStr | None = None, *, words: str = "", **settings: object) -> None:
         self._fold_worker = folder
         self._words = words
         self._project = PlottedProject(folder)
@@ -49,7 +50,9 @@ class PlottedSession:
         self._strategy = str(settings.get("context_strategy", "interval"))
         # Only then each block is covered as soon as it's due, and what was covered stays so.
         self._is_plain = self._strategy == "interval" and "model_window_tokens" not in settings
-        lay_empty_database(folder / "data-0")
+        self._url = url
+        if url is None:
+            lay_empty_database(folder / "data-0")
         self._open(folder / "data-0")
 
     def close(self) -> None:
@@ -112,7 +115,10 @@ class PlottedSession:
         self._opened += 1
         self._has_crashed = True
         folder = self._fold_worker / f"data-{self._opened}"
-        leave_behind(self.settings, folder)
+        if self._url is None:
+            leave_behind(self.settings, folder)
+        else:
+            self._url = cut_off(self._url)
         self._open(folder)
 
     def _send(self, text: str) -> list[Event]:
@@ -168,6 +174,7 @@ class PlottedSession:
 
     def _open(self, folder: Path) -> None:
         values: dict[str, Any] = {"turnfold_data_dir": folder, "model_attempts": 1, "fold_wait_seconds": 5}
+        values["chat_database_url"] = self._url
         self.settings = Settings(_env_file=None, **{**values, **self._changes})  # type: ignore[call-arg]  # the base class's own argument
         self._stack.close()
         self.chat = Chat(self._stack.enter_context(self._served()), self._session_id)

@@ -56,8 +56,11 @@ class PostgresServer:
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        """Drops a database, whoever is still connected to it."""
-        self.execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", url.rpartition("/")[2])
+        """Drops a database, also if it was renamed meanwhile, whoever is still connected to it."""
+        name = url.rpartition("/")[2]
+        for (known,) in self.execute("SELECT datname FROM pg_database"):
+            if known == name or known.startswith(f"{name}_left"):
+                self.execute("DROP DATABASE {} WITH (FORCE)", known)
 
     def execute(self, statement: str, *names: str) -> list[tuple[Any, ...]]:
         """Runs one statement beside all tests' databases, with these names quoted in it, and returns its rows."""

@@ -14,8 +14,8 @@ from graph.settings import Settings
 def read_rows(settings: Settings, query: str, *values: object) -> list[Any]:
     """Returns what a query finds; each `?` in it is a value."""
     if settings.chat_database_url is not None:
-        with psycopg.connect(settings.chat_database_url.get_secret_value()) as connection:
-            return connection.execute(query.replace("?", "%s").encode(), values or None).fetchall()
+        with psycopg.connect(settings.chat_database_url.get_secret_value()) as postgres:
+            return postgres.execute(query.replace("?", "%s").encode(), values or None).fetchall()
     with closing(sqlite3.connect(settings.database_path)) as connection:
         return connection.execute(query, values).fetchall()
 
@@ -23,8 +23,8 @@ def read_rows(settings: Settings, query: str, *values: object) -> list[Any]:
 def change_rows(settings: Settings, statement: str) -> None:
     """Writes as a crash or another machine would."""
     if settings.chat_database_url is not None:
-        with psycopg.connect(settings.chat_database_url.get_secret_value()) as connection:
-            connection.execute(statement.encode())
+        with psycopg.connect(settings.chat_database_url.get_secret_value()) as postgres:
+            postgres.execute(statement.encode())
     else:
         with closing(sqlite3.connect(settings.database_path)) as connection, connection:
             connection.execute(statement)

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psycopg
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from pydantic import SecretStr
 
@@ -84,6 +85,25 @@ def lay_empty_database(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         path.touch(mode=0o600)
         path.write_bytes(_empty_database())
+
+
+def cut_off(url: SecretStr) -> SecretStr:
+    """Renames a database: whoever is connected loses it for good, as if they died. Returns its new URL.
+
+    An empty one stands in its place, so that nobody waits for it.
+    """
+    place, _, name = url.get_secret_value().rpartition("/")
+    with psycopg.connect(f"{place}/postgres", autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        ending = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
+        connection.execute(ending, (name,))
+        connection.execute(f"ALTER DATABASE {name} RENAME TO {name}_left".encode())
+        connection.execute(f"ALTER DATABASE {name}_left ALLOW_CONNECTIONS true".encode())
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
+    left = SecretStr(f"{place}/{name}_left")
+    with psycopg.connect(left.get_secret_value()) as connection:
+        connection.execute("UPDATE lease SET expires_at = NULL")  # as in `leave_behind`
+    return left
 
 
 def leave_behind(settings: Settings, folder: Path) -> None:

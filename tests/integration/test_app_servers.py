@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import openai
+import psycopg
 import pytest
 
 from tests.fake.app_servers import TOKEN, AppServer, app_servers
@@ -20,10 +19,15 @@ PATIENCE_SECONDS = 60.0
 PARTIAL = "먼저 복제하고"
 
 
+@pytest.fixture(params=["postgres"])
+def database(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {} if request.param == "sqlite" else {"CHAT_DATABASE_URL": request.getfixturevalue("postgres_url")}
+
+
 @pytest.fixture
-def servers(server: FakeOpenAI, tmp_path: Path) -> Iterator[list[AppServer]]:
+def servers(server: FakeOpenAI, tmp_path: Path, database: dict[str, str]) -> Iterator[list[AppServer]]:
     lease = {"LEASE_SECONDS": str(LEASE_SECONDS), "HEARTBEAT_SECONDS": "1"}
-    with app_servers(tmp_path, server.url, **lease) as started:
+    with app_servers(tmp_path, server.url, 2, **lease, **database) as started:
         yield started
 
 
@@ -40,9 +44,9 @@ def begin(server: AppServer) -> str:
     return str(begun.told[0].value["metadata"]["conversationId"])
 
 
-def run_elsewhere(folder: Path) -> None:
+def run_elsewhere(url: str) -> None:
     """Has the running turn be another machine's: whether its process lives can't be seen from here."""
-    with closing(sqlite3.connect(folder / "data" / "turnfold.db")) as connection, connection:
+    with psycopg.connect(url) as connection:
         connection.execute("UPDATE lease SET host = 'another machine'")
 
 
@@ -58,15 +62,20 @@ def test_either_lists_shows_and_stops_a_turn_of_the_other(servers: list[AppServe
     assert other.follow(session_id).told[-3].name == "turn_stopped"
 
 
-@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["same machine", "another machine"])
+@pytest.mark.parametrize(
+    ("database", "is_elsewhere"),
+    [("sqlite", False), ("postgres", False), ("postgres", True)],
+    indirect=["database"],
+    ids=["one file", "one machine", "two machines"],
+)
 def test_a_turn_whose_server_is_killed_is_shown_as_interrupted_by_the_other_which_goes_on_with_it(
-    servers: list[AppServer], server: FakeOpenAI, tmp_path: Path, *, is_elsewhere: bool
+    servers: list[AppServer], server: FakeOpenAI, database: dict[str, str], *, is_elsewhere: bool
 ) -> None:
     one, other = servers
     server.script(hang(PARTIAL))
     session_id = begin(one)
     if is_elsewhere:
-        run_elsewhere(tmp_path)
+        run_elsewhere(database["CHAT_DATABASE_URL"])
     wait_until(lambda: text_of(other.follow(session_id, until=lambda body: PARTIAL.encode() in body).told) == PARTIAL)
     one.kill()
     killed_at = time.monotonic()

@@ -187,6 +187,7 @@ def test_each_call_of_a_resumed_turn_has_what_stands_in_front_and_the_same_begin
     assert third["messages"][: len(second["messages"])] == second["messages"]
 
 
+@pytest.mark.sqlite
 def test_another_process_goes_on_with_a_turn_after_a_kill_between_two_rounds(
     tmp_path: Path, make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
@@ -201,6 +202,7 @@ def test_another_process_goes_on_with_a_turn_after_a_kill_between_two_rounds(
         assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
+@pytest.mark.sqlite
 def test_the_same_answers_once_more_go_on_with_a_turn_whose_server_died(
     tmp_path: Path, make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:

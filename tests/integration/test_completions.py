@@ -217,6 +217,7 @@ def test_sessions_and_turns_of_a_program_have_its_name(chat: Chat) -> None:
         assert [turn.client for turn in Chat(chat.service, identifier).turns] == ["notes", "notes"]
 
 
+@pytest.mark.sqlite
 def test_a_killed_server_costs_no_session(open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path) -> None:
     chat = open_chat()
     program = begin(chat)

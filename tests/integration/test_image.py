@@ -57,6 +57,7 @@ def test_images_go_to_the_provider_as_they_came(open_chat: OpenChat, server: Fak
         assert sent_images(server) == [[PNG, WEB], [JPEG]]
 
 
+@pytest.mark.sqlite
 def test_the_archive_has_each_image_once_and_the_state_none(chat: Chat) -> None:
     send(chat, question(1), PNG)
     send(chat, question(2), PNG, WEB)

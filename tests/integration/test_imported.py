@@ -90,6 +90,7 @@ def test_too_long_a_history_is_refused_and_stores_nothing(chat: Chat) -> None:
     assert chat.rows("SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM turn)") == [(0, 0)]
 
 
+@pytest.mark.sqlite
 def test_an_import_that_breaks_off_leaves_nothing(chat: Chat) -> None:
     chat.ask(1, 1)
     chat.change("CREATE TRIGGER full BEFORE INSERT ON message WHEN new.turn = 4 BEGIN SELECT RAISE(ABORT, 'full'); END")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,19 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG, JsonPlusSerializer
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
+from pydantic import SecretStr
 
-from graph.error import DatabaseBusyError, NotADatabaseError
+from graph.error import DatabaseBusyError, DatabaseError, NotADatabaseError
+from graph.store.postgres import checkpoint
 from graph.store.postgres.checkpoint import PooledSaver
 from tests.fake.ahead_saver import AheadSaver
 from tests.fake.counting_graph import build, build_chat, thread
+from tests.fake.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
 OpenSaver = Callable[..., PooledSaver]
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+FAILED_ATTEMPTS = 4  # with pauses that double, from one second on
 
 
 @pytest.fixture
@@ -166,6 +170,24 @@ def test_connections_that_the_server_ended_are_replaced(saver: PooledSaver, rows
     others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
     assert rows.execute(f"SELECT pg_terminate_backend(pid) {others}").fetchall()
     assert graph.invoke({"count": 2}, thread()) == {"count": 3}
+
+
+def test_a_database_that_comes_back_after_a_while_is_used_at_once(
+    postgres_head_url: str, postgres: PostgresServer
+) -> None:
+    name = postgres_head_url.rpartition("/")[2]
+    with closing(checkpoint.open_saver(SecretStr(postgres_head_url))) as saver:
+        graph = build(saver)
+        graph.invoke({"count": 1}, thread())
+        postgres.execute("ALTER DATABASE {} ALLOW_CONNECTIONS false", name)
+        with psycopg.connect(postgres.url("postgres")) as outside:
+            ending = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
+            assert outside.execute(ending, (name,)).fetchall()
+        while saver.pool.get_stats().get("connections_errors", 0) < FAILED_ATTEMPTS:
+            with pytest.raises(DatabaseError):
+                graph.get_state(thread())
+        postgres.execute("ALTER DATABASE {} ALLOW_CONNECTIONS true", name)
+        assert graph.get_state(thread()).values == {"count": 2}
 
 
 @pytest.mark.parametrize("kind", ["msgpack", "pickle", "json"])

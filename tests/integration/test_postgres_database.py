@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,14 +14,17 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from pydantic import SecretStr
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import Connection, Engine, event, insert, select, text, update
+from sqlalchemy.dialects import postgresql
 
 from graph.error import (
+    BusyError,
     DatabaseBusyError,
     DatabaseError,
     DatabaseUnreachableError,
@@ -28,13 +33,15 @@ from graph.error import (
     NotFoundError,
     SettingsError,
 )
-from graph.store.database import head_revision
+from graph.store.database import head_revision, read_revision
 from graph.store.expression import database_time
 from graph.store.lease import LeaseStore
-from graph.store.postgres.postgres_database import open_postgres
+from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
 from graph.store.schema import lease_table, record_table, session_table
 from tests.fake.postgres import PostgresServer
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
+from tests.integration.test_distribution import OF_NO_SESSION
+from tests.integration.test_store_database import differences
 
 pytestmark = pytest.mark.postgres
 
@@ -42,7 +49,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SIX_OPEN_AND_MAKE_A_SESSION = """
 import sys
 from pydantic import SecretStr
-from graph.store.postgres.postgres_database import open_postgres
+from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
 from graph.store.session import SessionStore
 from tests.fake.crowd import run_crowd
 
@@ -90,11 +97,50 @@ def test_the_savers_migrations_are_those_that_were_looked_at() -> None:
     assert hashlib.sha256(json.dumps(BasePostgresSaver.MIGRATIONS).encode()).hexdigest() == KNOWN_MIGRATIONS
 
 
+def test_a_server_that_starts_waits_for_the_migration_of_another_beyond_the_limits_of_its_role(
+    postgres_head_url: str, postgres: PostgresServer
+) -> None:
+    name = postgres_head_url.rpartition("/")[2]
+    postgres.execute("ALTER DATABASE {} SET lock_timeout = 50", name)
+    postgres.execute("ALTER DATABASE {} SET statement_timeout = 1000", name)
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND now() - query_start > '1200 ms'"
+    with psycopg.connect(postgres_head_url) as migrating, ThreadPoolExecutor(1) as pool:
+        migrating.execute("SELECT pg_advisory_xact_lock(8204412087)")
+        starting = pool.submit(open_postgres, SecretStr(postgres_head_url))
+        while not (starting.done() or postgres.execute(waits)):
+            time.sleep(0.05)
+        migrating.rollback()
+        with closing(starting.result(60)) as database, database.read() as connection:
+            assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "50ms"
+
+
+def test_a_server_that_takes_connections_and_says_nothing_is_unreachable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DatabaseUnreachableError):
+        open_postgres(SecretStr(f"postgresql://turnfold@127.0.0.1:{silent.getsockname()[1]}/turnfold"))
+
+
+def test_the_silence_of_a_network_is_noticed_unless_the_url_says_otherwise(postgres_head_url: str) -> None:
+    for more, wanted in (("", "10000"), ("?tcp_user_timeout=700", "700")):
+        with closing(open_postgres(SecretStr(postgres_head_url + more))) as database, database.read() as connection:
+            driver: Any = connection.connection.driver_connection
+            assert driver.info.get_parameters()["tcp_user_timeout"] == wanted
+            assert driver.info.get_parameters()["keepalives_idle"] == "5"
+
+
 def test_tables_of_a_newer_version_are_refused_and_left_alone(postgres_head_url: str) -> None:
     with psycopg.connect(postgres_head_url) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(NewerDatabaseError, match="9999"):
         open_postgres(SecretStr(postgres_head_url))
+
+
+def test_tables_of_an_older_version_are_brought_to_head(postgres_head_url: str) -> None:
+    with psycopg.connect(postgres_head_url) as connection:
+        connection.execute("DROP TABLE api_token, owner_use, withdrawn_owner")  # what 0012 adds
+        connection.execute("UPDATE alembic_version SET version_num = '0011'")
+    with closing(open_postgres(SecretStr(postgres_head_url))) as database, database.read() as connection:
+        assert read_revision(connection) == head_revision()
+        assert differences(connection) == []
 
 
 def test_what_is_in_the_way_is_told_and_nothing_is_left_behind(postgres_url: str) -> None:
@@ -130,13 +176,8 @@ def test_the_key_of_every_table_of_a_session_begins_with_it(postgres_head_url: s
     """
     with psycopg.connect(postgres_head_url) as connection:
         firsts = connection.execute(query).fetchall()
-    others = {name: first for name, first in firsts if first != "session_id" and not name.startswith("checkpoint")}
-    assert others == {
-        "alembic_version": "version_num",
-        "aside_call": "sequence",
-        "rule_agreement": "sequence",
-        "server_key": "name",
-    }
+    others = {name for name, first in firsts if first != "session_id" and not name.startswith("checkpoint")}
+    assert others == {"alembic_version", *OF_NO_SESSION}
 
 
 def test_writers_of_one_session_take_turns_and_those_of_others_do_not_wait(stores: StoreSet) -> None:
@@ -176,6 +217,12 @@ def test_while_a_holder_writes_nobody_takes_its_lease_or_changes_its_session(sto
     lock()
 
 
+def test_the_session_is_locked_before_the_lease_as_by_everybody() -> None:
+    statement = str(PostgresDatabase.is_held.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]  # the class of a dialect is not typed
+    assert "FROM session JOIN lease" in statement
+    assert statement.endswith("FOR NO KEY UPDATE")
+
+
 def test_a_lease_runs_out_by_the_databases_clock(stores: StoreSet) -> None:
     short = LeaseStore(stores.database, lease_seconds=0.2, heartbeat_seconds=60)
     lease = stores.make_session()
@@ -199,6 +246,37 @@ def test_all_leases_are_renewed_by_one_statement_and_lost_ones_are_known(stores:
     late = select(lease_table.c.session_id).where(lease_table.c.expires_at < database_time(15))
     with stores.database.read() as connection:
         assert connection.execute(late).scalars().all() == ["s2"]
+
+
+def test_a_lease_that_is_written_under_keeps_no_other_from_being_renewed(stores: StoreSet) -> None:
+    leases = [stores.make_session(name) for name in (SESSION, "s2")]
+    stores.clock.move(15)
+    with ThreadPoolExecutor(1) as pool, stores.database.write(leases[0]):
+        pool.submit(stores.leases._renew, leases).result(60)  # noqa: SLF001  # what the heartbeat calls
+        late = select(lease_table.c.session_id).where(lease_table.c.expires_at < database_time(15))
+        with stores.database.read() as connection:
+            assert connection.execute(late).scalars().all() == [SESSION]
+    assert set(stores.leases._held()) == set(leases)  # noqa: SLF001  # what the next heartbeat renews
+
+
+def test_a_heartbeat_just_before_a_lease_is_committed_does_not_lose_it(stores: StoreSet) -> None:
+    stores.leases.release(stores.make_session())
+    beats: list[Connection] = []
+
+    def beat(connection: Connection) -> None:
+        beats.append(connection)
+        if len(beats) == 1:
+            stores.leases._renew_all()  # noqa: SLF001  # what the heartbeat calls
+
+    event.listen(Engine, "commit", beat)
+    try:
+        lease = stores.leases.acquire(SESSION)
+    finally:
+        event.remove(Engine, "commit", beat)
+    assert beats
+    assert stores.leases._held() == [lease]  # noqa: SLF001  # what the next heartbeat renews
+    with pytest.raises(BusyError):
+        stores.leases.acquire(SESSION)
 
 
 def test_rows_are_in_order_within_a_session_and_over_all_whatever_the_clock_says(stores: StoreSet) -> None:

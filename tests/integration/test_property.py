@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from tests.fake.plot import Plot
+from tests.fake.postgres import PostgresServer
+
+pytestmark = pytest.mark.both_engines
 
 Step = tuple[Any, ...]
 
@@ -41,25 +46,43 @@ EARLY_MERGES = {"records_budget_tokens": 500, "merged_together": 2, "newest_reco
 
 
 def repeatable(examples: int) -> settings:
-    """The same examples each time, on however slow a machine; a failing story is shown as it was drawn."""
+    """The same examples each time, on however slow a machine; a failing story is shown as it was drawn.
+
+    Each has files or a database of its own: `open_plot` makes them.
+    """
     return settings(
         max_examples=examples,
         deadline=None,
         derandomize=True,
         database=None,
         phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
     )
 
 
-@contextmanager
-def opened_plot(*, words: str = "", **changes: object) -> Iterator[Plot]:
-    with tempfile.TemporaryDirectory() as folder:
-        plot = Plot(Path(folder), words=words, **changes)
-        try:
-            yield plot
-        finally:
-            plot.close()
+OpenPlot = Callable[..., AbstractContextManager[Plot]]
+
+
+@pytest.fixture
+def open_plot(engine: str, request: pytest.FixtureRequest) -> OpenPlot:
+    """Opens a story of its own for each example."""
+    is_postgres = engine == "postgres"
+    server: PostgresServer | None = request.getfixturevalue("postgres") if is_postgres else None
+    template: str = request.getfixturevalue("postgres_template") if is_postgres else ""
+
+    @contextmanager
+    def opened(*, words: str = "", **changes: object) -> Iterator[Plot]:
+        url = server.make_database(template) if server else ""
+        with tempfile.TemporaryDirectory() as folder:
+            plot = Plot(Path(folder), SecretStr(url) if url else None, words=words, **changes)
+            try:
+                yield plot
+            finally:
+                plot.close()
+        if server:
+            server.drop_database(url)
+
+    return opened
 
 
 def play(plot: Plot, steps: list[Step]) -> None:
@@ -78,6 +101,7 @@ def end_well(plot: Plot) -> None:
     plot.check_end()
 
 
+@pytest.mark.timeout(900)  # each story over Postgres dies several times
 @repeatable(30)
 @example([("ask",), ("ask",), ("fail", "", 1), ("retry",), ("regenerate",), ("ask",), ("crash", "반쯤", 1), ("retry",)])
 @example([("crash", "", 0), ("crash", "", 2), ("lose_checkpoints",), ("stop", "", 1), ("regenerate",), ("thank",)])
@@ -91,8 +115,8 @@ def end_well(plot: Plot) -> None:
     [("ask",), ("enter_project",), ("regenerate",), ("leave_project",), ("ask",), ("enter_project",), ("restart",)]
 )
 @given(st.lists(STEPS, max_size=12))
-def test_every_turn_is_sent_once_whatever_happens(steps: list[Step]) -> None:
-    with opened_plot() as plot:
+def test_every_turn_is_sent_once_whatever_happens(open_plot: OpenPlot, steps: list[Step]) -> None:
+    with open_plot() as plot:
         play(plot, steps)
         end_well(plot)
 
@@ -125,6 +149,7 @@ EARLY: dict[str, Any] = {
 }
 
 
+@pytest.mark.timeout(900)  # each story over Postgres dies several times
 @repeatable(24)
 @example([*ASKS, ("compact",), *ASKS, ("restore", 0), *ASKS, ("regenerate",)])
 @example(
@@ -142,28 +167,30 @@ EARLY: dict[str, Any] = {
     [("switch", "rolling"), *ASKS, *ASKS, ("fork", 3), ("regenerate",), ("switch", "compaction"), *ASKS, ("fork", 2)]
 )
 @given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
-def test_every_turn_is_sent_once_whatever_is_done_to_the_context(steps: list[Step]) -> None:
-    with opened_plot(**EARLY) as plot:
+def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: OpenPlot, steps: list[Step]) -> None:
+    with open_plot(**EARLY) as plot:
         play(plot, steps)
         end_well(plot)
 
 
+@pytest.mark.sqlite
 @repeatable(12)
 @example([*[("ask",)] * 12, ("regenerate",), ("restore", 0), ("ask",), ("ask",)])
 @example([("enter_project",), *[("ask",)] * 6, ("change_rules",), ("switch", "rolling"), *[("ask",)] * 3])
 @given(st.lists(CONTEXT_STEPS, min_size=8, max_size=16))
-def test_every_turn_is_sent_once_in_a_small_window(steps: list[Step]) -> None:
-    with opened_plot(words=LONG, model_window_tokens=2_500, rolling_sends_unsummarised=True) as plot:
+def test_every_turn_is_sent_once_in_a_small_window(open_plot: OpenPlot, steps: list[Step]) -> None:
+    with open_plot(words=LONG, model_window_tokens=2_500, rolling_sends_unsummarised=True) as plot:
         play(plot, [("ask",)] * 4)
         play(plot, steps)
         end_well(plot)
 
 
+@pytest.mark.sqlite
 @repeatable(8)
 @example([("fork", 5), ("ask",), ("fork", 2), *[("ask",)] * 9])
 @given(st.lists(STEPS, min_size=4, max_size=8))
-def test_every_turn_is_sent_once_while_old_records_merge(steps: list[Step]) -> None:
-    with opened_plot(words=LONG, **EARLY_MERGES) as plot:
+def test_every_turn_is_sent_once_while_old_records_merge(open_plot: OpenPlot, steps: list[Step]) -> None:
+    with open_plot(words=LONG, **EARLY_MERGES) as plot:
         play(plot, [("ask",)] * 12)
         play(plot, steps)
         end_well(plot)

@@ -12,6 +12,7 @@ from sqlalchemy import create_engine
 from graph.error import BusyError, InputError
 from graph.event import Folded
 from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.store.stores import open_database
 from graph.store.transfer import export_lines, import_lines
 from graph.store.upgrade import make_config
 from tests.fake.body import shape
@@ -172,7 +173,7 @@ def test_another_server_undoes_what_this_one_reset(open_chat: OpenChat, server: 
 def test_a_reset_is_exported_and_imported(chat: Chat, make_settings: MakeSettings, tmp_path: Path) -> None:
     chat.ask(1, 3)
     chat.service.folds.reset(chat.session_id)
-    with closing(open_sqlite(make_settings().database_path, busy_timeout_seconds=10)) as database:
+    with closing(open_database(make_settings())) as database:
         lines = list(export_lines(database))
     assert json.loads(lines[-1])["row"]
     with closing(open_sqlite(tmp_path / "other.db", busy_timeout_seconds=10)) as other:
@@ -182,6 +183,7 @@ def test_a_reset_is_exported_and_imported(chat: Chat, make_settings: MakeSetting
         ]
 
 
+@pytest.mark.sqlite
 def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat, make_settings: MakeSettings) -> None:
     with open_chat() as chat:
         chat.ask(1, 4)

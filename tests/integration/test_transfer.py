@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from graph.admin.__main__ import main
 from graph.error import InputError
 from graph.store.database import Database
-from graph.store.schema import rule_agreement_table
-from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.store.owner_table import rule_agreement_table
+from graph.store.stores import open_database
 from graph.store.transfer import export_lines, import_lines
 from graph.view import TurnOptions
 from tests.fake.body import system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.context_source import FRONT, ScriptedContext
 from tests.fake.logs import kept_logging
-from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
+from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
 pytestmark = pytest.mark.both_engines
@@ -34,13 +35,13 @@ def exported(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> 
         chat.say(question(1), options=TurnOptions(project_root=str(folder), has_memory=False))
         chat.ask(2, 4)
         chat.service._access.stores.agreements.agree("local", str(folder), digest="aa", rules="{}")  # noqa: SLF001  # nobody but a test has to know
-    with closing(open_sqlite(make_settings().database_path, busy_timeout_seconds=10)) as database:
+    with closing(open_database(make_settings())) as database:
         return list(export_lines(database))
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Database]:
-    with closing(open_sqlite(tmp_path / "empty.db", busy_timeout_seconds=10)) as database:
+def empty(make_settings: MakeSettings) -> Iterator[Database]:
+    with closing(open_database(make_settings())) as database:
         yield database
 
 
@@ -64,9 +65,15 @@ def refusal(database: Database, lines: list[str]) -> tuple[str, str]:
 
 
 def test_import_belongs_to_the_owner_who_imports(
-    exported: list[str], open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported: list[str],
+    open_chat: OpenChat,
+    tmp_path: Path,
+    database_url: SecretStr | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "all.jsonl").write_text("\n".join(exported))
+    if database_url is not None:
+        monkeypatch.setenv("CHAT_DATABASE_URL", database_url.get_secret_value())
     monkeypatch.setenv("TURNFOLD_DATA_DIR", str(tmp_path / "other"))
     monkeypatch.setenv("TURNFOLD_OWNER", "somebody-else")
     with kept_logging():
@@ -141,10 +148,9 @@ def test_column_that_an_older_version_had_not_yet_may_lack(exported: list[str], 
 
 
 def test_inputs_with_blocks_are_rebuilt_where_they_were_imported(
-    exported: list[str], open_chat: OpenChat, server: FakeOpenAI
+    exported: list[str], empty: Database, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    with closing(open_sqlite(open_chat().service.settings.database_path, busy_timeout_seconds=10)) as database:
-        import_lines(database, exported, owner="local")
+    import_lines(empty, exported, owner="local")
     source = ScriptedContext()
     chat = open_chat("exported", context=source)
     for call in [call for turn in range(1, 5) for call in chat.service.folds.inputs("exported", turn)]:
@@ -162,7 +168,7 @@ def test_one_session_is_exported_with_the_lines_that_it_has_among_all(open_chat:
     other.ask(1, 1)
     head, *lines = chat.service.sessions.export(chat.session_id)
     assert json.loads(head)["format"] == "turnfold-export"
-    with closing(open_sqlite(chat.service.settings.database_path, busy_timeout_seconds=10)) as database:
+    with closing(open_database(chat.service.settings)) as database:
         everything = list(export_lines(database))
     assert everything[0] == head
     own = [line for line in everything[1:] if json.loads(line)["row"]["session_id"] == chat.session_id]

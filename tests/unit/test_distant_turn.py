@@ -75,6 +75,13 @@ def test_text_grows_and_is_told_once() -> None:
     assert text_of(reader.events) == "10월 3일에 옮깁니다."
 
 
+def test_a_space_that_ends_an_answer_is_told_however_late_it_comes() -> None:
+    reader = Reader()
+    reader.read("10월 3일에")
+    reader.read("", AIMessage("10월 3일에 ", id="a"))
+    assert text_of(reader.events) == "10월 3일에 "
+
+
 def test_text_that_is_archived_since_it_was_written_down_is_not_told_twice() -> None:
     reader = Reader()
     reader.read("찾아보")
@@ -106,7 +113,7 @@ def test_a_call_that_waits_for_its_program_is_told_at_the_end_alone() -> None:
 
 
 def test_what_was_said_before_the_program_answered_is_shown_but_not_told() -> None:
-    said = [QUESTION, calling("보겠습니다."), found(), AIMessage("초록", id="a")]
+    said: list[AnyMessage] = [QUESTION, calling("보겠습니다."), found(), AIMessage("초록", id="a")]
     turn = DistantTurn(ROW, said, begin=3)
     assert text_of(turn.log.events()) == "초록"
     assert turn.log.view().text == "보겠습니다.\n\n초록"

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from sqlalchemy import Connection
 
 from graph.error import NotADatabaseError
+from graph.store.postgres.conninfo import with_patience
 from graph.store.postgres.postgres_error import errors_as_ours
 
 Pool = ConnectionPool[PsycopgConnection[DictRow]]
@@ -145,11 +146,12 @@ def open_saver(url: SecretStr) -> PooledSaver:
     """
     arguments: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "prepare_threshold": None}
     pool: Pool = ConnectionPool(
-        url.get_secret_value(),
+        with_patience(url.get_secret_value()),
         kwargs=arguments,
         min_size=1,
         max_size=_POOL_SIZE,
         timeout=_POOL_SECONDS,
+        reconnect_timeout=_POOL_SECONDS,  # a longer one makes longer and longer pauses, also when Postgres is back
         max_idle=_IDLE_SECONDS,
         max_lifetime=_RECYCLE_SECONDS,
         check=ConnectionPool.check_connection,  # servers and proxies end connections that are idle

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, Select, bindparam, create_engine, ins
 from graph.error import SettingsError
 from graph.store.database import IS_HELD, VERSION_TABLE, Database, head_revision, read_revision
 from graph.store.postgres import checkpoint, search_index
+from graph.store.postgres.conninfo import with_patience
 from graph.store.postgres.postgres_error import errors_as_ours
 from graph.store.schema import METADATA, lease_table, search_session_table, session_table
 
@@ -22,6 +23,14 @@ _POOL_SECONDS: Final = 5.0
 _RECYCLE_SECONDS: Final = 1_800
 # Nothing but this number is shared by servers that start at once. Of the transaction: PgBouncer knows no other locks.
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(8204412087)")
+# Another server's migration, and an index of ours over millions of rows, take longer than the limits of the role. For
+# the locks of tables these hold: behind one that is waited for all other servers would wait.
+_ALONE: Final = (
+    text("SET LOCAL statement_timeout = 0"),
+    text("SET LOCAL lock_timeout = 0"),
+    _LOCK,
+    text("SET LOCAL lock_timeout TO DEFAULT"),
+)
 # SQLite's index numbers its sessions; Postgres's doesn't.
 _TABLES: Final = [table for table in METADATA.sorted_tables if table is not search_session_table]
 _SESSION: Final = (
@@ -41,9 +50,9 @@ class PostgresDatabase(Database):
         url: As `CHAT_DATABASE_URL` names it; also through PgBouncer, in transaction mode.
     """
 
-    # A row of each of both tables is locked: that of the lease, so that nobody takes it meanwhile.
+    # The session is locked first, as by everybody, and then the lease, so that nobody takes it meanwhile.
     is_held: ClassVar[Select[int]] = IS_HELD.join_from(
-        lease_table, session_table, session_table.c.session_id == lease_table.c.session_id
+        session_table, lease_table, session_table.c.session_id == lease_table.c.session_id
     ).with_for_update(key_share=True)
 
     def __init__(self, url: SecretStr) -> None:
@@ -81,7 +90,8 @@ def open_postgres(url: SecretStr) -> PostgresDatabase:
     database = PostgresDatabase(url)
     try:
         with database.write() as connection:
-            connection.execute(_LOCK)
+            for statement in _ALONE:
+                connection.execute(statement)
             _set_up(connection, f"{place.get('host', '')}/{place.get('dbname', '')}")
     except BaseException:
         database.close()
@@ -109,9 +119,10 @@ def _write_revision(connection: Connection) -> None:
 
 def _make_engine(url: str) -> Engine:
     # A name that the server keeps for a statement means another one, or none, behind PgBouncer.
+    place = with_patience(url)
     return create_engine(
         "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(url, prepare_threshold=None),
+        creator=lambda: psycopg.connect(place, prepare_threshold=None),
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_OVERFLOW,
         pool_timeout=_POOL_SECONDS,
