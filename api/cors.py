@@ -36,8 +36,7 @@ class Cors:
 
     @cached_property
     def _origins(self) -> tuple[str, ...]:
-        settings = self._settings()
-        return settings.chat_api_origins if settings.api_tokens else ()
+        return self._settings().chat_api_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection; all that isn't HTTP passes unchanged."""

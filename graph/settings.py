@@ -214,6 +214,13 @@ class Settings(BaseSettings):
         """Whether the page is for those alone whom an identity provider knows."""
         return self.oidc_issuer is not None
 
+    def memory_owner(self, owner: str) -> str:
+        """Returns whose memory of a project an owner works with: his own with a sign-in, else "", the server's one.
+
+        `TURNFOLD_OWNER` keeps the server's one, so that what was noted before there was a sign-in is nobody else's.
+        """
+        return owner if self.has_sign_in and owner != self.turnfold_owner else ""
+
     @property
     def is_https(self) -> bool:
         """Whether browsers reach the page by https."""

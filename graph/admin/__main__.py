@@ -1,6 +1,6 @@
 """Command line of the operator: backup, restore, export, import, migrate; owners, and who of them is let in.
 
-python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE | migrate FILE [URL]
+python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE [--keep-owners] | migrate FILE [URL]
 python -m graph.admin owner SUBJECT | withdraw OWNER | readmit OWNER | withdrawn
 """
 
@@ -36,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("backup", help="copy the database while it runs").add_argument("file", nargs="?", type=Path)
     commands.add_parser("restore", help="put a backup in the database's place").add_argument("file", type=Path)
     commands.add_parser("export", help="write all sessions as JSON Lines").add_argument("file", type=Path)
-    commands.add_parser("import", help="read an export").add_argument("file", type=Path)
+    reading = commands.add_parser("import", help="read an export: its sessions become TURNFOLD_OWNER's")
+    reading.add_argument("file", type=Path)
+    reading.add_argument("--keep-owners", action="store_true", help="each session stays its owner's")
     moving = commands.add_parser("migrate", help="move a SQLite file into an empty Postgres")
     moving.add_argument("file", type=Path)
     moving.add_argument("url", nargs="?", help="where to; CHAT_DATABASE_URL if it's left out")
@@ -92,7 +94,8 @@ def _export(settings: Settings, wanted: Namespace) -> str:
 def _import(settings: Settings, wanted: Namespace) -> str:
     file: Path = wanted.file
     with closing(open_database(settings)) as database, file.open(encoding="utf-8") as lines:
-        done = import_lines(database, lines, owner=settings.turnfold_owner)
+        owner = None if wanted.keep_owners else settings.turnfold_owner
+        done = import_lines(database, lines, owner=owner)
     return f"{done.session_count} sessions imported, {done.skipped_count} were there already"
 
 

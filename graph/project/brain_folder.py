@@ -1,9 +1,11 @@
-"""The folder `.ai-brain` of a project's root and its lock."""
+"""The folder of a project's memory, `.ai-brain` or an owner's own one in it, and its lock."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -15,21 +17,28 @@ from graph.root_folder import RootFolder, RootFolders
 
 FOLDER: Final = ".ai-brain"
 _LOCK: Final = ".lock"
+_OF_OWNERS: Final = "user"
+# Some file systems take capitals and small letters for the same.
+_PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
+_MOST_CHARS: Final = 64
+_DIGITS: Final = 40
 _POLL_SECONDS: Final = 0.002
 
 
 class BrainFolder:
-    """The folder `.ai-brain` of one project; as a symbolic link it may lead anywhere inside the project's root.
+    """The folder of a project's memory. As a symbolic link `.ai-brain` may lead anywhere inside the project's root.
 
     Args:
         roots: The allowed folders.
         root: The project's root.
+        owner: Whose memory it is, in `.ai-brain/user/`; "" for the one in `.ai-brain` itself.
         wait_seconds: How long to wait for the lock.
     """
 
-    def __init__(self, roots: RootFolders, root: str | Path, *, wait_seconds: float = 10) -> None:
+    def __init__(self, roots: RootFolders, root: str | Path, owner: str = "", *, wait_seconds: float = 10) -> None:
         self.root = roots.resolve(root)
         self._roots = roots
+        self._below = (_OF_OWNERS, folder_of(owner)) if owner else ()
         self._wait_seconds = wait_seconds
 
     @contextmanager
@@ -51,15 +60,27 @@ class BrainFolder:
             ProjectBusyError: Somebody else held the lock for too long.
             ProjectError: The folder can't be made, or the lock can't be taken there.
         """
-        with self.opened_root() as root:
+        with self.opened_root() as root, ExitStack() as opened:
             if not root.is_there(FOLDER):
                 with root.open_folder("") as top:
                     Files(top).make_folder(FOLDER)
-            with root.open_folder(FOLDER) as descriptor:
-                files, path = Files(descriptor), root.path / root.relative(FOLDER)
-                with _locked(path / _LOCK, self._wait_seconds):
-                    files.check_at(path)
-                    yield files
+            files = Files(opened.enter_context(root.open_folder(FOLDER)))
+            path = root.path / root.relative(FOLDER)
+            for name in self._below:
+                files, path = opened.enter_context(files.folder(name)), path / name
+            with _locked(path / _LOCK, self._wait_seconds):
+                files.check_at(path)
+                yield files
+
+
+def folder_of(owner: str) -> str:
+    """Returns the name of an owner's folder: no other owner's, and one that every file system takes.
+
+    An owner of a sign-in is it as he is. One of the settings may hold anything, and is known by a hash then.
+    """
+    if len(owner) <= _MOST_CHARS and _PLAIN.fullmatch(owner):
+        return owner
+    return f"_{hashlib.sha256(owner.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGITS]}"
 
 
 @contextmanager

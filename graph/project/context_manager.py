@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Literal
 
 from graph.error import NotFoundError, PathError
@@ -164,7 +165,7 @@ class ContextManager:
             operation_id: Makes a repeated call change nothing.
 
         Raises:
-            PathError: A path leads out of the project.
+            PathError: A path leads out of the project, or into the folder of its memory.
             InputError: `secret` or `too_long`.
         """
         with self._memory.opened_root() as root:
@@ -188,6 +189,7 @@ def _id(operation_id: str | None) -> str:
 
 def _file_path(root: RootFolder, path: str) -> str:
     inside = root.relative(path)
-    if not inside:
+    # Whether something stands in the memory's folder would tell of its other owners.
+    if not inside or Path(inside).is_relative_to(root.relative(FOLDER)):
         raise PathError("not_regular", path)
     return inside

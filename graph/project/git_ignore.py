@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from typing import Final
 
@@ -31,10 +32,20 @@ def ignore_in_git(root: RootFolder, files: Files) -> None:
 
 
 def _add_line(root: RootFolder) -> bool:
-    text = root.read_bytes(_NAME, max_bytes=_LARGEST_BYTES) if root.is_there(_NAME) else b""
-    lines = {line.strip() for line in text.decode(errors="replace").splitlines()}
-    if lines & _LINES:
+    if _has_line(_text(root)):
         return True
     with root.open_folder("") as folder, os.fdopen(os.open(_NAME, _APPEND, _MODE, dir_fd=folder), "ab") as file:
-        file.write((b"\n" if text and not text.endswith(b"\n") else b"") + f"{FOLDER}/\n".encode())
+        # The memory of another owner, which has a lock of its own, may be adding it.
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        text = _text(root)
+        if not _has_line(text):
+            file.write((b"\n" if text and not text.endswith(b"\n") else b"") + f"{FOLDER}/\n".encode())
     return True
+
+
+def _text(root: RootFolder) -> bytes:
+    return root.read_bytes(_NAME, max_bytes=_LARGEST_BYTES) if root.is_there(_NAME) else b""
+
+
+def _has_line(text: bytes) -> bool:
+    return not _LINES.isdisjoint(line.strip() for line in text.decode(errors="replace").splitlines())

@@ -54,6 +54,7 @@ class ProjectMemory:
     Args:
         roots: The allowed folders.
         root: The project's root.
+        owner: Whose memory it is; "" for the one that stands in `.ai-brain` itself.
         clock: The time in UTC.
         wait_seconds: How long to wait for the lock.
 
@@ -66,11 +67,12 @@ class ProjectMemory:
         self,
         roots: RootFolders,
         root: str | Path,
+        owner: str = "",
         *,
         clock: Callable[[], datetime] | None = None,
         wait_seconds: float = 10,
     ) -> None:
-        self._folder = BrainFolder(roots, root, wait_seconds=wait_seconds)
+        self._folder = BrainFolder(roots, root, owner, wait_seconds=wait_seconds)
         self.root = self._folder.root
         self.now: Callable[[], datetime] = clock or (lambda: datetime.now(UTC))
         with self._folder.locked() as files:

@@ -222,14 +222,5 @@ def _join_projects(
         directory=Path.cwd(),
         policy=settings.context_volatile,
     )
-    turns = ProjectTurns(
-        roots,
-        registry,
-        stores.agreements,
-        models,
-        spending,
-        clock=clock,
-        deadline_seconds=settings.fold_deadline_seconds,
-        is_offline=settings.is_offline,
-    )
+    turns = ProjectTurns(roots, registry, stores.agreements, models, spending, settings, clock=clock)
     return turns, ProjectContext(roots, registry, stores.agreements, turns)

@@ -144,7 +144,7 @@ class Folds:
         Raises:
             InputError: `no_effect` (the strategy sends no summaries), `nothing_to_compact` (too few messages),
                 `compact_failed` (the result wasn't shorter) or `compact_stopped`.
-            BusyError: A turn is in progress.
+            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
         """
         session = self._access.own(session_id)
         if not self._access.strategies.of(session.strategy).sends_records:
@@ -156,11 +156,14 @@ class Folds:
             spec = compaction_fold(snapshot, self._access.settings.preserve_recent_messages)
             if spec is None:
                 raise InputError("nothing_to_compact")
+            limiter = self._access.runner.limiter
+            limiter.begin(self._owner)  # it costs what a turn does
             stop = self._access.compacting[session_id] = threading.Event()
             try:
                 record = self._fold_worker.make_now(session_id, spec, owner=self._owner, model=session.model, stop=stop)
             finally:
                 del self._access.compacting[session_id]
+                limiter.end()
             if record is None or not self._stores.records.adopt(lease, record.id):
                 raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
         return record

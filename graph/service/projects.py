@@ -36,6 +36,7 @@ class Projects:
 
     def __init__(self, access: SessionAccess) -> None:
         self._owner = access.owner
+        self._memory_owner = access.settings.memory_owner(access.owner)
         self._agreements = access.stores.agreements
         self._roots = access.roots
         self._clock = access.clock
@@ -206,7 +207,7 @@ class Projects:
         return self.get(root)
 
     def _memory(self, root: str) -> ProjectMemory:
-        return ProjectMemory(self._roots, root, clock=self._clock, wait_seconds=_WAIT_SECONDS)
+        return ProjectMemory(self._roots, root, self._memory_owner, clock=self._clock, wait_seconds=_WAIT_SECONDS)
 
     def _root(self, root: str) -> str:
         return str(self._roots.resolve(root))

@@ -49,9 +49,11 @@ def reserved(
         opening: How the session is created if need be; it's deleted on error if it is still empty.
 
     Raises:
+        NotFoundError: The session belongs to another owner.
         BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
     """
     if wait_seconds == 0 and access.is_busy(session_id):
+        access.own(session_id)  # of another's nothing is told, not even this
         raise BusyError
     with ExitStack() as undo:
         access.runner.limiter.begin(access.owner)

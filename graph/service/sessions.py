@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from textwrap import dedent
@@ -12,7 +13,7 @@ from typing import Final
 from graph.core.language import session_language
 from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
-from graph.error import InputError, TurnfoldError
+from graph.error import InputError, TurnfoldError, UserTokensError
 from graph.layer.prompt_composer import memory_of
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess, new_session_id
 from graph.service.example import ExampleLanguage, open_example
@@ -186,7 +187,9 @@ class Sessions:
                 self._stores.sessions.update(session_id, self._owner, **changes)
         session = replace(session, **changes)
         # Folds prepared with the old settings can't be used; start the new ones now so that the next turn doesn't wait.
-        self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
+        with suppress(UserTokensError):  # then they are made with the next turn that may begin
+            self._stores.use.check_tokens(self._owner)
+            self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.get(session_id)
 
     def update_context(self, session_id: str, context: Mapping[str, str]) -> Mapping[str, str]:

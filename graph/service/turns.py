@@ -15,10 +15,11 @@ from graph.core.image import data_urls
 from graph.core.recognise import Decision
 from graph.core.text import plain_text
 from graph.core.turn import text_of
-from graph.error import BusyError, InputError, NotFoundError
+from graph.error import BusyError, NotFoundError
 from graph.event import Event
 from graph.service.accepted import accepted
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.attempt import run_again
 from graph.service.imported import check_history, import_history
 from graph.service.reservation import check_unchanged, opening_of, reserved
 from graph.service.resumption import resume
@@ -75,7 +76,7 @@ class Turns:
 
         Raises:
             InputError: The text or an option is invalid.
-            NotFoundError: The session belongs to another owner.
+            NotFoundError: The session belongs to another owner, or the owner was withdrawn.
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
@@ -150,7 +151,7 @@ class Turns:
             InputError: `not_last`: the last turn is none of these; or an option is invalid.
             BusyError: A turn is in progress.
         """
-        return self._again(session_id, {"failed", "stopped"}, options or TurnOptions())
+        return run_again(self._access, session_id, {"failed", "stopped"}, options or TurnOptions())
 
     def regenerate(self, session_id: str, *, options: TurnOptions | None = None) -> int:
         """Answers the last turn again and returns its number; the old answer stays in the archive only.
@@ -160,7 +161,7 @@ class Turns:
                 invalid.
             BusyError: A turn is in progress.
         """
-        return self._again(session_id, {"finished"}, options or TurnOptions())
+        return run_again(self._access, session_id, {"finished"}, options or TurnOptions())
 
     def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
         """Answers the last turn again for a program that sent its question again, however the turn ended.
@@ -169,7 +170,7 @@ class Turns:
             InputError: An option is invalid.
             BusyError: A turn is in progress.
         """
-        return self._again(session_id, {"finished", "failed", "stopped"}, options, decision)
+        return run_again(self._access, session_id, {"finished", "failed", "stopped"}, options, decision)
 
     def resume(
         self,
@@ -253,40 +254,17 @@ class Turns:
         return read_transcript(self._access, session_id, last=last, before=before)
 
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
-        """Returns the turn of a message that is already archived, else None."""
-        with contextlib.suppress(NotFoundError):
-            return self._stores.archive.get(session_id, str(message.id)).turn
-        return None
+        """Returns the turn of a message that is already archived, else None.
 
-    def _again(
-        self, session_id: str, statuses: set[str], options: TurnOptions, decision: Decision | None = None
-    ) -> int:
-        """Starts a new attempt of the last turn if its status is one of these."""
-        self._access.chosen(options)
+        Raises:
+            NotFoundError: It is archived, in a session of another owner.
+        """
+        try:
+            number = self._stores.archive.get(session_id, str(message.id)).turn
+        except NotFoundError:
+            return None
         self._access.own(session_id)
-        anchor = decision.anchor if decision else None
-        with reserved(self._access, session_id) as lease:
-            check_unchanged(self._access, session_id, decision)
-            session = self._access.own(session_id)
-            last = self._stores.turns.last(session_id)
-            is_waiting = last is not None and last.status == "requires_action"
-            self._access.recovery.reconcile(lease, session)
-            last = self._stores.turns.last(session_id)
-            if last is None or not (is_waiting or last.status in statuses):
-                raise InputError("not_last", f"{last.number if last else 0}")
-            changes = self._access.changes_of(session, options)
-            session = replace(session, **changes)
-            turn = self._stores.turns.begin_attempt(
-                lease,
-                last.number,
-                model=session.model,
-                settings=changes,
-                client=options.client_name,
-                anchor=anchor,
-            )
-            self._access.recovery.rebuild(session)
-            self._runner.submit(job_of(self._access, lease, turn, session, options, anchor=anchor))
-        return turn.number
+        return number
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""

@@ -8,11 +8,12 @@ import secrets
 from collections.abc import Collection
 from typing import Any, Final
 
-from sqlalchemy import Row, bindparam, func, insert, or_, select, update
+from sqlalchemy import Row, bindparam, func, or_, select, update
 
 from graph.api_token import digest_of
 from graph.error import InputError, StoreError
 from graph.store.database import Clock, Database
+from graph.store.expression import add_once
 from graph.store.owner_table import api_token_table
 from graph.view import ProgramToken
 
@@ -26,6 +27,7 @@ _OF_OWNER = (
     select(*_SHOWN).where(_token.owner == bindparam("of_owner"), _IS_LIVE).order_by(_token.created_at, _token.id)
 )
 _KNOWN = select(_token.digest, _token.owner, *_SHOWN).where(_token.digest == bindparam("of_digest"), _IS_LIVE)
+_ADD = add_once(api_token_table).returning(_token.id)
 _WITHDRAW = (
     update(api_token_table)
     .where(_token.id == bindparam("of_id"), _token.owner == bindparam("of_owner"), _IS_LIVE)
@@ -63,12 +65,10 @@ class ApiTokenStore:
             "created_at": made.created_at,
         }
         with self._database.write() as connection:
-            live = connection.execute(_OF_OWNER, {"of_owner": owner}).all()
-            if any(kept.name == name for kept in live):
-                raise InputError("token_name_taken", name)
-            if len(live) >= MOST_TOKENS:
+            if len(connection.execute(_OF_OWNER, {"of_owner": owner}).all()) >= MOST_TOKENS:
                 raise InputError("too_many_tokens", f"≤ {MOST_TOKENS}")
-            connection.execute(insert(api_token_table), row)
+            if connection.execute(_ADD, row).first() is None:
+                raise InputError("token_name_taken", name)
         return made
 
     def of_owner(self, owner: str) -> list[ProgramToken]:

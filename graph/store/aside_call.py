@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import insert
 
 from graph.store.database import Database
-from graph.store.schema import aside_table
+from graph.store.owner_table import aside_table
 
 _ADD = insert(aside_table)
 

@@ -1,8 +1,8 @@
-"""The tables of owners, who stand apart from their sessions: withdrawn owners, tokens, and what was used lately."""
+"""The tables of owners, which stand apart from their sessions: tokens, use, costs, agreements, who is withdrawn."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, MetaData, Table, true
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, Table, text, true
 
 from graph.store.column_type import JsonTuple, PlainText, UtcTime
 
@@ -30,7 +30,15 @@ api_token_table = Table(
     Column("last_used_on", UtcTime, nullable=True),  # the day alone
     Column("withdrawn_at", UtcTime, nullable=True),
     Index("api_token_by_digest", "digest", unique=True),
-    Index("api_token_by_owner", "owner"),
+    # A name is free again once its token is withdrawn.
+    Index(
+        "api_token_by_name",
+        "owner",
+        "name",
+        unique=True,
+        sqlite_where=text("withdrawn_at IS NULL"),
+        postgresql_where=text("withdrawn_at IS NULL"),
+    ),
 )
 
 # One row an owner: the turns begun within one minute, the tokens spent on one day, both counted from 1970 in UTC.
@@ -42,4 +50,35 @@ owner_use_table = Table(
     Column("turns", Integer, nullable=False),
     Column("day", Integer, nullable=False),
     Column("tokens", BigInteger, nullable=False),
+)
+
+# Of an owner and a folder of this machine, whatever sessions there are.
+rule_agreement_table = Table(
+    "rule_agreement",
+    METADATA,
+    # Orders the rows by insertion.
+    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    Column("owner", PlainText, nullable=False),
+    Column("root", PlainText, nullable=False),
+    Column("digest", PlainText, nullable=False),
+    Column("decided_at", UtcTime, nullable=False),
+    Column("rules", PlainText, nullable=False),
+    Index("rule_agreement_by_root", "owner", "root"),
+)
+
+# What requests cost that belong to no session: titles, tags.
+aside_table = Table(
+    "aside_call",
+    METADATA,
+    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    Column("owner", PlainText, nullable=False),
+    Column("client", PlainText, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("sent_tokens", Integer, nullable=False),
+    Column("usage_input_tokens", Integer, nullable=True),
+    Column("usage_output_tokens", Integer, nullable=True),
+    Column("usage_cached_tokens", Integer, nullable=True),
+    Column("seconds", Float, nullable=False),
+    Column("error_code", PlainText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
 )

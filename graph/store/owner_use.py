@@ -79,18 +79,28 @@ class OwnerUseStore:
             return
         now = self._clock()
         if self._turns_per_minute is None:
-            with self._database.read() as connection:
-                used = connection.execute(_USE, {"owner": owner}).one_or_none()
-            if used is not None:
-                self._check_tokens(now, used.day, used.tokens)
+            self.check_tokens(owner)
             return
         caps = {"most_turns": self._turns_per_minute, "most_tokens": self._tokens_per_day or _NO_CAP}
         with self._database.write() as connection:
             if connection.execute(_BEGIN, {"owner": owner, **_place(now), **caps}).rowcount > 0:
                 return
             used = connection.execute(_USE, {"owner": owner}).one()
-        self._check_tokens(now, used.day, used.tokens)
+        self._check_day(now, used.day, used.tokens)
         raise UserRateError(_seconds_until(now, used.minute + 1, _MINUTE_SECONDS))
+
+    def check_tokens(self, owner: str) -> None:
+        """Checks that a model may be called for this owner; counts nothing.
+
+        Raises:
+            UserTokensError: The owner's tokens of this day are used up.
+        """
+        if self._tokens_per_day is None:
+            return
+        with self._database.read() as connection:
+            used = connection.execute(_USE, {"owner": owner}).one_or_none()
+        if used is not None:
+            self._check_day(self._clock(), used.day, used.tokens)
 
     def spend(self, owner: str, tokens: int) -> None:
         """Counts the tokens of a model call that was made; what can't be written isn't counted, and logged."""
@@ -102,7 +112,7 @@ class OwnerUseStore:
         except StoreError as error:  # an answer isn't lost for it
             _LOG.warning("%d tokens were not counted: %s", tokens, error.code)
 
-    def _check_tokens(self, now: datetime, day: int, tokens: int) -> None:
+    def _check_day(self, now: datetime, day: int, tokens: int) -> None:
         today = _place(now)["day"]
         if self._tokens_per_day is not None and today <= day <= today + 1 and tokens >= self._tokens_per_day:
             seconds = _seconds_until(now, day + 1, _DAY_SECONDS)

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import bindparam, insert, select
 
 from graph.store.database import Clock, Database
-from graph.store.schema import rule_agreement_table
+from graph.store.owner_table import rule_agreement_table
 
 _agreement = rule_agreement_table.c
 _ADD = insert(rule_agreement_table)

@@ -218,20 +218,6 @@ context_block_table = Table(
     PrimaryKeyConstraint("session_id", "kind", "version", name="context_block_key"),
 )
 
-# Of an owner and a folder of this machine, whatever sessions there are.
-rule_agreement_table = Table(
-    "rule_agreement",
-    METADATA,
-    # Orders the rows by insertion.
-    Column("sequence", Integer, primary_key=True, autoincrement=True),
-    Column("owner", PlainText, nullable=False),
-    Column("root", PlainText, nullable=False),
-    Column("digest", PlainText, nullable=False),
-    Column("decided_at", UtcTime, nullable=False),
-    Column("rules", PlainText, nullable=False),
-    Index("rule_agreement_by_root", "owner", "root"),
-)
-
 lease_table = Table(
     "lease",
     METADATA,
@@ -275,19 +261,6 @@ image_table = Table(
     Column("owner", PlainText, nullable=False),
     Column("data_url", Text, nullable=False),
     PrimaryKeyConstraint("session_id", "hash", name="image_key"),
-)
-
-# What requests cost that belong to no session: titles, tags.
-aside_table = Table(
-    "aside_call",
-    METADATA,
-    Column("sequence", Integer, primary_key=True, autoincrement=True),
-    *(Column(name, PlainText, nullable=False) for name in ("owner", "client", "model")),
-    Column("sent_tokens", Integer, nullable=False),
-    *(Column(f"usage_{kind}_tokens", Integer, nullable=True) for kind in ("input", "output", "cached")),
-    Column("seconds", Float, nullable=False),
-    Column("error_code", PlainText, nullable=False),
-    Column("created_at", UtcTime, nullable=False),
 )
 
 # Random keys of the server, made once.

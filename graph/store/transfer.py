@@ -16,16 +16,20 @@ from graph.error import InputError, NewerDatabaseError
 from graph.store.column_type import JsonTuple
 from graph.store.database import Database, head_revision
 from graph.store.expression import add_once, next_sequence
-from graph.store.owner_table import api_token_table, owner_use_table, withdrawn_owner_table
+from graph.store.owner_table import (
+    api_token_table,
+    aside_table,
+    owner_use_table,
+    rule_agreement_table,
+    withdrawn_owner_table,
+)
 from graph.store.record_row import pack_facts, unpack_facts
 from graph.store.schema import (
     METADATA,
     anchor_table,
-    aside_table,
     lease_table,
     message_table,
     record_table,
-    rule_agreement_table,
     search_session_table,
     server_key_table,
     session_table,
@@ -81,13 +85,13 @@ def export_lines(database: Database, *, only: str = "") -> Iterator[str]:
                     yield json.dumps({"table": table.name, "row": row})
 
 
-def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imported:
+def import_lines(database: Database, lines: Iterable[str], *, owner: str | None) -> Imported:
     """Reads an export in one transaction: all of it or nothing. Sessions that exist already are skipped.
 
     Args:
         database: Where to.
         lines: The export.
-        owner: The owner of the imported sessions, whoever owned them before.
+        owner: The owner of the imported sessions, whoever owned them before; None if each stays its owner's.
 
     Raises:
         InputError: `not_an_export`: a line isn't what an export has; `detail` is its number. Nothing is changed.
@@ -101,11 +105,12 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str) -> Imp
             try:
                 table, row = _parse(line)
                 session_id = row["session_id"]
+                owned = row if owner is None else {**row, "owner": owner}
                 if table is session_table:  # one that another import is adding just now is waited for, and skipped
-                    adding = add_once(table).values({**row, "owner": owner}).returning(table.c.session_id)
+                    adding = add_once(table).values(owned).returning(table.c.session_id)
                     is_new[session_id] = connection.execute(adding).first() is not None
                 elif is_new[session_id]:
-                    connection.execute(insert(table).values({**_packed(table, row), "owner": owner}))
+                    connection.execute(insert(table).values(_packed(table, owned)))
                     if table is message_table:
                         index_message(connection, row)
             except (ValueError, TypeError, LookupError, OverflowError, RecursionError, IntegrityError):

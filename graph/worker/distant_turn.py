@@ -90,10 +90,11 @@ class DistantTurn:
 
     def _say(self, text: str) -> None:
         """Adds what is new of the newest answer; one that doesn't go on as it began was begun anew."""
-        if text.strip() == self._saying.strip():
-            return
         if not text.startswith(self._saying):
+            if text.strip() == self._saying.strip():
+                return
             self.log.append(AnswerRestarted())
             self._saying = ""
-        self.log.append(TokenDelta(text[len(self._saying) :]))
-        self._saying = text
+        if text != self._saying:
+            self.log.append(TokenDelta(text[len(self._saying) :]))
+            self._saying = text

@@ -58,24 +58,26 @@ class TurnLimiter:
                 begun too many (`UserRateError`), or spent too many tokens (`UserTokensError`).
         """
         try:
-            self._admit(owner)  # first: whoever has had enough takes nothing of what the others share
-            self._reserve()
+            with self._lock:
+                self._check_room()  # first: what isn't begun for want of room doesn't count against its owner
+            self._admit(owner)  # before a slot is taken: whoever has had enough takes nothing of what the others share
+            with self._lock:
+                self._check_room()
+                self._begun.append(self._now_seconds())
+                self._running_count += 1
         except BusyError as error:
             self._metrics.failed("limit", error.code)
             raise
 
-    def _reserve(self) -> None:
-        with self._lock:
-            now = self._now_seconds()
-            while self._begun and now - self._begun[0] >= _MINUTE_SECONDS:
-                self._begun.popleft()
-            if self._running_count >= self._concurrent_turns:
-                most = f"≤ {self._concurrent_turns}"
-                raise ServerBusyError(most)
-            if len(self._begun) >= self._turns_per_minute:
-                raise TurnRateError(math.ceil(_MINUTE_SECONDS - (now - self._begun[0])))
-            self._begun.append(now)
-            self._running_count += 1
+    def _check_room(self) -> None:
+        now = self._now_seconds()
+        while self._begun and now - self._begun[0] >= _MINUTE_SECONDS:
+            self._begun.popleft()
+        if self._running_count >= self._concurrent_turns:
+            most = f"≤ {self._concurrent_turns}"
+            raise ServerBusyError(most)
+        if len(self._begun) >= self._turns_per_minute:
+            raise TurnRateError(math.ceil(_MINUTE_SECONDS - (now - self._begun[0])))
 
     def end(self) -> None:
         """Releases the slot of a turn, however it ended."""

@@ -99,7 +99,7 @@ class ProjectContext:
 
     def _primed(self, request: ContextRequest) -> Sequence[str]:
         try:
-            return self._turns.primed(request.root, request.language)
+            return self._turns.primed(request.owner, request.root, request.language)
         except TurnfoldError as error:
             self._turns.failed(request.session_id, error)
             return ()

@@ -38,14 +38,14 @@ class RollUps:
         self._spending = spending
         self._deadline_seconds = deadline_seconds
         self._stop = threading.Event()
-        self._waiting: set[str] = set()
+        self._waiting: set[tuple[str, str]] = set()
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-roll-up")
 
-    def soon(self, root: str, roll_up: Callable[[], object]) -> None:
-        """Has a roll-up run; called by one thread."""
-        if root not in self._waiting:
-            self._waiting.add(root)
-            self._pool.submit(self._run, root, roll_up)
+    def soon(self, memory: tuple[str, str], roll_up: Callable[[], object]) -> None:
+        """Has the roll-up of a memory, by its owner and root, run; called by one thread."""
+        if memory not in self._waiting:
+            self._waiting.add(memory)
+            self._pool.submit(self._run, memory, roll_up)
 
     def summarise(self, owner: str, model: str, language: Language) -> Summarise:
         """Returns what summarises for an owner's session of this chat model, as `Summariser.summarise` does."""
@@ -75,7 +75,7 @@ class RollUps:
         self._stop.set()
         self._pool.shutdown(wait=True)
 
-    def _run(self, root: str, roll_up: Callable[[], object]) -> None:
-        self._waiting.discard(root)
+    def _run(self, memory: tuple[str, str], roll_up: Callable[[], object]) -> None:
+        self._waiting.discard(memory)
         if not self._stop.is_set():
             roll_up()

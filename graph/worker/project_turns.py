@@ -24,6 +24,7 @@ from graph.project.project_memory import ProjectMemory
 from graph.project.roll_up import window_tokens
 from graph.project.secret import mask_secrets
 from graph.root_folder import RootFolders
+from graph.settings import Settings
 from graph.spending import Spending
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.tool.tool_context import ProjectAccess
@@ -52,9 +53,9 @@ class ProjectTurns:
         registry: Has the lines of the newest turns.
         agreements: Which rules each owner has agreed to.
         models: Summarise what leaves the recent dialog.
+        settings: Say whose memory of a project an owner works with, how long a summary may take, and whether sentences
+            are picked instead, because there is no model.
         clock: The time in UTC.
-        deadline_seconds: How long a summary may take.
-        is_offline: Whether sentences are picked instead, because there is no model.
     """
 
     def __init__(
@@ -64,30 +65,30 @@ class ProjectTurns:
         agreements: RuleAgreementStore,
         models: ChatModels,
         spending: Spending,
+        settings: Settings,
         *,
         clock: Callable[[], datetime],
-        deadline_seconds: float,
-        is_offline: bool,
     ) -> None:
         self._roots = roots
         self._registry = registry
         self._agreements = agreements
+        self._memory_owner = settings.memory_owner
+        self._is_offline = settings.is_offline
         self._clock = clock
-        self._is_offline = is_offline
         self._problems: Newest[str, TurnfoldError] = Newest(_KEPT_PROBLEMS)
         self._notes = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-note")
-        self._roll_ups = RollUps(models, spending, deadline_seconds=deadline_seconds)
+        self._roll_ups = RollUps(models, spending, deadline_seconds=settings.fold_deadline_seconds)
 
     def access(self, owner: str, root: str) -> ProjectAccess | None:
         """Returns what the tools of a session in this project use; None without a project."""
         if not root:
             return None
         return ProjectAccess(
-            memory=partial(self._memory, root),
+            memory=partial(self._memory, owner, root),
             find_rule=lambda name: agreed_rules(self._agreements.newest(owner, root)).read_rule(name),
         )
 
-    def primed(self, root: str, language: Language) -> Sequence[str]:
+    def primed(self, owner: str, root: str, language: Language) -> Sequence[str]:
         """Returns the lines that a session begins with: with all that was noted until now.
 
         Raises:
@@ -95,7 +96,7 @@ class ProjectTurns:
             ProjectError: The memory can't be read; the subclass says why.
             InternalError: It can't be read because of a defect, which is logged.
         """
-        lines = self._notes.submit(lambda: ContextManager(self._memory(root)).hydrate_prompt(language))
+        lines = self._notes.submit(lambda: ContextManager(self._memory(owner, root)).hydrate_prompt(language))
         try:
             error = lines.exception(timeout=_PRIME_SECONDS)
         except FutureTimeoutError:
@@ -179,12 +180,13 @@ class ProjectTurns:
             _LOG.exception("a note of session=%s ended by a defect", session_id)
             self._problems.put(session_id, InternalError())
 
-    def _memory(self, root: str) -> ProjectMemory:
-        return ProjectMemory(self._roots, root, clock=self._clock, wait_seconds=_LOCK_SECONDS)
+    def _memory(self, owner: str, root: str) -> ProjectMemory:
+        whose = self._memory_owner(owner)
+        return ProjectMemory(self._roots, root, whose, clock=self._clock, wait_seconds=_LOCK_SECONDS)
 
     def _context(self, request: ContextRequest, model: str = "") -> ContextManager:
         summarise = None if self._is_offline else self._roll_ups.summarise(request.owner, model, request.language)
-        return ContextManager(self._memory(request.root), summarise=summarise)
+        return ContextManager(self._memory(request.owner, request.root), summarise=summarise)
 
     def _register(
         self, request: ContextRequest, role: Literal["user", "assistant"], message_id: str, text: str
@@ -206,7 +208,8 @@ class ProjectTurns:
     def _roll_up_soon(self, request: ContextRequest, model: str) -> None:
         context = self._context(request, model)
         if window_tokens(context.data.conversation.recent_window) > ROLL_UP_TOKENS:
-            self._roll_ups.soon(request.root, partial(self._safely, request.session_id, context.roll_up))
+            memory = (self._memory_owner(request.owner), request.root)
+            self._roll_ups.soon(memory, partial(self._safely, request.session_id, context.roll_up))
 
 
 def execution_id(request: ContextRequest) -> str:

@@ -59,8 +59,8 @@ class Project:
         self.clock = MovableClock()
         self.root.mkdir(parents=True, exist_ok=True)
 
-    def memory(self, *, wait_seconds: float = 10) -> ProjectMemory:
-        return ProjectMemory(RootFolders([self.allowed]), self.root, clock=self.clock, wait_seconds=wait_seconds)
+    def memory(self, owner: str = "", *, wait_seconds: float = 10) -> ProjectMemory:
+        return ProjectMemory(RootFolders([self.allowed]), self.root, owner, clock=self.clock, wait_seconds=wait_seconds)
 
     def context(self, summarise: Summarise | None = None) -> ContextManager:
         return ContextManager(self.memory(), summarise=summarise)

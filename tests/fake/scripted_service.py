@@ -28,7 +28,7 @@ from graph.view import (
 )
 from tests.fake.scripted_programs import ScriptedPrograms
 from tests.fake.scripted_projects import ScriptedProjects
-from tests.fake.scripted_session import OFFLINE, START, ScriptedSession, echo, make_record
+from tests.fake.scripted_session import OFFLINE, START, ScriptedSession, echo
 
 
 class ScriptedService:
@@ -92,7 +92,7 @@ class ScriptedService:
         number = len(session.turns) + 1
         session.turns = [replace(turn, is_last=False) for turn in session.turns]
         session.turns.append(self._turn(number, 1, text, session))
-        self._fold(session, number)
+        session.fold_before(number)
         return number
 
     def retry(self, session_id: str, *, options: TurnOptions) -> int:
@@ -155,20 +155,7 @@ class ScriptedService:
     def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
         assert strategy in self.strategies()
         session = self._look("next_fold", session_id) if session_id is not None else ScriptedSession("", self.now)
-        if session.next_fold is not None:
-            return session.next_fold
-        complete = len(session.turns) - (session.live is not None)
-        covered = session.records[-1].turns[-1] if session.records else 0
-        last = covered + 3
-        said = [turn for turn in session.turns[:complete] if turn.number > covered]
-        chars = sum(len(turn.user_text) + len(turn.answer_text) for turn in said)
-        return NextFold(
-            turns=tuple(range(covered + 1, last + 1)),
-            turns_left=max(0, last - complete),
-            original_chars=chars,
-            summary_chars=int(chars * session.compression_rate),
-            is_due=last <= complete,
-        )
+        return session.next_fold or session.blocks_next()
 
     def uses_rate(self, strategy: str) -> bool:
         return strategy == "interval"
@@ -292,10 +279,3 @@ class ScriptedService:
             model=session.model,
             is_last=True,
         )
-
-    def _fold(self, session: ScriptedSession, number: int) -> None:
-        if number > 1 and number % 3 == 1:
-            block = session.turns[number - 4 : number - 1]
-            original = sum(len(turn.user_text) + len(turn.answer_text) for turn in block)
-            turns = tuple(turn.number for turn in block)
-            session.records.append(make_record(turns, original_chars=original, rate=session.compression_rate))

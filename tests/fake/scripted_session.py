@@ -111,3 +111,28 @@ class ScriptedSession:
             unsent_tokens=self.unsent_tokens or 630 * len(self.records),
             fold_tokens=sum(record.input_tokens + record.output_tokens for record in self.records),
         )
+
+    def blocks_next(self) -> NextFold:
+        """Returns the fold of the block that isn't folded yet."""
+        complete = len(self.turns) - (self.live is not None)
+        covered = self.records[-1].turns[-1] if self.records else 0
+        last = covered + 3
+        chars = sum(_length(turn) for turn in self.turns[:complete] if turn.number > covered)
+        return NextFold(
+            turns=tuple(range(covered + 1, last + 1)),
+            turns_left=max(0, last - complete),
+            original_chars=chars,
+            summary_chars=int(chars * self.compression_rate),
+            is_due=last <= complete,
+        )
+
+    def fold_before(self, number: int) -> None:
+        """Folds the three turns before this one if they are a block."""
+        if number > 1 and number % 3 == 1:
+            block = self.turns[number - 4 : number - 1]
+            original, turns = sum(map(_length, block)), tuple(turn.number for turn in block)
+            self.records.append(make_record(turns, original_chars=original, rate=self.compression_rate))
+
+
+def _length(turn: TurnView) -> int:
+    return len(turn.user_text) + len(turn.answer_text)

@@ -150,6 +150,20 @@ def test_an_export_is_imported_again_without_loss(
     assert (tmp_path / "all.jsonl").stat().st_mode & 0o077 == 0
 
 
+def test_each_owners_sessions_stay_theirs_if_an_import_is_told_so(
+    chat: Chat, admin: Admin, open_chat: OpenChat, tmp_path: Path
+) -> None:
+    chat.ask(1, 1)
+    other = Chat(chat.service.for_owner("second"))
+    other.ask(1, 4)
+    assert admin("export", tmp_path / "all.jsonl") == 0
+    assert admin("import", tmp_path / "all.jsonl", "--keep-owners", folder=tmp_path / "other") == 0
+    read = open_chat(turnfold_data_dir=tmp_path / "other").service
+    assert [item.session_id for item in read.sessions.list()] == [chat.session_id]
+    assert [item.session_id for item in read.for_owner("second").sessions.list()] == [other.session_id]
+    assert Chat(read.for_owner("second"), other.session_id).covered == [(1, 2, 3)]
+
+
 def without_sequence(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Records are counted by each database for itself; their order is what counts."""
     return {**rows, "record": [row[1:] for row in sorted(rows["record"], key=lambda row: (row[2], row[0]))]}

@@ -127,19 +127,19 @@ class BrokenRoots(RootFolders):
 
 def test_a_defect_of_the_memory_is_told_and_holds_up_nothing(tmp_path: Path, stores: StoreSet) -> None:
     registry = ContextRegistry(tmp_path, lambda *_: "", directory=tmp_path)
-    with open_models(Settings(_env_file=None)) as models:  # type: ignore[call-arg]  # the base class's own argument
+    settings = Settings(_env_file=None)  # type: ignore[call-arg]  # the base class's own argument
+    with open_models(settings) as models:
         turns = ProjectTurns(
             BrokenRoots([tmp_path]),
             registry,
             stores.agreements,
             models,
             Spending(stores.use, Metrics()),
+            settings,
             clock=stores.clock,
-            deadline_seconds=1,
-            is_offline=True,
         )
         with pytest.raises(InternalError):
-            turns.primed(str(tmp_path), "ko")
+            turns.primed("kim", str(tmp_path), "ko")
         said = HumanMessage("안녕", id="m1")
         request = ContextRequest("s", "kim", str(tmp_path), True, "ko", 1, said, {})  # noqa: FBT003  # its only flag
         turns.begin(request)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
+from threading import Barrier
+from typing import Final
 
 import pytest
 
@@ -11,6 +14,8 @@ from graph.view import ProgramToken
 from tests.fake.store import OWNER, StoreSet
 
 pytestmark = pytest.mark.both_engines
+
+_AT_ONCE: Final = 8
 
 
 def test_a_token_is_found_by_itself_alone(stores: StoreSet) -> None:
@@ -52,6 +57,23 @@ def test_a_withdrawn_token_lets_nobody_in_and_its_name_is_free_again(stores: Sto
     assert stores.tokens.of_owner(OWNER) == []
     assert not stores.tokens.has_any()
     stores.tokens.add(OWNER, "notes", new_token(), None)
+
+
+def test_of_two_tokens_of_one_name_that_are_made_at_once_one_is_kept(stores: StoreSet) -> None:
+    together = Barrier(_AT_ONCE)
+
+    def add(_: int) -> bool:
+        together.wait()
+        try:
+            stores.tokens.add(OWNER, "notes", new_token(), None)
+        except InputError as error:
+            assert error.reason == "token_name_taken"  # noqa: PT017  # all but one
+            return False
+        return True
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        assert sum(pool.map(add, range(_AT_ONCE))) == 1
+    assert len(stores.tokens.of_owner(OWNER)) == 1
 
 
 def test_nobody_withdraws_anothers_token(stores: StoreSet) -> None:

@@ -14,8 +14,8 @@ from pydantic import SecretStr
 from graph.admin.__main__ import main
 from graph.error import InputError
 from graph.store.database import Database
+from graph.store.owner_table import rule_agreement_table
 from graph.store.postgres.postgres_database import open_postgres
-from graph.store.schema import rule_agreement_table
 from graph.store.stores import open_database
 from graph.store.transfer import Imported, export_lines, import_lines
 from graph.view import TurnOptions
@@ -68,11 +68,16 @@ def refusal(database: Database, lines: list[str]) -> tuple[str, str]:
     return caught.value.reason, caught.value.detail
 
 
-@pytest.mark.sqlite
 def test_import_belongs_to_the_owner_who_imports(
-    exported: list[str], open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported: list[str],
+    open_chat: OpenChat,
+    tmp_path: Path,
+    database_url: SecretStr | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "all.jsonl").write_text("\n".join(exported))
+    if database_url is not None:
+        monkeypatch.setenv("CHAT_DATABASE_URL", database_url.get_secret_value())
     monkeypatch.setenv("TURNFOLD_DATA_DIR", str(tmp_path / "other"))
     monkeypatch.setenv("TURNFOLD_OWNER", "somebody-else")
     with kept_logging():
@@ -147,10 +152,9 @@ def test_column_that_an_older_version_had_not_yet_may_lack(exported: list[str], 
 
 
 def test_inputs_with_blocks_are_rebuilt_where_they_were_imported(
-    exported: list[str], open_chat: OpenChat, server: FakeOpenAI
+    exported: list[str], empty: Database, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    with closing(open_database(open_chat().service.settings)) as database:
-        import_lines(database, exported, owner="local")
+    import_lines(empty, exported, owner="local")
     source = ScriptedContext()
     chat = open_chat("exported", context=source)
     for call in [call for turn in range(1, 5) for call in chat.service.folds.inputs("exported", turn)]:

@@ -6,10 +6,10 @@ import httpx2
 import pytest
 
 from graph.client import ClientMessage
-from graph.error import UserRateError, UserTokensError
+from graph.error import ServerBusyError, UserRateError, UserTokensError
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import close_early
+from tests.fake.openai_reply import close_early, hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_programs import STRANGER, TOKEN, ServedPrograms
 
@@ -86,6 +86,44 @@ def test_a_day_that_is_used_up_refuses_before_anything_is_stored(open_chat: Open
     with pytest.raises(UserTokensError):
         Chat(chat.service).start(question(1))
     assert len(chat.service.sessions.list()) == 1
+
+
+def test_what_the_server_has_no_room_for_does_not_count_against_a_user(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(user_turns_per_minute=2, concurrent_turns=1, clock=lambda: NOON)
+    server.script(hang("여기까지"), to=question(1))
+    chat.start(question(1))
+    chat.wait_until_live(lambda live: live.text == "여기까지")
+    beside = Chat(chat.service)
+    for _ in range(3):
+        with pytest.raises(ServerBusyError):
+            beside.start(question(2))
+    chat.stop_when(lambda live: live.text == "여기까지")
+    beside.say(question(2))
+
+
+def test_a_day_that_is_used_up_has_no_folds_made_anew_by_another_rate(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    chat.ask(1, 3)
+    chat.wait_for_folds()
+    (made,) = chat.rows("SELECT count(*) FROM record")
+    chat.change("INSERT INTO owner_use (owner, minute, turns, day, tokens) VALUES ('local', 0, 0, 20513, 1000000000)")
+    capped = open_chat(user_tokens_per_day=10**9, clock=lambda: NOON).service
+    for rate in (0.1, 0.5, 0.1):
+        assert capped.sessions.configure(chat.session_id, compression_rate=rate).compression_rate == rate
+    Chat(capped, chat.session_id).wait_for_folds()
+    assert chat.rows("SELECT count(*) FROM record") == [made]
+
+
+def test_a_day_that_is_used_up_has_no_compaction_by_hand_either(open_chat: OpenChat) -> None:
+    chat = open_chat(preserve_recent_messages=2, context_strategy="compaction")
+    chat.ask(1, 3)
+    chat.change("INSERT INTO owner_use (owner, minute, turns, day, tokens) VALUES ('local', 0, 0, 20513, 1000000000)")
+    capped = open_chat(
+        preserve_recent_messages=2, context_strategy="compaction", user_tokens_per_day=10**9, clock=lambda: NOON
+    )
+    with pytest.raises(UserTokensError):
+        capped.service.folds.compact(chat.session_id)
+    assert chat.rows("SELECT * FROM record") == []
 
 
 def test_an_answer_that_is_stopped_or_breaks_off_has_cost_what_was_sent(

@@ -1,17 +1,29 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import SecretStr
 from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from api.cors import Cors
 from api.token_guard import Guard
+from graph.api_token import ApiToken
 from graph.settings import Settings
 from tests.fake.programs import NoPrograms
 
 CANARY = "canary-0123456789-abcdef"
 NAMED = "https://notes.example,app://editor.example"
+
+
+class OneProgram:
+    """A user's own program, made on the page."""
+
+    def find(self, secret: str) -> ApiToken | None:
+        return ApiToken("notes", "kim", SecretStr(secret)) if secret == CANARY else None
+
+    def are_let_in(self) -> bool:
+        return True
 
 
 async def answered(scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,10 +89,14 @@ def test_without_named_origins_nothing_is_said() -> None:
     assert not [name for name in answer.headers if name.startswith("access-control-") or name == "vary"]
 
 
-def test_without_a_token_in_the_settings_no_browser_is_answered_either() -> None:
-    answer = client_of(NAMED, None).options("/v1/models", headers=asked("https://notes.example", "authorization"))
-    assert answer.status_code == 404
-    assert "access-control-allow-origin" not in answer.headers
+def test_a_page_may_use_a_token_that_no_setting_names() -> None:
+    settings = Settings(_env_file=None, chat_api_origins=NAMED)  # type: ignore[call-arg, arg-type]  # as above
+    client = TestClient(Cors(Guard(answered, lambda: settings, OneProgram), lambda: settings))
+    question = client.options("/v1/models", headers=asked("https://notes.example", "authorization"))
+    answer = client.get("/v1/models", headers={"Origin": "https://notes.example", "Authorization": f"Bearer {CANARY}"})
+    assert (question.status_code, answer.status_code) == (204, 200)
+    for told in (question, answer):
+        assert told.headers["access-control-allow-origin"] == "https://notes.example"
 
 
 def test_a_program_that_is_no_browser_is_told_nothing_of_origins() -> None:

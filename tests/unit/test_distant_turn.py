@@ -75,6 +75,13 @@ def test_text_grows_and_is_told_once() -> None:
     assert text_of(reader.events) == "10월 3일에 옮깁니다."
 
 
+def test_a_space_that_ends_an_answer_is_told_however_late_it_comes() -> None:
+    reader = Reader()
+    reader.read("10월 3일에")
+    reader.read("", AIMessage("10월 3일에 ", id="a"))
+    assert text_of(reader.events) == "10월 3일에 "
+
+
 def test_text_that_is_archived_since_it_was_written_down_is_not_told_twice() -> None:
     reader = Reader()
     reader.read("찾아보")

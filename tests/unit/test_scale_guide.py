@@ -54,8 +54,11 @@ def test_every_command_of_make_that_the_guide_names_is_one(language: Language) -
 def test_every_command_of_the_administrator_that_the_guide_names_is_one(language: Language) -> None:
     source = (ROOT / "graph/admin/__main__.py").read_text(encoding="utf-8")
     named = set(re.findall(r"graph\.admin (\w+)", guide(language))) | {"readmit"}
-    assert named == {"export", "owner", "withdraw", "readmit"}
+    assert named == {"export", "import", "owner", "withdraw", "readmit"}
     assert named <= set(re.findall(r'add_parser\(\s*"(\w+)"', source))
+    options = re.findall(r"graph\.admin import FILE (--[a-z-]+)", guide(language))
+    assert options
+    assert all(f'"{option}"' in source for option in options)
 
 
 @LANGUAGES

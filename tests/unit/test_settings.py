@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from graph.error import SettingsError
 from graph.settings import Settings, load_settings
+from tests.fake.sign_in import PROVIDER
 
 
 def settings_of(**values: object) -> Settings:
@@ -99,15 +100,6 @@ def test_what_is_no_url_of_a_postgres_database_is_refused_without_being_repeated
     assert "pass-word" not in str(caught.value)
 
 
-PROVIDER = {
-    "oidc_issuer": "https://id.example.com",
-    "oidc_client_id": "turnfold",
-    "oidc_client_secret": "secret-of-the-client",
-    "turnfold_origin": "https://chat.example.com",
-    "turnfold_hosts": ("chat.example.com",),
-}
-
-
 def test_without_an_issuer_there_is_no_sign_in() -> None:
     assert not settings_of().has_sign_in
     assert not settings_of(turnfold_origin="http://localhost:8501").has_sign_in
@@ -118,6 +110,13 @@ def test_a_sign_in_is_whole() -> None:
     assert settings.has_sign_in
     assert settings.is_https
     assert "secret-of-the-client" not in repr(settings)
+
+
+def test_with_a_sign_in_each_owner_but_the_servers_own_has_a_memory_of_his_own() -> None:
+    owners = ("local", "phone", "oidc-1")
+    assert [settings_of().memory_owner(owner) for owner in owners] == ["", "", ""]
+    assert [settings_of(**PROVIDER).memory_owner(owner) for owner in owners] == ["", "phone", "oidc-1"]
+    assert settings_of(turnfold_owner="phone", **PROVIDER).memory_owner("phone") == ""
 
 
 @pytest.mark.parametrize("missing", ["oidc_issuer", "oidc_client_id", "oidc_client_secret", "turnfold_origin"])

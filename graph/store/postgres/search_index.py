@@ -32,7 +32,10 @@ _CREATE: Final = """
     CREATE INDEX message_search_parts ON message_search USING gin (terms) WITH (fastupdate = off) WHERE part > 0;
 """
 _DROP: Final = "DROP TABLE message_search"
-_ADD: Final = text("INSERT INTO message_search VALUES (:session_id, :position, :part, CAST(:terms AS tsvector))")
+_ADD: Final = text("""
+    INSERT INTO message_search (session_id, position, part, terms)
+    VALUES (:session_id, :position, :part, CAST(:terms AS tsvector))
+""")
 _FIND: Final = text("""
     SELECT phrase.number, found.position
     FROM message_search AS found

@@ -25,7 +25,14 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         *(sa.Column(name, sa.DateTime(timezone=True), nullable=True) for name in ("last_used_on", "withdrawn_at")),
         sa.Index("api_token_by_digest", "digest", unique=True),
-        sa.Index("api_token_by_owner", "owner"),
+        sa.Index(
+            "api_token_by_name",
+            "owner",
+            "name",
+            unique=True,
+            sqlite_where=sa.text("withdrawn_at IS NULL"),
+            postgresql_where=sa.text("withdrawn_at IS NULL"),
+        ),
     )
     op.create_table(
         "owner_use",

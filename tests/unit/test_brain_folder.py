@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from graph.identity import owner_of
+from graph.project.brain_folder import folder_of
+
+OWNERS = st.one_of(
+    st.text(st.characters(codec=None), min_size=1, max_size=80),
+    st.text(st.sampled_from("aAkK-_./0\0"), min_size=1, max_size=80),
+)
+
+
+@given(OWNERS)
+@example("..")
+@example("a" * 80)
+@example("\ud800")
+def test_an_owners_folder_is_one_name_that_every_file_system_takes(owner: str) -> None:
+    name = folder_of(owner)
+    assert 0 < len(name) <= 64
+    assert name.isascii()
+    assert name == name.lower()
+    assert not {*name} & {"/", ".", "\0", "\\", " "}
+
+
+@given(OWNERS, OWNERS)
+@example("kim", "Kim")
+@example("Kim", folder_of("Kim"))
+def test_two_owners_have_two_folders(one: str, other: str) -> None:
+    assert (folder_of(one) == folder_of(other)) == (one == other)
+
+
+def test_an_owner_of_a_sign_in_is_his_folders_name() -> None:
+    owner = owner_of("https://id.example.com", "kim")
+    assert folder_of(owner) == owner
