@@ -50,6 +50,9 @@ def job_of(
     log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
     log.watch(TurnMeter(access.spending.metrics).hear)
     projects = access.project_turns
+    with access.stores.database.reading():
+        opening = access.stores.archive.opening(lease.session_id)
+        asked = access.stores.archive.get(lease.session_id, turn.user_message_id).message
     context = TurnContext(
         lease=lease,
         owner=access.owner,
@@ -57,7 +60,7 @@ def job_of(
         strategy=access.strategies.of(session.strategy),
         stop=log.stop,
         time_zone=options.time_zone,
-        language=session_language(access.stores.archive.opening(lease.session_id)),
+        language=session_language(opening),
         project=None if projects is None else projects.access(access.owner, session.project_root),
         client=None if options.client is None else _cleaned(options.client),
         is_resumed=bool(resumed),
@@ -70,7 +73,7 @@ def job_of(
         has_memory=session.has_memory,
         language=context.language,
         turn=turn.number,
-        message=access.stores.archive.get(lease.session_id, turn.user_message_id).message,
+        message=asked,
         context=access.context_of(session, options.context, context.language),
     )
     return Job(log, context, tuple(messages), session.compression_rate, request, anchor)

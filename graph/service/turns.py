@@ -268,8 +268,7 @@ class Turns:
 
     def _last_answer(self, session_id: str) -> str:
         """Returns the text of the assistant's last message, "" if there is none."""
-        last = self._stores.turns.last(session_id)
-        if last is None:
-            return ""
-        said = self._stores.archive.live_turns(session_id, last.number, last.number)
+        with self._stores.database.reading():
+            last = self._stores.turns.last(session_id)
+            said = self._stores.archive.live_turns(session_id, last.number, last.number) if last else []
         return text_of(said[-1].message) if said else ""

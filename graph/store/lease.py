@@ -18,6 +18,7 @@ from graph.store.process import Process, is_gone, this_process
 from graph.store.schema import lease_table, session_table
 
 _POLL_SECONDS = 0.05
+_LONGEST_POLL_SECONDS = 0.25
 _FREE = ""
 
 _lease = lease_table.c
@@ -61,11 +62,13 @@ class LeaseStore:
             BusyError: Another worker still holds it.
             NotFoundError: There is no such session.
         """
-        deadline = time.monotonic() + wait_seconds
+        deadline, pause = time.monotonic() + wait_seconds, _POLL_SECONDS
         while (lease := self._try(session_id)) is None:
-            if time.monotonic() >= deadline:
+            left_seconds = deadline - time.monotonic()
+            if left_seconds <= 0:
                 raise BusyError
-            time.sleep(_POLL_SECONDS)
+            time.sleep(min(pause, left_seconds))
+            pause = min(2 * pause, _LONGEST_POLL_SECONDS)
         with self._lock:
             self._leases[lease] = True
             if self._heartbeat is None:

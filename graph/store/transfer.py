@@ -15,7 +15,7 @@ from graph.core.text import plain_value
 from graph.error import InputError, NewerDatabaseError
 from graph.store.column_type import JsonTuple
 from graph.store.database import Database, head_revision
-from graph.store.expression import next_sequence
+from graph.store.expression import add_once, next_sequence
 from graph.store.owner_table import (
     api_token_table,
     aside_table,
@@ -105,11 +105,11 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str | None)
             try:
                 table, row = _parse(line)
                 session_id = row["session_id"]
-                if table is session_table:
-                    known = select(session_table.c.session_id).where(session_table.c.session_id == session_id)
-                    is_new[session_id] = connection.execute(known).first() is None
-                if is_new[session_id]:
-                    owned = row if owner is None else {**row, "owner": owner}
+                owned = row if owner is None else {**row, "owner": owner}
+                if table is session_table:  # one that another import is adding just now is waited for, and skipped
+                    adding = add_once(table).values(owned).returning(table.c.session_id)
+                    is_new[session_id] = connection.execute(adding).first() is not None
+                elif is_new[session_id]:
                     connection.execute(insert(table).values(_packed(table, owned)))
                     if table is message_table:
                         index_message(connection, row)

@@ -35,6 +35,7 @@ from graph.worker.session_terms import SessionTerms
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
+_LONGEST_POLL_SECONDS: Final = 0.25  # each poll asks the database twice, for each turn that waits
 _MAX_FAILURES: Final = 3
 _KEPT_SESSIONS: Final = 1_000
 
@@ -135,10 +136,12 @@ class FoldWorker:
             a later turn.
         """
         self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=True)
-        until = time.monotonic() + seconds
+        until, pause = time.monotonic() + seconds, _POLL_SECONDS
         while (record := self.prepared(plan)) is None:
-            if not self._is_under_way(plan) or time.monotonic() >= until or stop.wait(_POLL_SECONDS):
+            left_seconds = until - time.monotonic()
+            if left_seconds <= 0 or not self._is_under_way(plan) or stop.wait(min(pause, left_seconds)):
                 break
+            pause = min(2 * pause, _LONGEST_POLL_SECONDS)
         if record is None and not stop.is_set():
             # Set before the last look: a fold that is finished after that look removes the mark itself.
             self._overdue.put(plan.session_id, None)
@@ -184,16 +187,16 @@ class FoldWorker:
         The first failure drops the rest, so a failing summariser is asked for one block per turn. A block for which
         three calls failed isn't tried again; the next turn picks sentences for it.
         """
-        session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
-        if last is None:
-            return
-        complete_turns = last.number - last.is_open
-        snapshot = self.snapshot(
-            session_id,
-            complete_turns=complete_turns,
-            rate=session.compression_rate,
-            from_turn=first_turn(strategy, last.number),
-        )
+        with self._stores.database.reading():
+            session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
+            if last is None:
+                return
+            snapshot = self.snapshot(
+                session_id,
+                complete_turns=last.number - last.is_open,
+                rate=session.compression_rate,
+                from_turn=first_turn(strategy, last.number),
+            )
         try:
             snapshot = snapshot.within(self._models.input_tokens(session.model))
             plans = [

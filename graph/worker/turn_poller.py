@@ -33,6 +33,7 @@ class _Followed:
     place: TurnPlace
     distant: DistantTurn
     read: TurnProgress
+    said: list[AnyMessage]
     asked_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -62,6 +63,8 @@ class TurnPoller:
         place = TurnPlace(session_id, number)
         with self._changed:
             followed = self._followed.get((place, attempt))
+            if followed is not None:
+                followed.asked_at = time.monotonic()  # here, or it could be dropped just before
         if followed is None:
             followed = self._opened(place)
             if followed.distant.log.place[1] != attempt:
@@ -71,7 +74,6 @@ class TurnPoller:
             with self._changed:
                 followed = self._followed.setdefault((place, attempt), followed)
                 self._start()
-        followed.asked_at = time.monotonic()
         return followed.distant.log
 
     def close(self) -> None:
@@ -89,7 +91,8 @@ class TurnPoller:
         archived = self._archived(read.turn)
         resumed = self._stores.anchors.of_attempt(*place, read.turn.attempt)[1:]
         begin = _answer_behind(archived, resumed[-1].first_position) if resumed else 0
-        return _Followed(place, DistantTurn(read.turn, [entry.message for entry in archived], begin=begin), read)
+        said = [entry.message for entry in archived]
+        return _Followed(place, DistantTurn(read.turn, said, begin=begin), read, said)
 
     def _start(self) -> None:
         if self._thread is None and not self._is_closed:
@@ -126,7 +129,9 @@ class TurnPoller:
             if now is None:
                 one.distant.fail(NotFoundError.code)
             elif now != one.read:
-                one.distant.take(now.turn, self._said(now.turn))
+                if now.position != one.read.position:  # else only the text grew: one read for all of them is enough
+                    one.said = [entry.message for entry in self._archived(now.turn)]
+                one.distant.take(now.turn, one.said)
                 one.read = now
 
     def _end_abandoned(self, followed: list[_Followed]) -> None:
@@ -135,10 +140,7 @@ class TurnPoller:
         gone = [one for one in followed if one.place.session_id not in alive]
         self._poll(gone)
         for one in gone:
-            one.distant.abandon(one.read.turn, self._said(one.read.turn))
-
-    def _said(self, row: TurnRow) -> list[AnyMessage]:
-        return [entry.message for entry in self._archived(row)]
+            one.distant.abandon(one.read.turn, one.said)
 
     def _archived(self, row: TurnRow) -> list[ArchivedMessage]:
         return self._stores.archive.live_turns(row.session_id, row.number, row.number)

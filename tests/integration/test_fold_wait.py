@@ -11,6 +11,7 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure, hang
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
+from tests.integration.test_distribution import statements
 
 TOO_LONG = failure(400, "maximum context length exceeded", code="context_length_exceeded")
 # Far from both what is right (a second or two) and what is wrong (the deadline below).
@@ -46,6 +47,17 @@ def test_a_turn_has_one_wait_for_its_block_and_the_guard_together(open_chat: Ope
     assert [event.turns for event in events if isinstance(event, Folded)] == [(1, 2, 3)]
     assert adopted_models(chat) == [("extractive",)]
     assert seconds < SOON_SECONDS
+
+
+def test_a_turn_that_waits_asks_the_database_a_few_times_a_second(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(fold_wait_seconds=2.0, fold_deadline_seconds=DEADLINE_SECONDS)
+    server.respond_with(hang_summaries)
+    for number in (1, 2, 3):
+        chat.say(question(number))
+    with statements() as found:
+        chat.say(question(4))
+    asked = [statement for statement in found if "FROM record" in statement and "source_key = ?" in statement]
+    assert 6 < len(asked) < 30
 
 
 def test_a_summariser_that_hangs_costs_one_turns_wait_whatever_waits_for_it(

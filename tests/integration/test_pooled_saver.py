@@ -27,7 +27,7 @@ from tests.fake.postgres import PostgresServer
 pytestmark = pytest.mark.postgres
 OpenSaver = Callable[..., PooledSaver]
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
-FAILED_ATTEMPTS = 4  # with pauses that double, from one second on
+FAILED_ATTEMPTS = 15  # some at once, with pauses that double, from one second on
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,9 @@ from graph.admin.__main__ import main
 from graph.error import InputError
 from graph.store.database import Database
 from graph.store.owner_table import rule_agreement_table
+from graph.store.postgres.postgres_database import open_postgres
 from graph.store.stores import open_database
-from graph.store.transfer import export_lines, import_lines
+from graph.store.transfer import Imported, export_lines, import_lines
 from graph.view import TurnOptions
 from tests.fake.body import system_prompt
 from tests.fake.chat import Chat, question
@@ -22,6 +25,7 @@ from tests.fake.context_source import FRONT, ScriptedContext
 from tests.fake.logs import kept_logging
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.postgres import PostgresServer
 
 pytestmark = pytest.mark.both_engines
 
@@ -181,3 +185,22 @@ def test_an_agreement_stays_on_its_machine(exported: list[str], empty: Database)
     import_lines(empty, exported, owner="me")
     with empty.read() as connection:
         assert connection.execute(rule_agreement_table.select()).all() == []
+
+
+@pytest.mark.postgres
+def test_of_two_imports_at_once_one_skips_what_the_other_adds(
+    exported: list[str], postgres_head_url: str, postgres: PostgresServer
+) -> None:
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with closing(open_postgres(SecretStr(postgres_head_url))) as database, ThreadPoolExecutor(1) as pool:
+
+        def lines() -> Iterator[str]:
+            yield from exported[:3]
+            others.append(pool.submit(import_lines, database, exported, owner="me"))
+            while not (others[0].done() or postgres.execute(waits)):
+                time.sleep(0.05)
+            yield from exported[3:]
+
+        others: list[Future[Imported]] = []
+        assert import_lines(database, lines(), owner="me") == Imported(1, 0)
+        assert others[0].result(60) == Imported(0, 1)

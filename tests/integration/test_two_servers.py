@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
 from graph.error import BusyError
 from graph.event import TurnFinished, TurnStopped
@@ -65,6 +66,27 @@ def test_a_turn_is_listed_shown_and_stopped_by_a_server_that_does_not_run_it(
     assert here.events()[-1] == TurnStopped(1, "부분")
     assert there.last_turn.status == "stopped"
     assert there.last_turn.answer_text == "부분"
+
+
+def test_while_only_the_text_of_a_turn_elsewhere_grows_its_messages_are_not_read_again(
+    here: Chat, there: Chat, server: FakeOpenAI
+) -> None:
+    reads: list[str] = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        if threading.current_thread().name == "turn-poll" and "message.content" in statement:
+            reads.append(statement)
+
+    server.script(text(*f"{ANSWER} " * 3, pause_seconds=0.03))
+    here.start(question(1))
+    there.wait_until_live(lambda live: bool(live.text))
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        texts = {live.text for live in followed(there)}
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert len(texts) > 2
+    assert len(reads) <= 1  # the answer, once it is archived
 
 
 def test_a_page_elsewhere_shows_text_and_tools_as_they_come(here: Chat, there: Chat, server: FakeOpenAI) -> None:
