@@ -7,6 +7,7 @@ from typing import Final
 import streamlit as st
 from streamlit import auth_util, config
 from streamlit.runtime.secrets import secrets_singleton
+from websockets import http11
 
 from graph.error import SettingsError, SignInError
 from graph.identity import Identity, identity_of
@@ -14,6 +15,7 @@ from graph.network import is_loopback
 from graph.settings import Settings
 
 _SECRET_BYTES: Final = 32
+_COOKIE_BYTES: Final = 32_768
 # An e-mail address isn't needed, so it isn't asked for.
 _SCOPE: Final = "openid profile"
 
@@ -61,6 +63,8 @@ def prepare(settings: Settings) -> None:
             "anybody could sign in as anybody. Make one with: openssl rand -hex 32"
         )
         raise SettingsError(msg)
+    # Streamlit's cookies of a sign-in hold the provider's tokens; longer than 8 KiB they would be no way to the page.
+    http11.MAX_LINE_LENGTH = _COOKIE_BYTES
     secrets_singleton.merge_programmatic_secrets(
         {
             "auth": {

@@ -6,7 +6,12 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
+
+# What a provider with long tokens makes of a sign-in: cookies as long as browsers keep them.
+SIGNED_IN: Final = "/oauth2callback"
+COOKIES: Final = ("_streamlit_user", "_streamlit_user_tokens", "_streamlit_user_tokens_1")
+COOKIE_CHARS: Final = 4_000
 
 
 class NamedServer:
@@ -35,6 +40,9 @@ class NamedServer:
                 body = json.dumps(said).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
+                if self.path == SIGNED_IN:
+                    for name_of_cookie in COOKIES:
+                        self.send_header("Set-Cookie", f"{name_of_cookie}={'x' * COOKIE_CHARS}; Path=/; HttpOnly")
                 self.end_headers()
                 self.wfile.write(body)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from tests.fake.named_server import NamedServer
+from tests.fake.named_server import COOKIE_CHARS, COOKIES, SIGNED_IN, NamedServer
 from tests.fake.proxy import proxied
 
 NAMES: Final = ("first", "second")
@@ -61,6 +61,15 @@ def test_a_place_is_given_once_and_no_script_can_read_it(address: str) -> None:
 def test_a_place_that_is_none_is_replaced(address: str, place: str) -> None:
     answer = httpx2.get(f"{address}/", headers={"Cookie": f"{PLACE}={place}"})
     assert PLACE in SimpleCookie(answer.headers["set-cookie"])
+
+
+def test_a_sign_in_with_long_tokens_comes_through_and_is_sent_again(address: str) -> None:
+    with httpx2.Client(base_url=address) as browser:
+        answer = browser.get(SIGNED_IN)
+        assert answer.status_code == 200
+        assert {*COOKIES} <= answer.cookies.keys()
+        heard = browser.get("/").json()["headers"]["cookie"]
+    assert len(heard) > len(COOKIES) * COOKIE_CHARS
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/chat", "/chat/", "/sessions", "/sessions/a%20b/turns"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +79,18 @@ def test_behind_https_every_cookie_is_for_https_and_with_a_sign_in_it_may_be_rea
         cookies = answer.headers.get_list("set-cookie")
         assert cookies
         assert all(cookie.endswith("; Secure") for cookie in cookies)
+
+
+def test_a_page_is_reached_with_the_cookies_of_long_tokens(tmp_path: Path) -> None:
+    settings = {**SIGN_IN, "STREAMLIT_SERVER_COOKIE_SECRET": COOKIE_SECRET}
+    cookies = "; ".join(f"_streamlit_user_tokens_{number}={'x' * 4_000}" for number in range(3))
+    asked = (
+        "GET /_stcore/stream HTTP/1.1\r\nHost: chat.example.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        f"Sec-WebSocket-Protocol: streamlit\r\nCookie: {cookies}\r\n\r\n"
+    )
+    with served("app.py", tmp_path / "data", UNASKED, tmp_path / "log", **settings) as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(asked.encode())
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 101")
