@@ -37,7 +37,5 @@ def fork(access: SessionAccess, session_id: str, *, after_turn: int, family: str
         live = access.live_turn(session_id)
         if live is not None and live.number == after_turn:
             raise BusyError
-        copy_session(
-            connection, session_id, new_id, after_turn=after_turn, now=access.clock(), client=client, family=family
-        )
+        copy_session(connection, session_id, new_id, after_turn=after_turn, client=client, family=family)
     return new_id

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, literal, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, func, insert, literal, or_, select
 
 from graph.core.image import references_in
 from graph.store.active import IS_COMPLETED, IS_PREPARED, invalidate_from
-from graph.store.expression import next_sequence
+from graph.store.expression import database_time, next_sequence
 from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message
 from graph.store.schema import (
     context_block_table,
@@ -35,7 +34,7 @@ _PAID: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "secon
 
 
 def copy_session(
-    connection: Connection, origin_id: str, new_id: str, *, after_turn: int, now: datetime, client: str, family: str
+    connection: Connection, origin_id: str, new_id: str, *, after_turn: int, client: str, family: str
 ) -> None:
     """Makes a session with the turns up to `after_turn`, each in its last attempt, and with the records over them.
 
@@ -47,14 +46,13 @@ def copy_session(
         origin_id: An existing session.
         new_id: The id of the new one.
         after_turn: The last turn to copy, a turn of the origin; 0 for none.
-        now: When it's made, in UTC.
         client: The program that it's made for, "" for the page.
         family: The chat of a program that it's a branch of, "" for none.
     """
     values = {
         "session_id": new_id,
-        "created_at": now,
-        "updated_at": now,
+        "created_at": database_time(),
+        "updated_at": database_time(),
         "turn_count": after_turn,
         "context_from_position": _context_begin(connection, origin_id, after_turn),
         "client": client,
@@ -82,9 +80,13 @@ def copy_session(
 
 def _copy(connection: Connection, table: Table, where: ColumnElement[bool], values: Mapping[str, object]) -> None:
     """Copies the rows, with these values in place of theirs."""
-    columns = [literal(values[c.name], c.type) if c.name in values else c for c in table.c]
+    columns = [_value(values[c.name], c) if c.name in values else c for c in table.c]
     rows = select(*columns).select_from(table).where(where)
     connection.execute(insert(table).from_select([c.name for c in table.c], rows))
+
+
+def _value(value: object, column: Column[Any]) -> ColumnElement[Any]:
+    return value if isinstance(value, ColumnElement) else literal(value, column.type)
 
 
 def _context_begin(connection: Connection, session_id: str, after_turn: int) -> int:

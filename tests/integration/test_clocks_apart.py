@@ -39,6 +39,13 @@ def server_ahead(open_chat: OpenChat, url: SecretStr, seconds: float, session_id
     )
 
 
+def test_a_fork_by_a_server_whose_clock_is_behind_heads_the_list(open_chat: OpenChat, postgres_head_url: str) -> None:
+    chat = server_ahead(open_chat, SecretStr(postgres_head_url), -60)
+    chat.ask(1, 1)
+    forked = chat.service.sessions.fork(chat.session_id, after_turn=1)
+    assert [item.session_id for item in chat.service.sessions.list()] == [forked, chat.session_id]
+
+
 def test_fifty_turns_on_two_servers_by_turns_miss_nothing(
     open_chat: OpenChat, server: FakeOpenAI, postgres_head_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
