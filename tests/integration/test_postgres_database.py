@@ -2,15 +2,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import socket
 import subprocess
 import sys
-import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -24,7 +20,6 @@ from graph.error import (
     DatabaseUnreachableError,
     NewerDatabaseError,
     NotFoundError,
-    SettingsError,
 )
 from graph.store.database import head_revision, read_revision
 from graph.store.postgres.postgres_database import open_postgres
@@ -60,12 +55,6 @@ def engine() -> str:
     return "postgres"
 
 
-def tables_of(url: str) -> set[str]:
-    with psycopg.connect(url) as connection:
-        rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-    return {name for (name,) in rows}
-
-
 def test_servers_that_start_at_once_on_an_empty_database_all_come_up(postgres_url: str) -> None:
     command = [sys.executable, "-c", SIX_OPEN_AND_MAKE_A_SESSION, postgres_url]
     crowd = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
@@ -87,36 +76,6 @@ def test_the_savers_migrations_are_those_that_were_looked_at() -> None:
     assert hashlib.sha256(json.dumps(BasePostgresSaver.MIGRATIONS).encode()).hexdigest() == KNOWN_MIGRATIONS
 
 
-def test_a_server_that_starts_waits_for_the_migration_of_another_beyond_the_limits_of_its_role(
-    postgres_head_url: str, postgres: PostgresServer
-) -> None:
-    name = postgres_head_url.rpartition("/")[2]
-    postgres.execute("ALTER DATABASE {} SET lock_timeout = 50", name)
-    postgres.execute("ALTER DATABASE {} SET statement_timeout = 1000", name)
-    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND now() - query_start > '1200 ms'"
-    with psycopg.connect(postgres_head_url) as migrating, ThreadPoolExecutor(1) as pool:
-        migrating.execute("SELECT pg_advisory_xact_lock(8204412087)")
-        starting = pool.submit(open_postgres, SecretStr(postgres_head_url))
-        while not (starting.done() or postgres.execute(waits)):
-            time.sleep(0.05)
-        migrating.rollback()
-        with closing(starting.result(60)) as database, database.read() as connection:
-            assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "50ms"
-
-
-def test_a_server_that_takes_connections_and_says_nothing_is_unreachable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DatabaseUnreachableError):
-        open_postgres(SecretStr(f"postgresql://turnfold@127.0.0.1:{silent.getsockname()[1]}/turnfold"))
-
-
-def test_the_silence_of_a_network_is_noticed_unless_the_url_says_otherwise(postgres_head_url: str) -> None:
-    for more, wanted in (("", "10000"), ("?tcp_user_timeout=700", "700")):
-        with closing(open_postgres(SecretStr(postgres_head_url + more))) as database, database.read() as connection:
-            driver: Any = connection.connection.driver_connection
-            assert driver.info.get_parameters()["tcp_user_timeout"] == wanted
-            assert driver.info.get_parameters()["keepalives_idle"] == "5"
-
-
 def test_tables_of_a_newer_version_are_refused_and_left_alone(postgres_head_url: str) -> None:
     with psycopg.connect(postgres_head_url) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
@@ -131,31 +90,6 @@ def test_tables_of_an_older_version_are_brought_to_head(postgres_head_url: str) 
     with closing(open_postgres(SecretStr(postgres_head_url))) as database, database.read() as connection:
         assert read_revision(connection) == head_revision()
         assert differences(connection) == []
-
-
-def test_what_is_in_the_way_is_told_and_nothing_is_left_behind(postgres_url: str) -> None:
-    with psycopg.connect(postgres_url) as connection:
-        connection.execute("CREATE TABLE lease (in_the_way text)")
-    with pytest.raises(DatabaseError, match="DuplicateTable"):
-        open_postgres(SecretStr(postgres_url))
-    assert tables_of(postgres_url) == {"lease"}
-
-
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        (("/test_", "/nowhere_"), DatabaseUnreachableError),
-        (("127.0.0.1:", "127.0.0.1:1"), (DatabaseUnreachableError, SettingsError)),
-        (("postgresql://turnfold@", "postgresql://nobody:pass-word@"), DatabaseUnreachableError),
-        (("postgresql://", "postgresql://%zz:pass-word@"), SettingsError),
-    ],
-)
-def test_a_server_that_cannot_be_reached_is_said_to_be_so_without_the_password(
-    postgres_url: str, change: tuple[str, str], error: type[Exception]
-) -> None:
-    with pytest.raises(error) as caught:
-        open_postgres(SecretStr(postgres_url.replace(*change)))
-    assert "pass-word" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_the_key_of_every_table_of_a_session_begins_with_it(postgres_head_url: str) -> None:
