@@ -24,10 +24,12 @@ class PlainCompletions:
 
     async def create(self, *, extra_body: Mapping[str, Any] | None = None, **body: Any) -> AsyncStream[object]:  # noqa: ANN401  # JSON
         """Posts the request, and returns its chunks."""
+        # In the SDK's order: of two requests that begin with the same messages, the bytes begin alike too.
+        first = {name: body.pop(name) for name in ("model", "stream", "messages") if name in body}
         return await self._client.post(
             "/chat/completions",
             cast_to=object,
-            body={**body, **(extra_body or {})},
+            body={**first, **dict(sorted(body.items())), **(extra_body or {})},
             stream=True,
             stream_cls=AsyncStream[object],
         )

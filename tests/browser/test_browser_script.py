@@ -71,7 +71,7 @@ def test_a_message_in_a_second_new_chat_begins_another_one(page: Page) -> None:
     hear(page, "", 2)
     type_in(page, "둘째 대화의 첫마디")
     page.locator("textarea").press("Enter")
-    page.wait_for_function("sent.length >= 2")
+    page.wait_for_function("() => sent.length >= 2")
     messages = page.evaluate("sent.at(-1)[1]")
     assert len({message["session"] for message in messages}) == len(messages) == len(["first", "second"])
 
@@ -80,7 +80,7 @@ def test_what_is_typed_behind_a_first_message_stays_in_its_chat(page: Page) -> N
     hear(page, "", 0)
     type_in(page, "첫마디")
     page.locator("textarea").press("Enter")
-    page.wait_for_function("sent.length > 0")
+    page.wait_for_function("() => sent.length > 0")
     (message,) = page.evaluate("sent[0][1]")
     type_in(page, "이어서 쓰는 말")
     go(page, message["session"])

@@ -37,6 +37,7 @@ EARLY: dict[str, Any] = {
 }
 
 OF_PROGRAMS = ("anchor", "image", "aside_call", "server_key")
+OF_OWNERS = ("withdrawn_owner", "api_token", "owner_use")
 
 
 def resets(chat: Chat) -> tuple[tuple[int, ...], bool]:
@@ -200,6 +201,7 @@ def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat
             "message_search",
             "search_session",
             *OF_PROGRAMS,
+            *OF_OWNERS,
         ):
             connection.exec_driver_sql(f"DROP TABLE {table}")
         for column in (

@@ -8,8 +8,6 @@ from component import service_provider
 from tests.fake.chat import Chat
 from tests.page.reading import new_page
 
-pytestmark = pytest.mark.both_engines
-
 COUNT = 500
 
 
