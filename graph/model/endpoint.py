@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
@@ -12,11 +12,13 @@ from pydantic import model_validator
 
 from graph.model_error import BadResponseError
 
+_FIRST: Final = {"model": 0, "stream": 1, "messages": 2}
+
 
 class PlainCompletions:
     """Streams chat completions as the JSON that they are.
 
-    The SDK would make an object of each chunk, which LangChain takes apart again: half of what a turn costs.
+    The SDK would make an object of each chunk, which LangChain takes apart again: nine tenths of what a chunk costs.
     """
 
     def __init__(self, client: AsyncOpenAI) -> None:
@@ -25,11 +27,11 @@ class PlainCompletions:
     async def create(self, *, extra_body: Mapping[str, Any] | None = None, **body: Any) -> AsyncStream[object]:  # noqa: ANN401  # JSON
         """Posts the request, and returns its chunks."""
         # In the SDK's order: of two requests that begin with the same messages, the bytes begin alike too.
-        first = {name: body.pop(name) for name in ("model", "stream", "messages") if name in body}
+        in_order = sorted(body, key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
         return await self._client.post(
             "/chat/completions",
             cast_to=object,
-            body={**first, **dict(sorted(body.items())), **(extra_body or {})},
+            body={name: body[name] for name in in_order} | dict(extra_body or {}),
             stream=True,
             stream_cls=AsyncStream[object],
         )
