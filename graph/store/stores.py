@@ -35,7 +35,7 @@ from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnStore
 
 if TYPE_CHECKING:
-    from graph.store.postgres.checkpoint import PooledSaver
+    from graph.store.postgres.pooled_saver import PooledSaver
 
 _LOG = logging.getLogger(__name__)
 
@@ -176,6 +176,6 @@ def open_checkpoints(settings: Settings) -> Checkpointer | PooledSaver:
     """
     if settings.chat_database_url is None:
         return open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
-    from graph.store.postgres.checkpoint import open_saver  # noqa: PLC0415  # its driver is an extra
+    from graph.store.postgres.pooled_saver import open_saver  # noqa: PLC0415  # its driver is an extra
 
     return open_saver(settings.chat_database_url)

@@ -7,8 +7,8 @@ from typing import Final, Protocol
 
 from sqlalchemy import Connection, Subquery
 
-from graph.store.postgres import search_index as postgres_index
-from graph.store.sqlite import search_index as sqlite_index
+from graph.store.postgres import vector_index
+from graph.store.sqlite import search_index
 
 
 class TermIndex(Protocol):
@@ -38,7 +38,7 @@ class TermIndex(Protocol):
         """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
 
 
-_BY_DIALECT: Final[Mapping[str, TermIndex]] = {"postgresql": postgres_index, "sqlite": sqlite_index}
+_BY_DIALECT: Final[Mapping[str, TermIndex]] = {"postgresql": vector_index, "sqlite": search_index}
 
 
 def term_index_of(connection: Connection) -> TermIndex:

@@ -119,7 +119,7 @@ class TurnPoller:
                     self._end_abandoned(followed)
             except StoreError as error:
                 _LOG.warning("turns of other processes could not be read: %s", error.code)
-            except Exception:  # noqa: BLE001 - the edge of a thread; the next poll makes up for it
+            except Exception:  # noqa: BLE001  # the edge of a thread; the next poll makes up for it
                 _LOG.exception("turns of other processes could not be read")
 
     def _poll(self, followed: list[_Followed]) -> None:

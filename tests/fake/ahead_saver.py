@@ -9,7 +9,7 @@ from uuid import UUID
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 
-from graph.store.postgres.checkpoint import Pool, PooledSaver
+from graph.store.postgres.pooled_saver import Pool, PooledSaver
 
 _TICKS_PER_SECOND = 10_000_000
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from graph.settings import Settings
-from graph.store.postgres.checkpoint import PooledSaver
+from graph.store.postgres.pooled_saver import PooledSaver
 from graph.store.stores import Stores, open_stores
 from tests.fake.ahead_saver import AheadSaver
 from tests.fake.body import faults, shape

@@ -18,8 +18,8 @@ from psycopg_pool import ConnectionPool
 from pydantic import SecretStr
 
 from graph.error import DatabaseBusyError, DatabaseError, NotADatabaseError
-from graph.store.postgres import checkpoint
-from graph.store.postgres.checkpoint import PooledSaver
+from graph.store.postgres import pooled_saver
+from graph.store.postgres.pooled_saver import PooledSaver
 from tests.fake.ahead_saver import AheadSaver
 from tests.fake.counting_graph import build, build_chat, thread
 from tests.fake.postgres import PostgresServer
@@ -176,7 +176,7 @@ def test_a_database_that_comes_back_after_a_while_is_used_at_once(
     postgres_head_url: str, postgres: PostgresServer
 ) -> None:
     name = postgres_head_url.rpartition("/")[2]
-    with closing(checkpoint.open_saver(SecretStr(postgres_head_url))) as saver:
+    with closing(pooled_saver.open_saver(SecretStr(postgres_head_url))) as saver:
         graph = build(saver)
         graph.invoke({"count": 1}, thread())
         postgres.execute("ALTER DATABASE {} ALLOW_CONNECTIONS false", name)

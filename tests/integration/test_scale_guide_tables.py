@@ -7,7 +7,7 @@ from typing import Final, get_args
 import psycopg
 import pytest
 
-from graph.store.postgres import checkpoint, postgres_database
+from graph.store.postgres import pooled_saver, postgres_database
 from prompt.system.framing import Language
 from tests.unit.test_scale_guide import coded, guide
 
@@ -82,7 +82,7 @@ def test_distributed_tables_refer_to_what_is_distributed_with_them(
 @LANGUAGES
 def test_the_guide_s_connections_are_those_of_the_pools(language: Language) -> None:
     tables = postgres_database._POOL_SIZE + postgres_database._POOL_OVERFLOW  # noqa: SLF001  # a figure of the guide
-    checkpoints = checkpoint._POOL_SIZE  # noqa: SLF001  # a figure of the guide
+    checkpoints = pooled_saver._POOL_SIZE  # noqa: SLF001  # a figure of the guide
     (paragraph,) = [line for line in guide(language).splitlines() if line.startswith(("**Connections.**", "**연결.**"))]
     told = sorted(int(figure) for figure in re.findall(r"\d+", paragraph))
     seconds = int(postgres_database._POOL_SECONDS)  # noqa: SLF001  # a figure of the guide

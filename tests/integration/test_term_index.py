@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
-from graph.store.postgres.search_index import split_terms
+from graph.store.postgres.vector_index import split_terms
 from tests.fake.postgres import PostgresServer
 from tests.fake.term_index import SESSION, empty_index, indexed, positions_of, ranked, sqlite_connection
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, Select, bindparam, create_engine, ins
 
 from graph.error import SettingsError
 from graph.store.database import IS_HELD, VERSION_TABLE, Database, head_revision, read_revision
-from graph.store.postgres import checkpoint, search_index
+from graph.store.postgres import pooled_saver, vector_index
 from graph.store.postgres.conninfo import with_patience
 from graph.store.postgres.postgres_error import errors_as_ours
 from graph.store.schema import METADATA, lease_table, search_session_table, session_table
@@ -102,13 +102,13 @@ def open_postgres(url: SecretStr) -> PostgresDatabase:
 def _set_up(connection: Connection, name: str) -> None:
     if not inspect(connection).has_table(VERSION_TABLE):
         METADATA.create_all(connection, tables=_TABLES, checkfirst=False)
-        search_index.create_index(connection)
+        vector_index.create_index(connection)
         _write_revision(connection)
     elif (revision := read_revision(connection)) != head_revision():
         from graph.store.upgrade import upgrade  # noqa: PLC0415  # Alembic is slower to import than all the rest
 
         upgrade(connection, revision, name)
-    checkpoint.set_up(connection)
+    pooled_saver.set_up(connection)
 
 
 def _write_revision(connection: Connection) -> None:
