@@ -46,7 +46,7 @@ def work(number):
 
 run_crowd(6, work)
 """
-# Of langgraph-checkpoint-postgres 3.2: `pooled_saver.set_up` runs them in its own way, so a new one has to be looked at.
+# Of langgraph-checkpoint-postgres 3.2; `pooled_saver.set_up` runs them in its own way, so look at a new one first.
 KNOWN_MIGRATIONS = "2b0cc7564b5744b6d068ef8703dfd504f461490fcc8a1b9c0c0119b15ca984dd"
 
 
