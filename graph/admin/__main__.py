@@ -11,7 +11,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from graph.error import SettingsError, TurnfoldError
 from graph.identity import owner_of
 from graph.log import set_up_logging
 from graph.settings import Settings, load_settings
+from graph.store.database import utc_now
 from graph.store.owner import OwnerStore
 from graph.store.stores import open_database
 from graph.store.transfer import export_lines, import_lines
@@ -64,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _back_up(settings: Settings, wanted: Namespace) -> str:
     file: Path | None = wanted.file
     _check_is_file(settings)
-    now = datetime.now(UTC)
-    target = file or settings.turnfold_data_dir / "backup" / f"turnfold-{now:%Y%m%dT%H%M%SZ}.db"
+    target = file or settings.turnfold_data_dir / "backup" / f"turnfold-{utc_now():%Y%m%dT%H%M%SZ}.db"
     target.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
     back_up(settings.database_path, target, busy_timeout_seconds=settings.busy_timeout_seconds)
     return str(target)
@@ -74,9 +73,7 @@ def _back_up(settings: Settings, wanted: Namespace) -> str:
 def _restore(settings: Settings, wanted: Namespace) -> str:
     file: Path = wanted.file
     _check_is_file(settings)
-    kept = restore(
-        file, settings.database_path, now=datetime.now(UTC), busy_timeout_seconds=settings.busy_timeout_seconds
-    )
+    kept = restore(file, settings.database_path, now=utc_now(), busy_timeout_seconds=settings.busy_timeout_seconds)
     return f"{settings.database_path} is {file} now" + (f"; what was there is {kept}" if kept else "")
 
 
@@ -148,7 +145,7 @@ def _list_withdrawn(settings: Settings, _: Namespace) -> str:
 @contextmanager
 def _owners(settings: Settings) -> Iterator[OwnerStore]:
     with closing(open_database(settings)) as database:
-        yield OwnerStore(database, clock=lambda: datetime.now(UTC))
+        yield OwnerStore(database, clock=utc_now)
 
 
 _COMMANDS: Final[dict[str, Callable[[Settings, Namespace], str]]] = {

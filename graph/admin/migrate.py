@@ -17,13 +17,11 @@ from sqlalchemy import Connection, Table, insert, select, text
 from graph.core.text import plain_text, plain_value
 from graph.error import DatabaseError, NotADatabaseError
 from graph.store.database import Database
-from graph.store.schema import METADATA, lease_table, message_table, search_session_table
+from graph.store.schema import POSTGRES_TABLES, lease_table, message_table
 from graph.store.search import index_message
 from graph.store.sqlite.file import alone
 from graph.store.sqlite.sqlite_database import open_sqlite
 
-# The index is made of the messages; a server in Postgres numbers no sessions for it.
-_TABLES: Final = [table for table in METADATA.sorted_tables if table is not search_session_table]
 _BATCH: Final = 500
 _ESCAPED: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 # Until the end no server begins a session there, and no second migration starts.
@@ -83,12 +81,12 @@ def migrate(source: Path, target: Database, *, busy_timeout_seconds: float) -> M
         target.write() as writer,
     ):
         writer.execute(_LOCK)
-        for table in _TABLES:
+        for table in POSTGRES_TABLES:
             if writer.execute(select(table).limit(1)).first() is not None:
                 detail = f"the table {table.name} of the target has rows already; name an empty database"
                 raise DatabaseError(detail)
         replaced: list[str] = []
-        counts = {table.name: _move(table, reader, writer, replaced) for table in _TABLES}
+        counts = {table.name: _move(table, reader, writer, replaced) for table in POSTGRES_TABLES}
     return Migrated(counts, tuple(replaced))
 
 
@@ -109,7 +107,7 @@ def _move(table: Table, reader: Connection, writer: Connection, replaced: list[s
             f"{table.name}: {sent.count} rows were sent, and {arrived.count} or other ones arrived; nothing is moved"
         )
         raise DatabaseError(detail)
-    if "sequence" in table.c:
+    if table.autoincrement_column is not None:
         writer.execute(text(_SET_COUNTER.format(table.name)))
     return sent.count
 

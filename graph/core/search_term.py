@@ -16,6 +16,7 @@ from graph.core.sentence import STOP_BIGRAMS, STOP_WORDS, split_sentences
 from graph.core.turn import is_recalled, text_of
 
 MAX_PHRASES: Final = 32
+PHRASE_TERMS: Final = 64
 # Stands at the end of a phrase whose last term may go on.
 OPEN_END: Final = "*"
 
@@ -64,6 +65,11 @@ def index_terms(text: str) -> str:
     """
     runs = _RUN.findall(unicodedata.normalize("NFC", text))
     return " ".join(chain.from_iterable(_terms_of(run) for run in runs))
+
+
+def phrase_terms(phrase: str) -> list[str]:
+    """Returns the different terms that a message must have to have a phrase: those among its first 64."""
+    return list(dict.fromkeys(index_terms(phrase).split()[:PHRASE_TERMS]))
 
 
 def _terms_of(run: str) -> list[str]:

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Collection
 from typing import Any, Final
 
-from sqlalchemy import Row, bindparam, func, or_, select, update
+from sqlalchemy import Row, bindparam, or_, select, update
 
 from graph.api_token import digest_of
 from graph.error import InputError, StoreError
@@ -38,7 +38,7 @@ _USE = (
     .where(_token.id == bindparam("of_id"), or_(_token.last_used_on.is_(None), _token.last_used_on < bindparam("day")))
     .values(last_used_on=bindparam("day"))
 )
-_ANY = select(func.count()).select_from(select(_token.id).where(_IS_LIVE).limit(1).subquery())
+_ANY = select(_token.id).where(_IS_LIVE).limit(1)
 
 
 class ApiTokenStore:
@@ -95,7 +95,7 @@ class ApiTokenStore:
     def has_any(self) -> bool:
         """Whether any owner has a live token."""
         with self._database.read() as connection:
-            return bool(connection.execute(_ANY).scalar_one())
+            return connection.execute(_ANY).first() is not None
 
     def _note_use(self, row: Row[*tuple[Any, ...]]) -> None:
         today = self._clock().replace(hour=0, minute=0, second=0, microsecond=0)

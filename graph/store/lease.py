@@ -27,7 +27,7 @@ _ROW = _ROWS.where(_lease.session_id == bindparam("session_id"))
 _OF_SESSIONS = _ROWS.where(_lease.session_id.in_(bindparam("session_ids", expanding=True)))
 
 _KEY = (_lease.session_id, _lease.fence)
-_any = lease_table.alias("unlocked").c
+_unlocked = lease_table.alias("unlocked").c
 
 _LOG = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ class LeaseStore:
         """
         keys = [(lease.session_id, lease.fence) for lease in held]
         is_ours = and_(_lease.owner == self._holder, tuple_(*_KEY).in_(keys))
-        unlocked = select(_any.session_id).where(_any.session_id.in_([lease.session_id for lease in held]))
+        unlocked = select(_unlocked.session_id).where(_unlocked.session_id.in_([lease.session_id for lease in held]))
         is_unlocked = _lease.session_id.in_(unlocked.with_for_update(key_share=True, skip_locked=True))
         renewal = update(lease_table).where(is_ours, is_unlocked).returning(*_KEY)
         with self._database.write() as connection:

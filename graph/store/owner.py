@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, delete, select, text
+from sqlalchemy import bindparam, delete, select
 
-from graph.store.column_type import PlainText, UtcTime
 from graph.store.database import Clock, Database
+from graph.store.expression import add_once
 from graph.store.owner_table import withdrawn_owner_table
 
 _withdrawn = withdrawn_owner_table.c
-# The one form of it that SQLite and Postgres share.
-_WITHDRAW = text(
-    "INSERT INTO withdrawn_owner (owner, withdrawn_at) VALUES (:owner, :withdrawn_at) ON CONFLICT (owner) DO NOTHING"
-).bindparams(bindparam("owner", type_=PlainText), bindparam("withdrawn_at", type_=UtcTime))
+_WITHDRAW = add_once(withdrawn_owner_table)
 _READMIT = delete(withdrawn_owner_table).where(_withdrawn.owner == bindparam("of_owner"))
 _IS_WITHDRAWN = select(_withdrawn.owner).where(_withdrawn.owner == bindparam("owner"))
 _ALL = select(_withdrawn.owner, _withdrawn.withdrawn_at).order_by(_withdrawn.withdrawn_at, _withdrawn.owner)

@@ -21,7 +21,7 @@ _DAY_SECONDS: Final = 86_400
 _NO_CAP: Final = 2**62
 
 _use = owner_use_table.c
-_USE = select(_use.minute, _use.turns, _use.day, _use.tokens).where(_use.owner == bindparam("owner"))
+_USE = select(_use.minute, _use.day, _use.tokens).where(_use.owner == bindparam("owner"))
 
 
 def _statement(sql: str) -> TextClause:
@@ -75,12 +75,10 @@ class OwnerUseStore:
             UserRateError: The owner has begun as many turns within this minute as one may.
             UserTokensError: The owner's tokens of this day are used up.
         """
-        if self._turns_per_minute is None and self._tokens_per_day is None:
-            return
-        now = self._clock()
         if self._turns_per_minute is None:
             self.check_tokens(owner)
             return
+        now = self._clock()
         caps = {"most_turns": self._turns_per_minute, "most_tokens": self._tokens_per_day or _NO_CAP}
         with self._database.write() as connection:
             if connection.execute(_BEGIN, {"owner": owner, **_place(now), **caps}).rowcount > 0:

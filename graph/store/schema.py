@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -270,3 +272,6 @@ server_key_table = Table(
     Column("name", PlainText, primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )
+
+# SQLite's full-text index numbers its sessions; Postgres's doesn't.
+POSTGRES_TABLES: Final = [table for table in METADATA.sorted_tables if table is not search_session_table]

@@ -109,7 +109,7 @@ def open_database(settings: Settings, *, clock: Clock = utc_now) -> Database:
     """Opens the database that the settings name; creates or migrates it if needed.
 
     Raises:
-        SettingsError: It is a Postgres, and what that needs isn't installed.
+        SettingsError: It is a Postgres, and what that needs isn't installed, or its URL can't be understood.
         DatabaseError: It can't be used; the subclass says why.
     """
     if settings.chat_database_url is None:
@@ -127,7 +127,8 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
     """Opens the database and the checkpoints; creates or migrates them if needed.
 
     Raises:
-        DatabaseError: A file can't be used; the subclass says why.
+        SettingsError: The database is a Postgres, and what that needs isn't installed, or its URL can't be understood.
+        DatabaseError: They can't be used; the subclass says why.
     """
     with ExitStack() as stack:
         if settings.chat_database_url is None:

@@ -16,13 +16,6 @@ from graph.error import InputError, NewerDatabaseError
 from graph.store.column_type import JsonTuple
 from graph.store.database import Database, head_revision
 from graph.store.expression import add_once, next_sequence
-from graph.store.owner_table import (
-    api_token_table,
-    aside_table,
-    owner_use_table,
-    rule_agreement_table,
-    withdrawn_owner_table,
-)
 from graph.store.record_row import pack_facts, unpack_facts
 from graph.store.schema import (
     METADATA,
@@ -31,7 +24,6 @@ from graph.store.schema import (
     message_table,
     record_table,
     search_session_table,
-    server_key_table,
     session_table,
 )
 from graph.store.search import index_message
@@ -39,20 +31,12 @@ from graph.store.search import index_message
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
 _LARGEST_NUMBER: Final = 2**31 - 1  # of a column, in the databases that limit it
-# A lease means something only now and on this machine, an agreement only for its folders, an anchor only with the
-# server's key; costs of asides and what owners have belong to no session; the index is made of the messages.
-_NOT_EXPORTED: Final = (
-    aside_table,
-    anchor_table,
-    api_token_table,
-    lease_table,
-    owner_use_table,
-    rule_agreement_table,
-    search_session_table,
-    server_key_table,
-    withdrawn_owner_table,
-)
-_TABLES: Final = {table.name: table for table in METADATA.sorted_tables if table not in _NOT_EXPORTED}
+# A lease means something only now and on this machine, an anchor only with the server's key; the index is made of the
+# messages. What belongs to no session isn't exported either.
+_NOT_EXPORTED: Final = (anchor_table, lease_table, search_session_table)
+_TABLES: Final = {
+    table.name: table for table in METADATA.sorted_tables if "session_id" in table.c and table not in _NOT_EXPORTED
+}
 # Each database numbers its own rows; the order of the lines preserves the order that this column keeps.
 _LEFT_OUT: Final = {"record": {"sequence", "facts"}}
 # What stands packed in a row is spelled out in a line.

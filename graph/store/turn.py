@@ -138,17 +138,16 @@ class TurnStore:
             LeaseLostError: The lease was lost; nothing is written.
             NotFoundError: It isn't the session's last turn.
         """
-        now = self._clock()
         with self._database.write(lease) as connection:
             turn = read_turn(connection, lease.session_id, number)
             if last_turn(connection, lease.session_id) != turn:
                 raise NotFoundError(str(number))
-            values = new_attempt(turn.attempt + 1, model, client, now)
+            values = new_attempt(turn.attempt + 1, model, client, self._clock())
             connection.execute(_change(lease.session_id, number).values(values))
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
-            place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1, "created_at": now}
+            place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
             insert_anchor(connection, anchor, place)
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)

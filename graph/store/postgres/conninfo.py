@@ -23,4 +23,5 @@ def with_patience(url: str) -> str:
     Raises:
         psycopg.ProgrammingError: The URL can't be understood.
     """
-    return make_conninfo(url, **{name: value for name, value in _PATIENCE.items() if name not in conninfo_to_dict(url)})
+    said = conninfo_to_dict(url)
+    return make_conninfo(url, **{name: value for name, value in _PATIENCE.items() if name not in said})

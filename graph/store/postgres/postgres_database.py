@@ -15,7 +15,7 @@ from graph.store.database import IS_HELD, VERSION_TABLE, Database, head_revision
 from graph.store.postgres import pooled_saver, vector_index
 from graph.store.postgres.conninfo import with_patience
 from graph.store.postgres.postgres_error import errors_as_ours
-from graph.store.schema import METADATA, lease_table, search_session_table, session_table
+from graph.store.schema import METADATA, POSTGRES_TABLES, lease_table, session_table
 
 _POOL_SIZE: Final = 8
 _POOL_OVERFLOW: Final = 4
@@ -31,8 +31,6 @@ _ALONE: Final = (
     _LOCK,
     text("SET LOCAL lock_timeout TO DEFAULT"),
 )
-# SQLite's index numbers its sessions; Postgres's doesn't.
-_TABLES: Final = [table for table in METADATA.sorted_tables if table is not search_session_table]
 _SESSION: Final = (
     select(session_table.c.session_id)
     .where(session_table.c.session_id == bindparam("session_id"))
@@ -101,7 +99,7 @@ def open_postgres(url: SecretStr) -> PostgresDatabase:
 
 def _set_up(connection: Connection, name: str) -> None:
     if not inspect(connection).has_table(VERSION_TABLE):
-        METADATA.create_all(connection, tables=_TABLES, checkfirst=False)
+        METADATA.create_all(connection, tables=POSTGRES_TABLES, checkfirst=False)
         vector_index.create_index(connection)
         _write_revision(connection)
     elif (revision := read_revision(connection)) != head_revision():
@@ -118,11 +116,11 @@ def _write_revision(connection: Connection) -> None:
 
 
 def _make_engine(url: str) -> Engine:
-    # A name that the server keeps for a statement means another one, or none, behind PgBouncer.
-    place = with_patience(url)
+    conninfo = with_patience(url)
     return create_engine(
         "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(place, prepare_threshold=None),
+        # A name that the server keeps for a statement means another one, or none, behind PgBouncer.
+        creator=lambda: psycopg.connect(conninfo, prepare_threshold=None),
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_OVERFLOW,
         pool_timeout=_POOL_SECONDS,

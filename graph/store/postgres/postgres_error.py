@@ -15,8 +15,9 @@ from graph.error import DatabaseBusyError, DatabaseError, DatabaseUnreachableErr
 
 _NO_CONNECTION: Final = "no connection is free"
 _DISK_FULL: Final = "53100"
-# Too many connections, a lock or a statement that took too long, a deadlock, a snapshot that others have overtaken.
-_BUSY: Final = {"53300", "55P03", "57014", "40P01", "40001", "25P03"}
+# Too many connections, a lock, a statement or a pause in a transaction that took too long, a deadlock, a snapshot that
+# others have overtaken.
+_BUSY: Final = {"53300", "55P03", "57014", "25P03", "40P01", "40001"}
 # Connection failures, and a server that ends, has crashed, or isn't up yet.
 _UNREACHABLE: Final = ("08", "57P")
 
@@ -27,14 +28,14 @@ def errors_as_ours() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise to_database_error(error.orig) from None
+        raise _to_database_error(error.orig) from None
     except psycopg.Error as error:
-        raise to_database_error(error) from None
+        raise _to_database_error(error) from None
     except QueueTimeout:
         raise DatabaseBusyError(_NO_CONNECTION) from None
 
 
-def to_database_error(error: BaseException | None) -> DatabaseError:
+def _to_database_error(error: BaseException | None) -> DatabaseError:
     """Maps an error of the driver to ours; keeps only its kind, as its message may quote values and the URL."""
     if isinstance(error, PoolTimeout):
         return DatabaseBusyError(_NO_CONNECTION)

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from sqlalchemy import Connection, Subquery, and_, cast, column, func, select, table, text, union_all
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, cast, column, func, select, table, text, union_all
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from graph.core.search_term import OPEN_END, index_terms
+from graph.core.search_term import OPEN_END, PHRASE_TERMS, phrase_terms
 from graph.core.stem import stem
 
 _INDEX: Final = table("message_search", column("session_id"), column("position"), column("part"), column("terms"))
@@ -42,7 +42,6 @@ _FIND: Final = text("""
     JOIN unnest(CAST(:phrases AS tsquery[])) WITH ORDINALITY AS phrase (query, number) ON found.terms @@ phrase.query
     WHERE found.session_id = :session_id AND found.terms @@ CAST(:any AS tsquery)
 """)
-_PHRASE_TERMS: Final = 64
 # A vector has at most 1 MiB of terms.
 _PART_BYTES: Final = 2**19
 
@@ -71,7 +70,7 @@ def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[i
     """Does nothing: the rows of a session are deleted with it."""
 
 
-def merge_removed(connection: Connection, *, is_first: bool) -> bool:  # noqa: ARG001  # SQLite's has work here
+def merge_removed(connection: Connection, *, is_first: bool) -> bool:  # noqa: ARG001  # `TermIndex`'s signature
     """Returns that there is nothing to overwrite: Postgres reuses the room of deleted rows by itself."""
     return False
 
@@ -114,14 +113,14 @@ def split_terms(terms: str) -> Iterator[list[str]]:
                 size += len(stems[end].encode())
             end += 1
         yield list(part)
-        begin = end if end == len(stems) else end - _PHRASE_TERMS
+        begin = end if end == len(stems) else end - PHRASE_TERMS
 
 
-def _has(query: Any) -> Any:  # noqa: ANN401  # Postgres's own operator has no type
-    return _INDEX.c.terms.op("@@", is_comparison=True)(query)
+def _has(query: ColumnElement[Any]) -> ColumnElement[bool]:
+    return _INDEX.c.terms.bool_op("@@")(query)
 
 
 def _phrase_query(phrase: str) -> str:
     """Returns what a vector must have; no term has a quote, as they are all letters and digits."""
-    terms = [f"'{stem(term)}'" for term in dict.fromkeys(index_terms(phrase).split()[:_PHRASE_TERMS])]
+    terms = [f"'{stem(term)}'" for term in phrase_terms(phrase)]
     return f"({' & '.join(terms)}{':*' if phrase.endswith(OPEN_END) else ''})"

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from sqlalchemy.exc import DBAPIError
+
 from graph.error import DatabaseBusyError, DatabaseError, DiskFullError, NotADatabaseError
 
 PRIVATE_MODE = 0o600
@@ -130,14 +132,16 @@ def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: f
 
 @contextmanager
 def errors_as_ours(path: Path) -> Iterator[None]:
-    """Raises the driver's errors as ours."""
+    """Raises the driver's errors as ours, also those that SQLAlchemy wraps."""
     try:
         yield
+    except DBAPIError as error:
+        raise _to_database_error(error.orig, path) from error
     except sqlite3.Error as error:
-        raise to_database_error(error, path) from error
+        raise _to_database_error(error, path) from error
 
 
-def to_database_error(error: BaseException | None, path: Path) -> DatabaseError:
+def _to_database_error(error: BaseException | None, path: Path) -> DatabaseError:
     """Maps an error of the driver to ours; keeps only the driver's name for it, as its message may quote values."""
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK
     if code in _BUSY_CODES:

@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Integer, Subquery, bindparam, column, insert, select, table, text
 
-from graph.core.search_term import OPEN_END, index_terms
+from graph.core.search_term import OPEN_END, phrase_terms
 from graph.store.schema import search_session_table
 
 _POSITIONS_PER_SESSION: Final = 2**24
@@ -34,7 +34,6 @@ _REMOVE: Final = text("INSERT INTO message_search (message_search, rowid, terms)
 _MERGE: Final = text("INSERT INTO message_search (message_search, rank) VALUES ('merge', :pages)")
 _MERGED_PAGES: Final = 1_000
 _IN_RANGE: Final = select(_INDEX.c.rowid - bindparam("before")).where(_MATCHES, text("rowid BETWEEN :first AND :last"))
-_PHRASE_TERMS: Final = 64
 
 
 def create_index(connection: Connection) -> None:
@@ -113,5 +112,5 @@ def _total_changes(connection: Connection) -> int:
 
 def _match_phrase(phrase: str) -> str:
     """Returns the FTS5 query for a phrase; every term is quoted."""
-    terms = [f'"{term}"' for term in dict.fromkeys(index_terms(phrase).split()[:_PHRASE_TERMS])]
+    terms = [f'"{term}"' for term in phrase_terms(phrase)]
     return f"({' AND '.join(terms)}{' *' if phrase.endswith(OPEN_END) else ''})"

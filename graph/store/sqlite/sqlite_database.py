@@ -5,18 +5,17 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, inspect
-from sqlalchemy.exc import DBAPIError
 
 from graph.error import DatabaseBusyError, NotADatabaseError
 from graph.store.column_type import to_microseconds
 from graph.store.database import VERSION_TABLE, Clock, Database, head_revision, read_revision, utc_now
-from graph.store.sqlite.file import check_integrity, connect, make_private_file, set_up_lock, to_database_error
+from graph.store.sqlite.file import check_integrity, connect, errors_as_ours, make_private_file, set_up_lock
 
 _POOL_SIZE: Final = 8
 _CHECK_SECONDS: Final = 2.0
@@ -39,15 +38,9 @@ class SqliteDatabase(Database):
         # SQLite lets a waiting writer sleep and poll; threads of one process queue here without that delay.
         self._write_lock = threading.Lock()
 
-    @contextmanager
-    def errors_as_ours(self) -> Iterator[None]:
+    def errors_as_ours(self) -> AbstractContextManager[None]:
         """Raises SQLite's errors as ours."""
-        try:
-            yield
-        except DBAPIError as error:
-            raise to_database_error(error.orig, self._path) from error
-        except sqlite3.Error as error:
-            raise to_database_error(error, self._path) from error
+        return errors_as_ours(self._path)
 
     @contextmanager
     def _turn_to_write(self) -> Iterator[None]:
@@ -116,7 +109,7 @@ def _make_engine(path: Path, busy_timeout_seconds: float, clock: Clock) -> Engin
         return to_microseconds(clock() + timedelta(seconds=after_seconds))
 
     @event.listens_for(engine, "connect")
-    def _prepare(driver: Any, _: object) -> None:  # noqa: ANN401  # the driver's own connection
+    def _prepare(driver: sqlite3.Connection, _: object) -> None:
         driver.isolation_level = None  # else the driver begins transactions itself, and not for every statement
         driver.execute("PRAGMA foreign_keys=ON")
         driver.execute("PRAGMA synchronous=FULL")
