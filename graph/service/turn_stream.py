@@ -36,7 +36,7 @@ class TurnStream:
 
     Usage:
         >>> stream = service.turns.stream("budget")
-        >>> if stream and stream.is_here:
+        >>> if stream and stream.has_events:
         ...     detach = stream.watch(wake)  # then `stream.events(after=3)`, as often as it wakes
     """
 
@@ -76,7 +76,7 @@ class TurnStream:
         return self._session.project_root
 
     @property
-    def is_here(self) -> bool:
+    def has_events(self) -> bool:
         """Whether there are events of it: it runs in some process, or has run in this one."""
         return self._log is not None
 
