@@ -89,8 +89,9 @@ class ChatStream:
         head = CompletionHead(self._turn.id, self._turn.created, self._turn.model)
         writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_place)
         yield writer.start(metadata) if self._after is None else RETRY + b"\n"
+        lines = self._from_log(writer) if self._turn.has_events else self._from_tables(writer)
         try:
-            async with aclosing(self._from_log(writer) if self._turn.is_here else self._from_tables(writer)) as lines:
+            async with aclosing(lines):
                 async for line in lines:
                     yield line
         except TurnfoldError as error:
@@ -139,7 +140,7 @@ def has_all(turn: TurnStream, after: EventId | None) -> bool:
     """Whether the client has the turn's last line, so that nothing follows."""
     if after is None or after[:2] != (turn.turn, turn.attempt) or not turn.is_over:
         return False
-    return after.seq == (turn.first_place + len(turn.events()) if turn.is_here else END)
+    return after.seq == (turn.first_place + len(turn.events()) if turn.has_events else END)
 
 
 def known_events(turn: TurnStream, after: EventId | None) -> tuple[int, bool]:

@@ -54,10 +54,11 @@ class _Authority(NamedTuple):
 class HostCheck:
     """Refuses each connection that came by another name, or from another site's page, with 403 and what to do.
 
-    Without a sign-in it refuses those that reach it at an address of this computer that isn't loopback, too. Allowed
-    are `localhost` and loopback addresses at any port, and what `TURNFOLD_HOSTS` names. An `Origin`, which browsers
-    alone send, has to be that of the same host; for the programs' routes one of `CHAT_API_ORIGINS` will do. Only
-    headers, path and address of the connection itself count, nothing that a proxy adds.
+    Without a sign-in it refuses those that reach it at an address of this computer that isn't loopback, too, unless
+    `OPEN_WITHOUT_SIGN_IN` lets them in. Allowed are `localhost` and loopback addresses at any port, and what
+    `TURNFOLD_HOSTS` names. An `Origin`, which browsers alone send, has to be that of the same host; for the programs'
+    routes one of `CHAT_API_ORIGINS` will do. Only headers, path and address of the connection itself count, nothing
+    that a proxy adds.
 
     Args:
         app: Page and routes.

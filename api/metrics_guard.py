@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api.token_guard import bearer_token
 from graph.api_token import digest_of
 from graph.metrics import CONTENT_TYPE
 from graph.network import is_loopback
@@ -75,6 +76,5 @@ def _is_from_here(request: Request) -> bool:
 
 
 def _has_token(request: Request, digest: bytes) -> bool:
-    sent = request.headers.getlist("authorization")
-    scheme, _, token = "".join(sent).partition(" ")
-    return len(sent) == 1 and scheme.lower() == "bearer" and hmac.compare_digest(digest_of(token.strip()), digest)
+    sent = [value for name, value in request.headers.raw if name == b"authorization"]
+    return hmac.compare_digest(digest_of(bearer_token(sent)), digest)

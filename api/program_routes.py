@@ -25,7 +25,7 @@ from api.host import is_for_programs
 from api.openapi import document
 from api.route_table import Operation
 from api.served import ServedOperations
-from api.token_guard import Guard, ProgramSource
+from api.token_guard import ApiClients, Guard, ProgramSource
 from graph.service import ChatService
 from graph.settings import Settings
 
@@ -105,9 +105,8 @@ class ProgramRoutes:
 
     async def _check_open(self) -> None:
         """Without a token there is no door, and nothing tells of one."""
-        if self._settings().api_tokens:
-            return
-        if not await anyio.to_thread.run_sync(self._tokens().are_let_in):
+        clients = ApiClients(self._settings().api_tokens, self._tokens)
+        if not await anyio.to_thread.run_sync(clients.are_let_in):
             raise HTTPException(404)
 
 

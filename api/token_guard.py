@@ -54,6 +54,12 @@ class ApiClient:
         return ClientOptions(self.name, system=None, allowed_tools=self.tools, hears_restarts=True)
 
 
+def bearer_token(authorization: Iterable[bytes]) -> str:
+    """Returns the token of the only `Authorization` header, "" for anything but one Bearer token."""
+    scheme, _, sent = b"".join(headers := list(authorization)).partition(b" ")
+    return sent.strip().decode("ascii", "replace") if len(headers) == 1 and scheme.lower() == b"bearer" else ""
+
+
 class ProgramSource(Protocol):
     """The tokens that owners have made, as `service.programs` has them."""
 
@@ -90,9 +96,7 @@ class ApiClients:
         Raises:
             StoreError: The tokens can't be read.
         """
-        scheme, _, sent = b"".join(headers := list(authorization)).partition(b" ")
-        secret = sent.strip().decode("ascii", "replace")
-        if len(headers) != 1 or scheme.lower() != b"bearer" or not secret:
+        if not (secret := bearer_token(authorization)):
             return None
         token = self._listed(secret) or self._programs().find(secret)
         return None if token is None else ApiClient(token.name, token.owner, token.tools)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graph.core.review import SummaryDraft
+from graph.core.token import estimate_tokens
 from graph.metrics import CallKind, Metrics
+from graph.model.chunk import Usage
 from graph.store.owner_use import OwnerUseStore
 
 
@@ -30,7 +32,7 @@ class Spending:
         seconds: float,
         error_code: str = "",
     ) -> None:
-        """Counts a call, or all of one fold; never fails.
+        """Counts what is known to be spent, such as all calls of one fold; never fails.
 
         Args:
             owner: For whom it was made.
@@ -44,6 +46,39 @@ class Spending:
         if error_code:
             self.metrics.failed("call", error_code)
         self._use.spend(owner, input_tokens + output_tokens)
+
+    def add_call(
+        self,
+        owner: str,
+        kind: CallKind,
+        usage: Usage | None,
+        *,
+        sent_tokens: int,
+        said: str = "",
+        seconds: float,
+        error_code: str = "",
+    ) -> None:
+        """Counts a call as its provider reported it, or else by our estimates; never fails.
+
+        Args:
+            owner: For whom it was made.
+            kind: What it was made for.
+            usage: What the provider reported, None for nothing.
+            sent_tokens: Our estimate of what was sent.
+            said: What the model has said, as far as anybody counts it.
+            seconds: How long it took.
+            error_code: Why it failed, "" if it didn't.
+        """
+        # One that failed before its first word costs nothing, as far as anybody knows.
+        is_paid = bool(said) or not error_code
+        self.add(
+            owner,
+            kind,
+            input_tokens=usage.input_tokens if usage else sent_tokens * is_paid,
+            output_tokens=usage.output_tokens if usage else estimate_tokens(said),
+            seconds=seconds,
+            error_code=error_code,
+        )
 
     def add_summary(self, owner: str, drafts: Sequence[SummaryDraft], *, seconds: float, error_code: str = "") -> None:
         """Counts a summary with all of its drafts; never fails."""

@@ -38,7 +38,7 @@ class PlainCompletions:
 
 
 class EndpointChat(ChatOpenAI):
-    """`ChatOpenAI` that keeps refusals and raises BadResponseError for a malformed stream."""
+    """`ChatOpenAI` that streams plain JSON, keeps refusals and raises BadResponseError for a malformed stream."""
 
     @model_validator(mode="after")
     def _stream_plainly(self) -> Self:

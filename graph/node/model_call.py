@@ -91,13 +91,12 @@ class AnswerCall:
         self._runtime.stream_writer(TokenDelta(text))
 
     def _count(self, model_input: ModelInput, usage: Usage | None, *, seconds: float, error_code: str = "") -> None:
-        # One that failed before its first word costs nothing, as far as anybody knows.
-        sent_tokens = model_input.sent_tokens if self._said or not error_code else 0
-        self._deps.spending.add(
+        self._deps.spending.add_call(
             self._runtime.context.owner,
             "answer",
-            input_tokens=usage.input_tokens if usage else sent_tokens,
-            output_tokens=usage.output_tokens if usage else estimate_tokens("".join(self._said)),
+            usage,
+            sent_tokens=model_input.sent_tokens,
+            said="".join(self._said),
             seconds=seconds,
             error_code=error_code,
         )
@@ -216,11 +215,11 @@ def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:
         InputItem("call", side.call_id, 1, message_tokens(given)),
     )
     sent = ModelInput(side.messages, items)
-    deps.spending.add(
+    deps.spending.add_call(
         turn.owner,
         "reasoning",
-        input_tokens=side.usage.input_tokens if side.usage else sent.sent_tokens * (not side.error_code),
-        output_tokens=side.usage.output_tokens if side.usage else 0,
+        side.usage,
+        sent_tokens=sent.sent_tokens,
         seconds=side.seconds,
         error_code=side.error_code,
     )

@@ -35,7 +35,7 @@ def _add_line(root: RootFolder) -> bool:
     if _has_line(_text(root)):
         return True
     with root.open_folder("") as folder, os.fdopen(os.open(_NAME, _APPEND, _MODE, dir_fd=folder), "ab") as file:
-        # The memory of another owner, which has a lock of its own, may be adding it.
+        # The memory of another owner, which has a lock of its own, may be adding it: then this one ignores itself.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         text = _text(root)
         if not _has_line(text):

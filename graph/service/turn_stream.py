@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ class TurnStream:
 
     Usage:
         >>> stream = service.turns.stream("budget")
-        >>> if stream and stream.is_here:
+        >>> if stream and stream.has_events:
         ...     detach = stream.watch(wake)  # then `stream.events(after=3)`, as often as it wakes
     """
 
@@ -76,7 +76,7 @@ class TurnStream:
         return self._session.project_root
 
     @property
-    def is_here(self) -> bool:
+    def has_events(self) -> bool:
         """Whether there are events of it: it runs in some process, or has run in this one."""
         return self._log is not None
 
@@ -117,16 +117,10 @@ class TurnStream:
             NotFoundError: The session was deleted meanwhile.
             BusyError: Another attempt has begun meanwhile.
         """
-        view = read_turn(self._access, self._row.session_id, self.turn)
-        if view.status == "running":
+        view, row, said = read_turn(self._access, self._row.session_id, self.turn)
+        if row.status == "running":
             raise BusyError
-        return EndedTurn(view, self._last_event(view), self._end_of(view.attempt))
-
-    def _last_event(self, view: TurnView) -> Event:
-        row = self._access.stores.turns.get(self._row.session_id, self.turn)
-        said = self._access.stores.archive.live_turns(self._row.session_id, self.turn, self.turn)
-        shown = replace(row, status=view.status, error_code=view.error_code, error_detail=view.error_detail)
-        return last_event(shown, [entry.message for entry in said])
+        return EndedTurn(view, last_event(row, said), self._end_of(row.attempt))
 
     def _end_of(self, attempt: int) -> CompletionEnd:
         place = ResponsePlace(self._row.session_id, self.turn, attempt, 1, b"", datetime.min.replace(tzinfo=UTC))

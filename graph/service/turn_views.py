@@ -42,8 +42,8 @@ def read_transcript(access: SessionAccess, session_id: str, *, last: int, before
     return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
 
 
-def read_turn(access: SessionAccess, session_id: str, number: int) -> TurnView:
-    """Returns one turn in its last attempt.
+def read_turn(access: SessionAccess, session_id: str, number: int) -> tuple[TurnView, TurnRow, Sequence[AnyMessage]]:
+    """Returns one turn in its last attempt, and the row and the messages that this shows.
 
     Raises:
         NotFoundError: There is no such session or turn.
@@ -53,7 +53,7 @@ def read_turn(access: SessionAccess, session_id: str, number: int) -> TurnView:
     said = [entry.message for entry in access.stores.archive.live_turns(session_id, number, number)]
     if is_abandoned:
         row, said = _as_closed(row, said, session_language(access.stores.archive.opening(session_id)))
-    return _turn_view(row, said, is_last=number == session.turn_count)
+    return _turn_view(row, said, is_last=number == session.turn_count), row, said
 
 
 def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:

@@ -173,12 +173,12 @@ class AsideRunner:
             error_code=error_code,
             created_at=self._clock(),
         )
-        is_paid = not error_code or aside.log.partial_text
-        self._spending.add(
+        self._spending.add_call(
             aside.owner,
             "aside",
-            input_tokens=usage.input_tokens if usage else call.sent_tokens * bool(is_paid),
-            output_tokens=usage.output_tokens if usage else estimate_tokens(aside.log.partial_text),
+            usage,
+            sent_tokens=call.sent_tokens,
+            said=aside.log.partial_text,
             seconds=call.seconds,
             error_code=error_code,
         )

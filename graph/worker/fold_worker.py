@@ -62,7 +62,6 @@ class FoldWorker:
     ) -> None:
         self._stores = stores
         self._models = models
-        self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._terms = SessionTerms(stores.archive)
         self._last_inputs = LastInputs(stores.calls, in_place)

@@ -56,6 +56,7 @@ class TurnLimiter:
             ServerBusyError: The maximum number of turns is running; `detail` is that number.
             TurnRateError: Too many turns began within the last minute; `detail` is how long to wait. Or this owner has
                 begun too many (`UserRateError`), or spent too many tokens (`UserTokensError`).
+            StoreError: What the owner has used can't be read or counted.
         """
         try:
             with self._lock:

@@ -53,6 +53,7 @@ class ProjectTurns:
         registry: Has the lines of the newest turns.
         agreements: Which rules each owner has agreed to.
         models: Summarise what leaves the recent dialog.
+        spending: Hears of what the summaries cost.
         settings: Say whose memory of a project an owner works with, how long a summary may take, and whether sentences
             are picked instead, because there is no model.
         clock: The time in UTC.

@@ -22,7 +22,7 @@ from graph.worker.turn_log import TurnLog
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
-_LOOKS: Final = 4  # a killed process is looked for at every fourth poll
+_POLLS_PER_LOOK: Final = 4  # at each look, a process that was killed is found
 _KEPT_SECONDS: Final = 5.0
 
 
@@ -115,7 +115,7 @@ class TurnPoller:
             polls += 1
             try:
                 self._poll(followed)
-                if polls % _LOOKS == 0:
+                if polls % _POLLS_PER_LOOK == 0:
                     self._end_abandoned(followed)
             except StoreError as error:
                 _LOG.warning("turns of other processes could not be read: %s", error.code)

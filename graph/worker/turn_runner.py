@@ -18,9 +18,8 @@ from graph.core.client_call import waiting_calls
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.core.close_turn import ClosedStatus
 from graph.core.context_block import ContextRequest
-from graph.core.turn import text_of
 from graph.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
-from graph.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStarted, TurnStopped
+from graph.event import ActionRequired, Event, TurnFailed, TurnStarted, TurnStopped
 from graph.log import in_turn
 from graph.node.context import TurnContext
 from graph.recovery import StateRecovery, config_of
@@ -253,8 +252,9 @@ class TurnRunner:
                 partial_text=text,
                 anchor=job.ended_anchor,
             )
-            if self._stores.turns.get(job.session_id, number).status == "finished":
-                return _finished(job, self._said(job))
+            row = self._stores.turns.get(job.session_id, number)
+            if row.status == "finished":
+                return last_event(row, self._said(job))
         except TurnfoldError as error:
             _LOG.warning("turn %d could not be closed: %s", number, error.code)
             return TurnFailed(number, error.code, error.detail)
@@ -293,7 +293,3 @@ class TurnRunner:
         """Drops the oldest jobs that are over, so that memory doesn't grow with the number of sessions."""
         for session_id in [key for key, job in self._jobs.items() if job.log.is_over][:-_KEPT_JOBS]:
             del self._jobs[session_id]
-
-
-def _finished(job: Job, said: list[AnyMessage]) -> Event:
-    return TurnFinished(job.number, str(said[-1].id), text_of(said[-1]))
