@@ -5,7 +5,7 @@ import string
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
@@ -14,6 +14,9 @@ from component.word import LANGUAGES, Language, Words
 from component.wording import explain, explain_error, language_of_locale, words_of
 from graph import error as errors
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 
 def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator[str]:
     yield parent.code
@@ -21,7 +24,7 @@ def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator
         yield from codes(child)
 
 
-def sentences(words: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  # the words of the page or of a part of it
+def sentences(words: DataclassInstance) -> Iterator[tuple[str, str]]:
     for field in fields(words):
         value = getattr(words, field.name)
         if is_dataclass(value):
