@@ -104,6 +104,12 @@ def test_each_reason_of_a_path_error_has_its_sentence(language: Language) -> Non
     assert set(words_of(language).path_reasons) == set(get_args(errors.PathReason))
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_reason_of_a_sign_in_error_has_its_sentence(language: Language) -> None:
+    said = words_of(language).sign_in
+    assert all(getattr(said, reason) for reason in get_args(errors.SignInReason))
+
+
 def test_path_error_is_told_by_its_reason_and_its_path() -> None:
     told = explain_error(words_of("en"), errors.PathError("not_regular", "docs/AGENTS.md"))
     assert told.startswith("This isn't a regular file. (docs/AGENTS")
