@@ -27,7 +27,7 @@ def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator
 def sentences(words: DataclassInstance) -> Iterator[tuple[str, str]]:
     for field in fields(words):
         value = getattr(words, field.name)
-        if is_dataclass(value):
+        if is_dataclass(value) and not isinstance(value, type):
             yield from ((f"{field.name}.{key}", text) for key, text in sentences(value))
         elif isinstance(value, str):
             yield field.name, value
