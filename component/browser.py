@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-
 import streamlit as st
 
-from component import delivery, dialog, outbox, page_state, project_choice, redraw, summary_panel
+from component import asset_file, delivery, dialog, outbox, page_state, project_choice, redraw, summary_panel
 from component.delivery import delivered
 from component.page_state import PageState
 
-_ASSETS = Path(__file__).parent / "asset"
 # One module in eight files: the last one exports what Streamlit calls.
 _SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "visitor.js", "browser.js")
 _KEY = "browser"
@@ -38,7 +34,7 @@ def draw(now: PageState) -> None:
     delivery.note_automatic()
     with st.container(gap=None):
         _mount(now)
-        changed = st.components.v2.component("turnfold_redraw", js=_read("redraw.js"))
+        changed = st.components.v2.component("turnfold_redraw", js=asset_file.read("redraw.js"))
         changed(key="redraw", on_changed_change=redraw.changed_as_asked)
 
 
@@ -82,12 +78,6 @@ def _show_record() -> None:
     redraw.alone_as_asked(redraw.PANEL)
 
 
-@cache
 def script() -> str:
     """Returns the module that the page runs."""
-    return _read(*_SCRIPTS)
-
-
-@cache
-def _read(*names: str) -> str:
-    return "\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in names)
+    return asset_file.read(*_SCRIPTS)

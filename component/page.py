@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from component import (
+    asset_file,
     browser,
     composer,
     delivery,
@@ -24,7 +23,6 @@ from component.error_box import error_box
 from component.wording import language_of_locale, words_of
 from graph.error import SignInError
 
-ASSETS = Path(__file__).parent / "asset"
 STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css")
 
 
@@ -32,11 +30,11 @@ def main() -> None:
     """Draws the page for the session in the URL."""
     with delivery.whole_run(), error_box(words_of(language_of_locale(st.context.locale))):
         st.set_page_config(
-            page_title="Turnfold", page_icon=ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272
+            page_title="Turnfold", page_icon=asset_file.FOLDER / "icon.svg", layout="wide", initial_sidebar_state=272
         )
         for name in STYLE_SHEETS:
-            st.html(ASSETS / name)
-        st.logo(ASSETS / "logo.svg", icon_image=ASSETS / "icon.svg", size="large")
+            st.html(asset_file.FOLDER / name)
+        st.logo(asset_file.FOLDER / "logo.svg", icon_image=asset_file.FOLDER / "icon.svg", size="large")
         redraw.need_page()
         try:
             now = page_state.begin()
@@ -45,7 +43,7 @@ def main() -> None:
             sign_in_page.draw(words_of(page_state.language(service)), service.settings, error)
             return
         if project_choice.is_on(now.service):
-            st.html(ASSETS / "project.css")
+            st.html(asset_file.FOLDER / "project.css")
         with error_box(now.words):
             sidebar.draw(now)
         with error_box(now.words):

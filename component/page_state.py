@@ -51,13 +51,14 @@ class PageState:
     words: Words
     time_zone: str
     session: SessionView | None
-    visitor: Identity | None = None
+    visitor: Identity | None
 
 
 def begin() -> PageState:
     """Reads the tab's state, saves changed settings, and sets the settings' widgets from the session.
 
     Raises:
+        SignInError: Nobody is signed in.
         TurnfoldError: The service can't be opened or the session can't be read.
     """
     service = service_provider.current()

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from component import delivery, dialog, service_provider
+from component import copy_button, delivery, dialog, service_provider
 from component.error_box import error_box, tell
 from component.format import escape_label, zone_of
 from component.page_state import PageState
@@ -97,11 +97,7 @@ def _draw_made(words: Words) -> None:
         st.markdown(said.made.format(name=escape_label(made.shown.name)))
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"`{secret}`")
-            st.html(
-                f'<button type="button" class="copy" title="{said.copy}" aria-label="{said.copy}" '
-                f'data-copy="{secret}"></button>',
-                width="content",
-            )
+            copy_button.draw(said.copy, secret)
 
 
 def _draw_form(words: Words) -> None:

@@ -22,7 +22,7 @@ class SecurityHeaders:
 
     Args:
         app: Page and routes.
-        settings: Returns the settings; called at the first request.
+        settings: Returns the settings; called once the server is open.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:

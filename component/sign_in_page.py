@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import base64
-from functools import cache
-from pathlib import Path
 
 import streamlit as st
 
+from component import asset_file
 from component.word import Words
 from graph.error import SignInError
 from graph.settings import Settings
-
-_ASSETS = Path(__file__).parent / "asset"
 
 
 def draw(words: Words, settings: Settings, error: SignInError) -> None:
     """Draws why nobody is let in, and the button that leads to the provider."""
     said = words.sign_in
     with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):
-        mark = base64.b64encode(_asset("icon.svg").encode()).decode()
+        mark = base64.b64encode(asset_file.read("icon.svg").encode()).decode()
         st.html(f'<img alt="" width="56" height="56" src="data:image/svg+xml;base64,{mark}">', width="content")
         st.title(said.title, anchor=False, text_alignment="center")
         st.markdown(getattr(said, error.reason), text_alignment="center")
@@ -30,7 +27,7 @@ def draw(words: Words, settings: Settings, error: SignInError) -> None:
         else:
             st.markdown(f":small[:gray[{said.elsewhere}]]", text_alignment="center")
             st.link_button(said.go_there, settings.turnfold_origin or "", icon=":material/login:", type="primary")
-    component = st.components.v2.component("turnfold_sign_in", js=_asset("sign_in.js"))
+    component = st.components.v2.component("turnfold_sign_in", js=asset_file.read("sign_in.js"))
     component(key="sign_in_script", data={"language": words.language})
 
 
@@ -38,8 +35,3 @@ def _is_at(origin: str | None) -> bool:
     """Whether the browser shows the address that the provider leads back to: a cookie of another one doesn't count."""
     url = st.context.url or origin or ""
     return f"{url}/".startswith(f"{origin}/")
-
-
-@cache
-def _asset(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")

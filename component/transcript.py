@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import streamlit as st
 
 from component import (
     action,
+    copy_button,
     delivery,
     fold_line,
     live,
@@ -214,11 +214,7 @@ def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:
 
 def _draw_copy(words: Words, turn: TurnView) -> None:
     if turn.answer_text:
-        st.html(
-            f'<button type="button" class="copy" title="{words.copy}" aria-label="{words.copy}" '
-            f'data-copy="{html.escape(turn.answer_text)}"></button>',
-            width="content",
-        )
+        copy_button.draw(words.copy, turn.answer_text)
 
 
 def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:

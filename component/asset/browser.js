@@ -9,6 +9,11 @@ const RELOAD_MILLISECONDS = 10000;
 let words = {};
 let press = null;
 
+function setCookie(name, value) {
+  const secure = location.protocol === "https:" ? "; secure" : "";
+  document.cookie = `${name}=${value}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${secure}`;
+}
+
 async function copy(text) {
   if (navigator.clipboard && window.isSecureContext) {
     return navigator.clipboard.writeText(text);
@@ -130,9 +135,7 @@ export default function ({ data, setTriggerValue }) {
   words = data;
   askServer = setTriggerValue;
   document.documentElement.lang = data.language;
-  if (data.cookie) {
-    document.cookie = `${data.cookie}=${data.language}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${SECURE}`;
-  }
+  if (data.cookie) setCookie(data.cookie, data.language);
   setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
   popoverOpening.observe(document.body, { childList: true });

@@ -9,7 +9,12 @@ function draftKey(session) {
   return `turnfold_draft_${session}`;
 }
 
-function keepDraft(text, session = draft.session) {
+function sessionTypedFor() {
+  return draft.early ?? draft.session;
+}
+
+function keepDraft(text) {
+  const session = sessionTypedFor();
   if (session === null) return;
   if (text) sessionStorage.setItem(draftKey(session), text);
   else sessionStorage.removeItem(draftKey(session));
@@ -35,7 +40,7 @@ function onInput(event) {
   if (!event.target.matches?.(FIELD)) return;
   // Another chat is being opened: the address has it already, and what is typed now is for it.
   if (sessionInAddress() !== draft.session) draft.early = sessionInAddress();
-  keepDraft(event.target.value, draft.early ?? draft.session);
+  keepDraft(event.target.value);
 }
 
 function sessionInAddress() {
@@ -54,8 +59,7 @@ function onSend(event) {
   // An Enter that ends a syllable; a browser that doesn't say that it composes gives it the code 229.
   if (event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
-  // Another chat is being opened: what is typed now is for it.
-  const session = draft.early ?? draft.session;
+  const session = sessionTypedFor();
   const text = field.value;
   setField(field, "");
   showPending(text.trim(), putOut(text, session));

@@ -1,8 +1,6 @@
 // The theme that was chosen in the settings. Streamlit has no call for it: its own menu, which the style sheet hides,
 // changes the theme without a reload and keeps it for the next one.
 const THEME_NAMES = { system: "System", light: "Light", dark: "Dark" };
-const THEME_COOKIE_SECONDS = 31536000;
-const SECURE = location.protocol === "https:" ? "; secure" : "";
 
 const theme = { chosen: null };
 
@@ -28,7 +26,7 @@ function setTheme(chosen, cookie) {
   theme.chosen = chosen;
   const name = THEME_NAMES[chosen];
   if (keptTheme() === name) return;
-  document.cookie = `${cookie}=${chosen}; path=/; max-age=${THEME_COOKIE_SECONDS}; samesite=lax${SECURE}`;
+  setCookie(cookie, chosen);
   const menu = document.querySelector("[data-testid='stMainMenuButton']");
   menu?.click();
   if (menu) pressTheme(menu, name, performance.now() + WAIT_MILLISECONDS);

@@ -26,6 +26,11 @@ FADED_IN: Final = """() => document.getAnimations().every(
     (one) => one.playState !== "running" || one.effect.getTiming().iterations === Infinity)"""
 
 
+def wait_for_fades(page: Page) -> None:
+    page.wait_for_timeout(100)  # what fades in has begun to
+    page.wait_for_function(FADED_IN)
+
+
 def violations(page: Page) -> list[str]:
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE.axe_script)
@@ -52,8 +57,7 @@ def test_no_state_breaks_a_rule(
         )
         for reach in WALKS[walk]:
             reach(stage)
-            visitor.page.wait_for_timeout(100)  # what fades in has begun to
-            visitor.page.wait_for_function(FADED_IN)
+            wait_for_fades(visitor.page)
             found += [f"{reach.__name__}: {violation}" for violation in violations(visitor.page)]
     if found:
         pytest.fail("\n".join(found))
@@ -94,8 +98,7 @@ def test_no_state_of_a_project_breaks_a_rule(
         stage = Stage(visitor, words_in(look), is_narrow="viewport" in options, endpoint=fake_openai, service=service)
         for name, reach in walk_through_project(root):
             reach(stage)
-            visitor.page.wait_for_timeout(100)  # what fades in has begun to
-            visitor.page.wait_for_function(FADED_IN)
+            wait_for_fades(visitor.page)
             found += [f"{name}: {violation}" for violation in violations(visitor.page)]
     if found:
         pytest.fail("\n".join(found))
@@ -118,6 +121,5 @@ def test_no_way_in_breaks_a_rule(look: str, chromium: Browser, tmp_path: Path, f
         if "viewport" in options:
             visitor.page.get_by_test_id("stExpandSidebarButton").click()
         expect(visitor.find("visitor").get_by_role("button")).to_be_in_viewport()
-        visitor.page.wait_for_timeout(100)  # what fades in has begun to
-        visitor.page.wait_for_function(FADED_IN)
+        wait_for_fades(visitor.page)
         assert violations(visitor.page) == []

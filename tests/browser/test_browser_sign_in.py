@@ -15,6 +15,7 @@ from tests.browser.visitor import Visitor
 from tests.fake.identity_provider import NAMES, IdentityProvider
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.owners import withdrawn
 from tests.fake.served_app import free_port
 
 SAID = "제 비밀 여행지는 통영입니다."
@@ -106,18 +107,14 @@ def test_whoever_signs_in_comes_to_the_chat_that_was_asked_for(guest: Visitor) -
 def test_a_withdrawn_owner_is_out_at_once_and_in_again_when_that_is_taken_back(
     guest: Visitor, site: Site, beside: ChatService
 ) -> None:
-    owners = beside._access.stores.owners  # noqa: SLF001  # what the operator's command uses
     sign_in(guest, "minsu")
     guest.ask("곧 나갈 사람입니다.")
-    owners.withdraw(site.owner("minsu"))
-    try:
+    with withdrawn(beside, site.owner("minsu")):
         # The page looks for changes by itself.
         expect(guest.page.get_by_text("이 계정은 더 이상 쓸 수 없습니다")).to_be_visible()
         expect(guest.page.get_by_text("곧 나갈 사람입니다.")).to_have_count(0)
         guest.page.goto(guest.address)
         expect(guest.page.get_by_text("이 계정은 더 이상 쓸 수 없습니다")).to_be_visible()
-    finally:
-        owners.readmit(site.owner("minsu"))
     guest.open()
     expect(guest.find("visitor")).to_contain_text(NAMES["minsu"])
 
@@ -125,17 +122,13 @@ def test_a_withdrawn_owner_is_out_at_once_and_in_again_when_that_is_taken_back(
 def test_what_somebody_sends_who_is_out_is_sent_when_he_is_in_again(
     guest: Visitor, site: Site, beside: ChatService
 ) -> None:
-    owners = beside._access.stores.owners  # noqa: SLF001  # what the operator's command uses
     sign_in(guest, "yeonghui")
     theirs = beside.for_owner(site.owner("yeonghui")).sessions
     before = theirs.list()
-    owners.withdraw(site.owner("yeonghui"))
-    try:
+    with withdrawn(beside, site.owner("yeonghui")):
         guest.write("나간 뒤에 보낸 말입니다.")
         expect(guest.page.get_by_text("이 계정은 더 이상 쓸 수 없습니다")).to_be_visible()
         assert theirs.list() == before
-    finally:
-        owners.readmit(site.owner("yeonghui"))
     guest.open()
     guest.wait_for_end(1)
     expect(guest.turn(1)).to_contain_text("나간 뒤에 보낸 말입니다.")

@@ -27,6 +27,23 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def refused_start(folder: Path, **settings: str) -> str:
+    """Starts the product in a folder, with settings that it must not take; returns what it says of them."""
+    done = subprocess.run(
+        _command(ROOT / "app.py", 0),
+        cwd=folder,
+        env={**_kept(), **settings},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "Turnfold can't start" in done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
 @contextmanager
 def served(
     script: str, folder: Path, url: str, log: Path, **settings: str
@@ -34,7 +51,7 @@ def served(
     """Starts the server of a script over the files in a folder; yields its process and port."""
     port = free_port()
     environment = {
-        **{name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")},
+        **_kept(),
         "OPENAI_BASE_URL": url,
         "OPENAI_API_KEY": KEY,
         "CHAT_MODEL": "scripted-model",
@@ -42,14 +59,24 @@ def served(
         "TURNFOLD_TEST_MESSAGE": question(1),
         **settings,
     }
-    words = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true", f"--server.port={port}"]
     with log.open("wb") as output:
-        process = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            _command(script, port), cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
         try:
             yield process, port
         finally:
             process.kill()
             process.wait()
+
+
+def _command(script: str | Path, port: int) -> list[str]:
+    return [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", f"--server.port={port}"]
+
+
+def _kept() -> dict[str, str]:
+    """What a server is given of the tests' own environment."""
+    return {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
 
 
 def ask_health(port: int, process: subprocess.Popen[bytes], *, patience_seconds: float = 60) -> tuple[int, str]:

@@ -5,7 +5,7 @@ import string
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
@@ -14,6 +14,9 @@ from component.word import LANGUAGES, Language, Words
 from component.wording import explain, explain_error, language_of_locale, words_of
 from graph import error as errors
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 
 def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator[str]:
     yield parent.code
@@ -21,10 +24,10 @@ def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator
         yield from codes(child)
 
 
-def sentences(words: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  # the words of the page or of a part of it
+def sentences(words: DataclassInstance) -> Iterator[tuple[str, str]]:
     for field in fields(words):
         value = getattr(words, field.name)
-        if is_dataclass(value):
+        if is_dataclass(value) and not isinstance(value, type):
             yield from ((f"{field.name}.{key}", text) for key, text in sentences(value))
         elif isinstance(value, str):
             yield field.name, value
@@ -99,6 +102,12 @@ def test_each_reason_of_an_input_error_has_its_sentence(language: Language) -> N
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_reason_of_a_path_error_has_its_sentence(language: Language) -> None:
     assert set(words_of(language).path_reasons) == set(get_args(errors.PathReason))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_reason_of_a_sign_in_error_has_its_sentence(language: Language) -> None:
+    said = words_of(language).sign_in
+    assert all(getattr(said, reason) for reason in get_args(errors.SignInReason))
 
 
 def test_path_error_is_told_by_its_reason_and_its_path() -> None:

@@ -1,0 +1,16 @@
+"""Draws a button that copies a text; the page's script does the copying (`asset/browser.js`)."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+
+def draw(label: str, text: str) -> None:
+    """Draws the button, which shows no words: its label is a hint."""
+    st.html(
+        f'<button type="button" class="copy" title="{label}" aria-label="{label}" '
+        f'data-copy="{html.escape(text)}"></button>',
+        width="content",
+    )
