@@ -80,6 +80,8 @@ def test_only_an_owners_own_session_is_answered_for(owners: Owners, operation: O
         mine.ask(1, 1)
         status, text = asked(owners.own, operation, mine.session_id)
         assert (status, "(<session>)" in text) != (404, True)
+        if operation.method == "GET":
+            assert status in (200, 204)
         mine.wait_for_folds()
         owners.own.delete(f"/sessions/{mine.session_id}")
         return
