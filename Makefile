@@ -61,7 +61,8 @@ bench-door: $(STAMP)
 load: $(STAMP)
 	$(BIN)/python -m bench.load --write
 
-# Kills, locks, full disks and load for about a quarter of an hour; the last line sums up. SEED=<number> repeats a run.
+# Kills, locks, full disks, load and outages of Postgres for about a quarter of an hour; the last line sums up.
+# SEED=<number> repeats a run.
 fault: $(STAMP)
 	$(BIN)/python -m tests.fault $(if $(SEED),--seed $(SEED))
 

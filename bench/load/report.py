@@ -46,6 +46,7 @@ _ROWS: Final[dict[Language, tuple[str, ...]]] = {
     ),
 }
 _WORDS: Final[dict[Language, tuple[str, str]]] = {"en": ("programs", "pages"), "ko": ("프로그램", "페이지")}
+_OF_ONE: Final = 2  # the first stages: one program, one page
 _NONE: Final = "–"
 
 
@@ -99,7 +100,7 @@ def _by_sight(samples: Sequence[Sample]) -> tuple[list[float], list[float]]:
 def _memory_each(each: Figures, figures: Sequence[Figures]) -> str:
     """Returns what each program and page needs that the stage before hadn't; a stage adds one kind alone."""
     number = figures.index(each)
-    if number < len(_WORDS):
+    if number < _OF_ONE:
         return _NONE
     before = figures[number - 1]
     grown = each.memory - before.memory

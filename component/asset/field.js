@@ -38,9 +38,11 @@ function focusField(field) {
 
 function onInput(event) {
   if (!event.target.matches?.(FIELD)) return;
-  // Another chat is being opened: the address has it already, and what is typed now is for it.
-  if (sessionInAddress() !== draft.session) draft.early = sessionInAddress();
-  keepDraft(event.target.value);
+  const text = event.target.value;
+  // Another chat is being opened: the address has it already, and what is typed now is for it. A field is also emptied
+  // by sending what stood there before.
+  if (text && sessionInAddress() !== draft.session) draft.early = sessionInAddress();
+  keepDraft(text);
 }
 
 function sessionInAddress() {

@@ -14,7 +14,7 @@ from tests.browser.conftest import scripted_settings, started
 from tests.browser.visitor import Visitor
 from tests.fake.identity_provider import NAMES, IdentityProvider
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.served_app import free_port
+from tests.fake.port import free_port
 
 
 class Site(NamedTuple):

@@ -100,3 +100,22 @@ def test_a_chat_that_is_opened_instead_of_the_one_just_begun_has_its_own_draft(p
     go(page, "other")
     hear(page, "other", 3)
     assert value(page) == "다른 대화의 초안"
+
+
+def test_a_message_sent_while_another_chat_opens_takes_no_draft_away_and_leaves_none(page: Page) -> None:
+    go(page, "other")
+    hear(page, "other", 1)
+    type_in(page, "다른 대화의 초안")
+    go(page, "first")
+    hear(page, "first", 2)
+    type_in(page, "보낼 말")
+    go(page, "other")
+    page.locator("textarea").press("Enter")
+    hear(page, "other", 3)
+    assert value(page) == "다른 대화의 초안"
+    go(page, "first")
+    hear(page, "first", 4)
+    assert value(page) == ""
+    page.wait_for_function("() => sent.length > 0")
+    (message,) = page.evaluate("sent.at(-1)[1]")
+    assert message["session"] == "first"

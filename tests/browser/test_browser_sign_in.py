@@ -16,7 +16,7 @@ from tests.fake.identity_provider import NAMES, IdentityProvider
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.owners import withdrawn
-from tests.fake.served_app import free_port
+from tests.fake.port import free_port
 
 SAID = "제 비밀 여행지는 통영입니다."
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import Checkpoint
 
 from graph.store.postgres.pooled_saver import Pool, PooledSaver
 
@@ -20,16 +20,10 @@ class AheadSaver(PooledSaver):
         self._ticks = int(seconds * _TICKS_PER_SECOND)
         self._moved: dict[str, str] = {}
 
-    def put(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
+    def put(self, config: RunnableConfig, checkpoint: Checkpoint, *rest: Any) -> RunnableConfig:  # noqa: ANN401  # handed on as it came
         self._moved[checkpoint["id"]] = _moved_id(checkpoint["id"], self._ticks)
         moved: Any = {**checkpoint, "id": self._moved[checkpoint["id"]]}
-        return super().put(self._place(config), moved, metadata, new_versions)
+        return super().put(self._place(config), moved, *rest)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""

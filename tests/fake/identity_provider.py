@@ -11,7 +11,6 @@ import re
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
-from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx2
@@ -72,9 +71,7 @@ class IdentityProvider:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._thread.join(20)
         self._server.server_close()

@@ -42,6 +42,7 @@ def open_owners(
 
 @contextmanager
 def withdrawn(service: ChatService, owner: str) -> Iterator[None]:
+    """Has an owner be let in no more within the block."""
     owners = service._access.stores.owners  # noqa: SLF001  # what the operator's command uses
     owners.withdraw(owner)
     try:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
-import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,14 +15,11 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-import pytest
+from tests.fake.installed import installed
+from tests.fake.port import free_port, wait_for_port
 
-from tests.fake.served_app import free_port
-
-_PLACES: Final = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
 # It refuses to run as root.
 _ACCOUNT: Final = "nobody"
-_PATIENCE_SECONDS: Final = 20.0
 
 
 @contextmanager
@@ -38,17 +32,14 @@ def pooled(url: str, *, server_connections: int = 20) -> Iterator[str]:
         url: That of the database itself, with host, port and user.
         server_connections: How many connections it opens to the database at most.
     """
-    program = shutil.which("pgbouncer", path=_PLACES)
-    if program is None:
-        assert not os.environ.get("REQUIRE_POSTGRES"), "there is no pgbouncer"
-        pytest.skip("there is no pgbouncer")
+    program = installed("pgbouncer", required_by="REQUIRE_POSTGRES")
     direct, port = urlsplit(url), free_port()
     with TemporaryDirectory(prefix="turnfold-pgbouncer-") as folder:
         settings = _settings(Path(folder), url, port, server_connections)
         with (Path(folder) / "log").open("wb") as log:
             process = subprocess.Popen([program, str(settings)], stdout=log, stderr=log)
         try:
-            _wait(process, port, Path(folder) / "log")
+            wait_for_port(port, process, Path(folder) / "log")
             account = direct.netloc.rpartition("@")[0]
             yield urlunsplit(direct._replace(netloc=f"{account}@127.0.0.1:{port}"))
         finally:
@@ -83,17 +74,3 @@ max_client_conn = 400
         for path in (folder, accounts, settings):
             os.chown(path, account.pw_uid, account.pw_gid)
     return settings
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Waits until it takes connections."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert process.poll() is None, log.read_text(encoding="utf-8")
-            assert time.monotonic() < deadline, "PgBouncer does not answer"
-            time.sleep(0.02)
-        else:
-            return

@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,8 @@ from typing import Any, Final
 import psycopg
 import pytest
 from psycopg import sql
+
+from tests.fake.port import free_port
 
 _BINARIES: Final = "/usr/lib/postgresql/*/bin"  # where Debian puts them, beside the path
 _UNPRIVILEGED: Final = ("postgres", "nobody")  # Postgres refuses to run as root
@@ -76,7 +77,7 @@ class PostgresServer:
     def start(self) -> None:
         """Starts the server and waits until it answers."""
         for _ in range(_TRIES):
-            port = self.port or _free_port()
+            port = self.port or free_port()
             with (self._folder / "log").open("ab") as log:
                 process = subprocess.Popen(
                     [self._binaries / "postgres", "-D", self._data, "-k", self._folder, "-h", "127.0.0.1", f"-p{port}"],
@@ -142,6 +143,14 @@ def postgres_for_tests() -> Iterator[PostgresServer]:
         yield server
 
 
+def cut_connections(url: str) -> list[bool]:
+    """Ends every connection to a database; returns of each whether it ended within a minute."""
+    place, _, name = url.rpartition("/")
+    ending = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
+    with psycopg.connect(f"{place}/postgres", autocommit=True) as connection:
+        return [has_ended for (has_ended,) in connection.execute(ending, (name,))]
+
+
 def _is_answering(process: subprocess.Popen[Any], port: int) -> bool:
     """Waits until the server answers; False if it ended instead, as its port or its memory is in use."""
     for _ in range(int(_START_SECONDS / _POLL_SECONDS)):
@@ -184,9 +193,3 @@ def _find_account(name: str) -> pwd.struct_passwd | None:
         return pwd.getpwnam(name)
     except KeyError:
         return None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

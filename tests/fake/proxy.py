@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import pytest
-
-from tests.fake.served_app import ROOT, free_port
+from tests.fake.installed import installed
+from tests.fake.port import free_port, wait_for_port
+from tests.fake.served_app import ROOT
 
 DEPLOY: Final = ROOT / "deploy"
-_START_SECONDS: Final = 30.0
 # A server that is back is asked again after a second, so that tests needn't wait for long.
 _SERVER: Final = "server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;\n"
 
@@ -31,7 +28,7 @@ def proxied(folder: Path, ports: Sequence[int], *, listen: str = "plain.conf") -
         ports: Of the servers.
         listen: Which of the product's files says how it listens; with https its certificate is made here.
     """
-    nginx = _nginx()
+    nginx = installed("nginx", required_by="REQUIRE_PROXY")
     port = free_port()
     folder.mkdir()
     shutil.copy(DEPLOY / "nginx.conf", folder)
@@ -46,7 +43,7 @@ def proxied(folder: Path, ports: Sequence[int], *, listen: str = "plain.conf") -
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
         try:
-            _wait(port, process, folder / "log")
+            wait_for_port(port, process, folder / "log")
             yield port
         finally:
             process.terminate()
@@ -57,26 +54,3 @@ def _make_certificate(folder: Path) -> None:
     files = ["-keyout", str(folder / "tls_key"), "-out", str(folder / "tls_certificate")]
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", *files]
     subprocess.run(words, check=True, capture_output=True)
-
-
-def _nginx() -> str:
-    found = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if found is None:
-        if os.environ.get("REQUIRE_PROXY"):
-            pytest.fail("no nginx found")
-        pytest.skip("no nginx found")
-    return found
-
-
-def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns when nginx takes connections; that a server does isn't needed."""
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, "nginx does not answer"
-            time.sleep(0.02)
-        else:
-            return

@@ -15,7 +15,7 @@ SECRET: Final = "tf-scripted-token-0123456789"  # noqa: S105  # of no server
 
 
 class ScriptedPrograms:
-    """Attributes: `tokens`: those in force."""
+    """Keeps those in force in `tokens`."""
 
     def __init__(self) -> None:
         self.tokens: list[ProgramToken] = []

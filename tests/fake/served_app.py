@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from tests.fake.chat import question
+from tests.fake.port import free_port
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 KEY: Final = "sk-scripted-key-of-the-tests"
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def refused_start(folder: Path, **settings: str) -> str:

@@ -32,6 +32,7 @@ from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnRow, TurnStore
+from tests.fake.postgres import cut_connections
 
 OWNER = "alice"
 SESSION = "s1"
@@ -95,8 +96,7 @@ def cut_off(url: SecretStr) -> SecretStr:
     place, _, name = url.get_secret_value().rpartition("/")
     with psycopg.connect(f"{place}/postgres", autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
-        ending = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
-        connection.execute(ending, (name,))
+        cut_connections(url.get_secret_value())
         connection.execute(f"ALTER DATABASE {name} RENAME TO {name}_left".encode())
         connection.execute(f"ALTER DATABASE {name}_left ALLOW_CONNECTIONS true".encode())
         connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())

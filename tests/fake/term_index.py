@@ -21,12 +21,6 @@ _ADD_SESSION = text(
 
 
 @contextmanager
-def sqlite_connection() -> Iterator[Connection]:
-    with empty_index("sqlite://") as connection:
-        yield connection
-
-
-@contextmanager
 def empty_index(url: str) -> Iterator[Connection]:
     """A connection to a new database with an empty index."""
     engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), poolclass=NullPool)

@@ -1,6 +1,7 @@
 """Runs the faults, short or long, and prints the figures; the last line is a summary, the exit code says the same.
 
-python -m tests.fault [--short] [--seed N] [--parts kill,…,postgres,outage,size] [--folder DIR]
+python -m tests.fault [--short] [--seed N] [--folder DIR]
+    [--parts kill,postgres,single,write,crowd,load,project,outage,size]
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ class Chatters:
     Attributes:
         ledger: What users of the folder in use were told.
         figures: What is told of the whole run.
+        seconds: How long each phase has lasted lately, about.
 
     Args:
         draw: The dice.

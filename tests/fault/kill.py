@@ -24,7 +24,7 @@ class Killer:
         per_phase: How many kills inside each phase.
         at_least: How many kills in all.
         seed: Of all that is drawn.
-        prepare: Returns a new folder, made ready for its data.
+        prepare: Makes a new folder ready for its data.
     """
 
     def __init__(

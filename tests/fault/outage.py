@@ -15,7 +15,7 @@ import psycopg
 
 from graph.error import DatabaseError
 from graph.store.database import Database
-from tests.fake.postgres import PostgresServer
+from tests.fake.postgres import PostgresServer, cut_connections
 from tests.fault.chatter import Chatters, Child, Figures
 from tests.fault.check import Ledger, check_folder
 from tests.fault.place import put_elsewhere
@@ -24,7 +24,8 @@ from tests.fault.scenario import SESSION, say_all, serve
 
 KINDS: Final = ("crash", "cut", "closed", "full")
 _PATIENCE_SECONDS: Final = 60.0
-_CONNECTIONS: Final = 200
+_CONNECTIONS: Final = 200  # more than a server of the tests gives
+_HOLDERS: Final = 20  # more than a pool has connections
 
 
 class Outages:
@@ -67,7 +68,7 @@ class Outages:
                 time.sleep(pause_seconds)
                 self._server.start()
             case "cut":
-                cut_connections(self._server, self._url)
+                cut_connections(self._url)
             case "closed":
                 with let_nobody_in(self._server, self._url):
                     time.sleep(pause_seconds)
@@ -91,18 +92,12 @@ class Outages:
             self._chatters.listen(children, 1.0)
 
 
-def cut_connections(server: PostgresServer, url: str) -> None:
-    """Ends every connection to a database."""
-    name = url.rpartition("/")[2]
-    server.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")  # noqa: S608  # a name of our own
-
-
 @contextmanager
 def let_nobody_in(server: PostgresServer, url: str) -> Iterator[None]:
     """Cuts the connections to a database, and has it take no other within the block."""
     name = url.rpartition("/")[2]
     server.execute("ALTER DATABASE {} ALLOW_CONNECTIONS false", name)
-    cut_connections(server, url)
+    cut_connections(url)
     try:
         yield
     finally:
@@ -113,7 +108,7 @@ def let_nobody_in(server: PostgresServer, url: str) -> Iterator[None]:
 def every_connection_taken(server: PostgresServer, url: str) -> Iterator[None]:
     """Cuts the connections to a database, and takes all that its server gives within the block."""
     with ExitStack() as taken:
-        cut_connections(server, url)
+        cut_connections(url)
         with suppress(psycopg.OperationalError):
             for _ in range(_CONNECTIONS):
                 taken.enter_context(psycopg.connect(server.url("postgres")))
@@ -126,7 +121,7 @@ def pool_exhausted(folder: Path) -> list[str]:
     with serve(folder) as service:
         say_all(service, ledger, [1])
         database, is_over = service._access.stores.database, threading.Event()  # noqa: SLF001  # whoever else uses them
-        holders = [threading.Thread(target=_hold, args=(database, is_over)) for _ in range(_CONNECTIONS // 10)]
+        holders = [threading.Thread(target=_hold, args=(database, is_over)) for _ in range(_HOLDERS)]
         for holder in holders:
             holder.start()
         try:

@@ -8,8 +8,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+OVER_POSTGRES = [pytest.param(part, marks=pytest.mark.postgres) for part in ("postgres", "outage")]
 
-@pytest.mark.parametrize("part", ["kill", "write", "single", "crowd", "load", "project", "postgres", "outage"])
+
+@pytest.mark.parametrize("part", ["kill", "write", "single", "crowd", "load", "project", *OVER_POSTGRES])
 def test_nothing_acknowledged_is_lost_doubled_or_hidden(part: str, tmp_path: Path) -> None:
     words = ["--short", "--parts", part, "--folder", str(tmp_path)]
     run = subprocess.run(  # a process without threads, as it forks

@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 60.0
 PARTIAL = "먼저 복제하고"
 
 
-@pytest.fixture(params=["postgres"])
+@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.postgres)])
 def database(request: pytest.FixtureRequest) -> dict[str, str]:
     return {} if request.param == "sqlite" else {"CHAT_DATABASE_URL": request.getfixturevalue("postgres_url")}
 
@@ -64,9 +64,12 @@ def test_either_lists_shows_and_stops_a_turn_of_the_other(servers: list[AppServe
 
 @pytest.mark.parametrize(
     ("database", "is_elsewhere"),
-    [("sqlite", False), ("postgres", False), ("postgres", True)],
+    [
+        pytest.param("sqlite", False, id="one file"),
+        pytest.param("postgres", False, id="one machine", marks=pytest.mark.postgres),
+        pytest.param("postgres", True, id="two machines", marks=pytest.mark.postgres),
+    ],
     indirect=["database"],
-    ids=["one file", "one machine", "two machines"],
 )
 def test_a_turn_whose_server_is_killed_is_shown_as_interrupted_by_the_other_which_goes_on_with_it(
     servers: list[AppServer], server: FakeOpenAI, database: dict[str, str], *, is_elsewhere: bool

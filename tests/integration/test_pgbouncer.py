@@ -19,6 +19,8 @@ from tests.fault.check import Ledger, check_folder
 from tests.fault.place import put_elsewhere
 from tests.fault.scenario import say, serve
 
+pytestmark = pytest.mark.postgres
+
 ROOT = Path(__file__).parents[2]
 STARTS = 10
 OPERATIONS = 1_000
@@ -32,7 +34,7 @@ def pooled_url(postgres_url: str) -> Iterator[str]:
 
 
 def test_what_is_prepared_by_one_client_is_unknown_to_the_next(pooled_url: str) -> None:
-    """Or these tests would say nothing of transaction mode."""
+    # Or these tests would say nothing of transaction mode.
     with psycopg.connect(pooled_url, autocommit=True) as one, psycopg.connect(pooled_url, autocommit=True) as other:
         one.execute("SET application_name = 'one'")
         with one.transaction():

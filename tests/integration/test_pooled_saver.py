@@ -22,7 +22,7 @@ from graph.store.postgres import pooled_saver
 from graph.store.postgres.pooled_saver import PooledSaver
 from tests.fake.ahead_saver import AheadSaver
 from tests.fake.counting_graph import build, build_chat, thread
-from tests.fake.postgres import PostgresServer
+from tests.fake.postgres import PostgresServer, cut_connections
 
 pytestmark = pytest.mark.postgres
 OpenSaver = Callable[..., PooledSaver]
@@ -95,7 +95,7 @@ def test_one_checkpoint_is_left_behind_a_run_with_its_blobs_and_no_writes(
 def test_servers_whose_clocks_differ_lose_no_turn_of_the_state(
     open_saver: OpenSaver, turns: list[tuple[int, bool]]
 ) -> None:
-    """Each turn runs on one of three servers; one that is killed leaves its checkpoints unpruned, and is rebuilt."""
+    # Each turn runs on one of three servers; one that is killed leaves its checkpoints unpruned, and is rebuilt.
     savers = {seconds: open_saver(ahead_seconds=seconds, size=1) for seconds in (-60, 0, 60)}
     said: list[str] = []
     savers[0].delete_thread("s1")
@@ -180,9 +180,7 @@ def test_a_database_that_comes_back_after_a_while_is_used_at_once(
         graph = build(saver)
         graph.invoke({"count": 1}, thread())
         postgres.execute("ALTER DATABASE {} ALLOW_CONNECTIONS false", name)
-        with psycopg.connect(postgres.url("postgres")) as outside:
-            ending = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
-            assert outside.execute(ending, (name,)).fetchall()
+        assert cut_connections(postgres_head_url)
         while saver.pool.get_stats().get("connections_errors", 0) < FAILED_ATTEMPTS:
             with pytest.raises(DatabaseError):
                 graph.get_state(thread())

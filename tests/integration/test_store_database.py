@@ -61,7 +61,7 @@ def tables_of(path: Path) -> set[str]:
 
 
 def differences(connection: Connection) -> list[object]:
-    """What the schema has otherwise than the file, but for the index, which only SQLite has."""
+    """What the schema has otherwise than the database, but for index and checkpoints, which aren't the schema's."""
     names = {
         "include_name": lambda name, kind, _: kind != "table" or not name.startswith(("message_search", "checkpoint")),
         "include_object": lambda _, name, *__: name not in OF_OTHER_ENGINE[connection.dialect.name],

@@ -122,21 +122,20 @@ def test_a_clock_that_was_far_ahead_locks_nobody_out(caps: Opened, stores: Store
     use.begin(OWNER)
 
 
-def test_two_servers_at_once_never_pass_the_cap(stores: StoreSet) -> None:
+def test_servers_at_once_never_pass_the_cap(stores: StoreSet) -> None:
     cap, tries = 20, 15
-    opened = ExitStack()
-    databases = [opened.enter_context(open_place(*stores.place)).database for _ in range(4)]
-    servers = [
-        OwnerUseStore(database, clock=stores.clock, turns_per_minute=cap, tokens_per_day=1_000_000)
-        for database in databases
-    ]
-    with ThreadPoolExecutor(max_workers=len(servers)) as pool:
-        counts = list(pool.map(partial(begun, tries=tries), servers))
-        assert sum(counts) == cap
-        list(pool.map(lambda server: [server.spend(OWNER, 7) for _ in range(tries)], servers))
+    with ExitStack() as opened:
+        databases = [opened.enter_context(open_place(*stores.place)).database for _ in range(4)]
+        servers = [
+            OwnerUseStore(database, clock=stores.clock, turns_per_minute=cap, tokens_per_day=1_000_000)
+            for database in databases
+        ]
+        with ThreadPoolExecutor(max_workers=len(servers)) as pool:
+            counts = list(pool.map(partial(begun, tries=tries), servers))
+            assert sum(counts) == cap
+            list(pool.map(lambda server: [server.spend(OWNER, 7) for _ in range(tries)], servers))
     with stores.database.read() as connection:
         spent = connection.exec_driver_sql("SELECT tokens FROM owner_use").scalar()
-    opened.close()
     assert spent == 7 * tries * len(servers)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from graph.store.postgres.vector_index import split_terms
 from tests.fake.postgres import PostgresServer
-from tests.fake.term_index import SESSION, empty_index, indexed, positions_of, ranked, sqlite_connection
+from tests.fake.term_index import SESSION, empty_index, indexed, positions_of, ranked
 
 KOREAN = (
     "예산 예산은 서버 서버의 야간버스 야간 버스에서 비밀 비밀번호 번호 밀번 집 집에 한강 강가 3월 120만 東京へ 京都"
@@ -31,7 +31,7 @@ def postgres_connection(postgres: PostgresServer) -> Iterator[Connection]:
 
 @pytest.fixture(scope="module")
 def sqlite() -> Iterator[Connection]:
-    with sqlite_connection() as connection:
+    with empty_index("sqlite://") as connection:
         yield connection
 
 

@@ -22,7 +22,7 @@ ANSWER = "먼저 복제하고, 그다음에 옮기고, 마지막에 확인합니
 LONG_SECONDS = 30.0
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def database(request: pytest.FixtureRequest) -> dict[str, str]:
     return {} if request.param == "sqlite" else {"chat_database_url": request.getfixturevalue("postgres_url")}
 

@@ -16,6 +16,8 @@ from tests.fake.served_programs import STRANGER, TOKEN, ServedPrograms
 pytestmark = pytest.mark.both_engines
 
 NOON = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
+# Another server has counted so many tokens on the day of NOON, the 20,513th since 1970.
+DAY_IS_USED_UP = "INSERT INTO owner_use (owner, minute, turns, day, tokens) VALUES ('local', 0, 0, 20513, 1000000000)"
 MESSAGES = [{"role": "user", "content": question(1)}]
 
 
@@ -106,7 +108,7 @@ def test_a_day_that_is_used_up_has_no_folds_made_anew_by_another_rate(open_chat:
     chat.ask(1, 3)
     chat.wait_for_folds()
     (made,) = chat.rows("SELECT count(*) FROM record")
-    chat.change("INSERT INTO owner_use (owner, minute, turns, day, tokens) VALUES ('local', 0, 0, 20513, 1000000000)")
+    chat.change(DAY_IS_USED_UP)
     capped = open_chat(user_tokens_per_day=10**9, clock=lambda: NOON).service
     for rate in (0.1, 0.5, 0.1):
         assert capped.sessions.configure(chat.session_id, compression_rate=rate).compression_rate == rate
@@ -117,7 +119,7 @@ def test_a_day_that_is_used_up_has_no_folds_made_anew_by_another_rate(open_chat:
 def test_a_day_that_is_used_up_has_no_compaction_by_hand_either(open_chat: OpenChat) -> None:
     chat = open_chat(preserve_recent_messages=2, context_strategy="compaction")
     chat.ask(1, 3)
-    chat.change("INSERT INTO owner_use (owner, minute, turns, day, tokens) VALUES ('local', 0, 0, 20513, 1000000000)")
+    chat.change(DAY_IS_USED_UP)
     capped = open_chat(
         preserve_recent_messages=2, context_strategy="compaction", user_tokens_per_day=10**9, clock=lambda: NOON
     )

@@ -10,20 +10,10 @@ from api.cors import Cors
 from api.token_guard import Guard
 from graph.api_token import ApiToken
 from graph.settings import Settings
-from tests.fake.programs import NoPrograms
+from tests.fake.programs import NoPrograms, OneProgram
 
 CANARY = "canary-0123456789-abcdef"
 NAMED = "https://notes.example,app://editor.example"
-
-
-class OneProgram:
-    """A user's own program, made on the page."""
-
-    def find(self, secret: str) -> ApiToken | None:
-        return ApiToken("notes", "kim", SecretStr(secret)) if secret == CANARY else None
-
-    def are_let_in(self) -> bool:
-        return True
 
 
 async def answered(scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,7 +81,8 @@ def test_without_named_origins_nothing_is_said() -> None:
 
 def test_a_page_may_use_a_token_that_no_setting_names() -> None:
     settings = Settings(_env_file=None, chat_api_origins=NAMED)  # type: ignore[call-arg, arg-type]  # as above
-    client = TestClient(Cors(Guard(answered, lambda: settings, OneProgram), lambda: settings))
+    made = OneProgram(ApiToken("notes", "kim", SecretStr(CANARY)))
+    client = TestClient(Cors(Guard(answered, lambda: settings, lambda: made), lambda: settings))
     question = client.options("/v1/models", headers=asked("https://notes.example", "authorization"))
     answer = client.get("/v1/models", headers={"Origin": "https://notes.example", "Authorization": f"Bearer {CANARY}"})
     assert (question.status_code, answer.status_code) == (204, 200)

@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from api.token_guard import OPEN_ANSWERS, ApiClients, Guard
 from graph.api_token import ApiToken
 from graph.settings import Settings
-from tests.fake.programs import NoPrograms
+from tests.fake.programs import NoPrograms, OneProgram
 
 CANARY = "canary-0123456789-abcdef"
 OTHER = "another-0123456789-abcdef"
@@ -149,18 +149,9 @@ def test_a_program_that_has_so_many_can_still_stop_one_but_follow_none() -> None
     asyncio.run(crowd())
 
 
-class OnePerson:
-    """The owners' tokens of a server: one, of a program of kim's."""
-
-    def find(self, secret: str) -> ApiToken | None:
-        return ApiToken("notes", "kim", SecretStr(secret), frozenset()) if secret == MADE else None
-
-    def are_let_in(self) -> bool:
-        return True
-
-
 def test_a_token_that_an_owner_made_lets_its_program_in_without_any_in_the_settings() -> None:
-    client = TestClient(Guard(who, settings_of, OnePerson))
+    made = OneProgram(ApiToken("notes", "kim", SecretStr(MADE), frozenset()))
+    client = TestClient(Guard(who, settings_of, lambda: made))
     answer = client.get("/v1/models", headers={"Authorization": f"Bearer {MADE}"})
     assert answer.json() == {"name": "notes", "owner": "kim", "tools": []}
     assert client.get("/v1/models").status_code == 401

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
 
 import pytest
 from starlette.applications import Starlette
@@ -11,8 +10,7 @@ from api.program_routes import ProgramRoutes
 from graph.service import ChatService
 from graph.settings import Settings
 from tests.fake.programs import NoPrograms
-
-TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of this test alone
+from tests.fake.served_door import TOKEN
 
 
 def broken(_: str) -> ChatService:

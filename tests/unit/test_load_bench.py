@@ -27,28 +27,27 @@ MEASURED: Final = (
 )
 
 
-def rows(language: Language) -> list[list[str]]:
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table(MEASURED, language).splitlines()]
+FIGURES: Final = """\
+100 | 100 | 100 | 200
+0 | 0 | 0 | 0
+0 | 0 | 0 | 0
+2.0 | 2.0 | 2.0 | 4.0
+50 / 99 | – | 250 / 495 | 1,000 / 1,980
+100 / 198 | – | 500 / 990 | 2,000 / 3,960
+1.0 / 1.0 | – | 5.0 / 5.0 | 20.0 / 20.0
+– | 100 / 198 | – | 1,000 / 1,980
+– | 200 / 396 | – | 2,000 / 3,960
+– | 1.0 / 1.0 | – | 10.0 / 10.0
+9 | 9 | 9 | 9
+300 | 310 | 360 | 500
+– | – | 0.5 / – | – / 7.0
+"""
 
 
 @LANGUAGES
 def test_the_table_has_the_figures_of_each_stage(language: Language) -> None:
-    told = [row[1:] for row in rows(language)[2:]]
-    assert told == [
-        ["100", "100", "100", "200"],
-        ["0", "0", "0", "0"],
-        ["0", "0", "0", "0"],
-        ["2.0", "2.0", "2.0", "4.0"],
-        ["50 / 99", "–", "250 / 495", "1,000 / 1,980"],
-        ["100 / 198", "–", "500 / 990", "2,000 / 3,960"],
-        ["1.0 / 1.0", "–", "5.0 / 5.0", "20.0 / 20.0"],
-        ["–", "100 / 198", "–", "1,000 / 1,980"],
-        ["–", "200 / 396", "–", "2,000 / 3,960"],
-        ["–", "1.0 / 1.0", "–", "10.0 / 10.0"],
-        ["9", "9", "9", "9"],
-        ["300", "310", "360", "500"],
-        ["–", "–", "0.5 / –", "– / 7.0"],
-    ]
+    told = [line.split("|", 2)[2].strip(" |") for line in table(MEASURED, language).splitlines()[2:]]
+    assert told == FIGURES.splitlines()
 
 
 def test_both_guides_are_written_between_their_marks_alone(tmp_path: Path) -> None:

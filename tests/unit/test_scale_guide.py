@@ -7,12 +7,12 @@ from typing import Final, get_args
 import pytest
 
 from bench.load import chat, endpoint
+from bench.load.report import GUIDES
 from graph.settings import Settings
 from prompt.system.framing import Language
 from tests.unit.test_deployment import OUTSIDE
 
 ROOT: Final = Path(__file__).parents[2]
-GUIDES: Final[dict[Language, str]] = {"ko": "docs/scale.ko.md", "en": "docs/scale.md"}
 LANGUAGES: Final = pytest.mark.parametrize("language", get_args(Language))
 
 

@@ -16,7 +16,7 @@ from graph.core.search_term import (
     searchable_text,
     strict_words,
 )
-from tests.fake.term_index import indexed, positions_of, ranked, sqlite_connection
+from tests.fake.term_index import empty_index, indexed, positions_of, ranked
 
 NOUNS = ["예산", "숙소", "회의", "서울", "부산", "여행", "서버", "사과", "나이", "고양이", "제주도", "데이터베이스"]
 PARTICLES = ["은", "는", "이", "가", "을", "를", "에", "에서", "으로", "와", "과", "도", "만", "의", "부터", "까지"]
@@ -24,12 +24,12 @@ PARTICLES = ["은", "는", "이", "가", "을", "를", "에", "에서", "으로"
 
 def found(query: str, *texts: str) -> list[str]:
     """Which of the texts SQLite finds by any word of the query, the best first."""
-    with sqlite_connection() as connection, indexed(connection, *texts):
+    with empty_index("sqlite://") as connection, indexed(connection, *texts):
         return [texts[position - 1] for position in ranked(connection, query, len(texts))]
 
 
 def has_all(query: str, text: str) -> bool:
-    with sqlite_connection() as connection, indexed(connection, text):
+    with empty_index("sqlite://") as connection, indexed(connection, text):
         return bool(positions_of(connection, query)) and has_words(text, strict_words(query))
 
 
