@@ -23,6 +23,7 @@ from api.program_routes import ProgramRoutes
 from api.server_end import told_of_end
 from component import delivery, service_provider, sign_in, wide_window
 from component.security import SecurityHeaders
+from component.upload_guard import UploadGuard
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
 from graph.service import open_service
@@ -84,5 +85,6 @@ app = st.App(
         Middleware(SecurityHeaders, opened_with),
         Middleware(HostCheck, opened_with),
         Middleware(MetricsGuard, opened_with),
+        Middleware(UploadGuard, opened_with),
     ],
 )

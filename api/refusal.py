@@ -43,6 +43,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "settings": _INTERNAL,
     "closing": Problem(503, "server_closing", "The server is shutting down.", retry_after_seconds=5),
     "input": Problem(400, "invalid_request", "The request's content isn't accepted."),
+    "attachment": Problem(400, "invalid_request", "This file can't be used."),  # programs send none
     "path": Problem(400, "invalid_path", "This path can't be used."),
     # Of a token's owner without access nothing is told, as of a token that never was.
     "sign_in": Problem(

@@ -57,6 +57,9 @@ class SessionAnswer(BaseModel):
     has_memory: bool
     project_problem: Annotated[str, BeforeValidator(lambda error: getattr(error, "code", ""))]
     client: str
+    is_pinned: bool
+    forked_from: str
+    forked_after: int
 
 
 class ChangeSession(Exact):

@@ -114,7 +114,8 @@ def _retry(call: Call) -> TurnBegun:
 
 
 def _regenerate(call: Call) -> TurnBegun:
-    return TurnBegun(session_id=call.session_id, turn=call.service.turns.regenerate(call.session_id, options=_by(call)))
+    begun = call.service.turns.regenerate(call.session_id, options=_by(call))
+    return TurnBegun(session_id=begun.session_id, turn=begun.number)
 
 
 def _compact(call: Call) -> Record:

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import streamlit as st
 
-from component import compacting, delivery, dialog, page_state, redraw, service_provider
+from component import attaching, compacting, delivery, dialog, page_state, redraw, service_provider
 from component.wording import words_of
-from graph.error import TurnfoldError
+from graph.attachment_error import AttachmentError
+from graph.error import NotFoundError, TurnfoldError
+from graph.view import Rating
+
+if TYPE_CHECKING:
+    from graph.service import ChatService
 
 RESET_DIALOG = "reset"
 
 
 def send_typed() -> None:
-    """Sends what was typed before the page's script was there; a refused message goes back into its field."""
-    text = st.session_state[page_state.ASK]
-    if not text or delivery.is_early():
+    """Takes the files that the page's script has Streamlit hand over, without words.
+
+    What was typed before the script was there is sent with them; a refused message goes back into its field.
+    """
+    sent = st.session_state[page_state.ASK]
+    text = getattr(sent, "text", sent)
+    attaching.take(getattr(sent, "files", ()))
+    if delivery.is_early():
         return
-    if _send_here(text):
+    if not text or _send_here(text, has_files=attaching.has_kept()):
         redraw.changed()
     else:
         st.session_state[page_state.ASK] = text
 
 
-def take(text: str, identifier: str, *, message_id: str) -> str | None:
-    """Sends a message to a session, or runs the command that it is in the open one.
+def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str | None:
+    """Sends a message to a session, with the files that are kept if it has any, or runs the command that it is.
+
+    A command is for the open session; the files stay for the message that follows.
 
     Returns:
         The id of the session, "" for a command without one; None if it was refused.
     """
     command = service_provider.opened().folds.command_of(text)
     if command is None:
-        options = page_state.options()
-        is_sent = _try(
-            lambda: service_provider.current().turns.send(identifier, text, message_id=message_id, options=options)
-        )
+        is_sent = _try(lambda: _send_once(text, identifier, message_id, has_files=has_files))
+        if is_sent:
+            attaching.sent(with_files=has_files)
         return identifier if is_sent else None
     opened, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if opened is None:
@@ -52,6 +64,29 @@ def take(text: str, identifier: str, *, message_id: str) -> str | None:
     return identifier
 
 
+def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool) -> None:
+    """Sends a message with the files that are kept; one whose files are gone has been sent, or is refused.
+
+    Raises:
+        TurnfoldError: It is refused.
+    """
+    service = service_provider.current()
+    if has_files and attaching.are_lost():
+        if not _was_sent(service, identifier, message_id):
+            raise AttachmentError("lost")
+        return
+    message = attaching.message_of(text) if has_files else text
+    service.turns.send(identifier, message, message_id=message_id, options=page_state.options())
+
+
+def _was_sent(service: ChatService, identifier: str, message_id: str) -> bool:
+    try:
+        newest = service.turns.transcript(identifier).turns
+    except NotFoundError:
+        return False
+    return any(turn.user_message_id == message_id for turn in newest)
+
+
 def reset(identifier: str) -> None:
     """Empties the context, as its dialog was told to."""
     dialog.close()
@@ -64,6 +99,16 @@ def undo_reset(identifier: str) -> None:
     redraw.page()
 
 
+def pin_message(message_id: str, *, is_pinned: bool) -> None:
+    """Pins a message of the open session, or unpins it."""
+    identifier = page_state.session_id()
+    if identifier is None:
+        return
+    folds = service_provider.opened().folds
+    change = folds.pin if is_pinned else folds.unpin
+    _try(lambda: change(identifier, message_id))
+
+
 def restore(identifier: str, record_id: str) -> None:
     """Undoes a compaction."""
     _try(lambda: service_provider.current().folds.restore(identifier, record_id))
@@ -72,14 +117,14 @@ def restore(identifier: str, record_id: str) -> None:
 
 def send(text: str) -> None:
     """Sends a message to the open session or to a new one."""
-    _send_here(text)
+    _send_here(text, has_files=False)
 
 
-def _send_here(text: str) -> bool:
+def _send_here(text: str, *, has_files: bool) -> bool:
     """Sends a message or a command to the open session, or to a new one, which it opens; returns whether it could."""
     opened = page_state.session_id()
     identifier = opened or service_provider.opened().sessions.new_id()
-    taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}")
+    taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}", has_files=has_files)
     if taken_by and opened is None:
         page_state.open_session(identifier)
     return taken_by is not None
@@ -100,6 +145,32 @@ def regenerate(identifier: str) -> None:
     """Requests another answer to the last message."""
     _try(lambda: service_provider.current().turns.regenerate(identifier, options=page_state.options()))
     redraw.changed()
+
+
+def regenerate_in_branch(identifier: str, turn: int) -> None:
+    """Answers an earlier message again, in a branch, and opens it."""
+    turns, options = service_provider.current().turns, page_state.options()
+    _open_branch(lambda: turns.regenerate(identifier, turn=turn, options=options).session_id)
+
+
+def edit(identifier: str, turn: int, text: str) -> bool:
+    """Asks an earlier question otherwise, in a branch, and opens it; returns whether it could."""
+    return _open_branch(
+        lambda: service_provider.current().turns.edit(identifier, turn, text, options=page_state.options())
+    )
+
+
+def _open_branch(make: Callable[[], str]) -> bool:
+    is_made = _try(lambda: page_state.open_session(make()))
+    if is_made:
+        page_state.tell_in_passing(words_of(st.session_state[page_state.LANGUAGE]).sessions.branched)
+    redraw.changed()
+    return is_made
+
+
+def rate(identifier: str, turn: int, rating: Rating, *, attempt: int) -> None:
+    """Rates the answer of a turn as it was shown, or takes its rating back with 0."""
+    _try(lambda: service_provider.current().turns.rate(identifier, turn, rating, attempt=attempt))
 
 
 def open_example() -> None:
@@ -125,6 +196,37 @@ def delete(identifier: str) -> None:
     dialog.close()
     if _try(lambda: service_provider.current().sessions.delete(identifier)) and identifier == page_state.session_id():
         page_state.open_session(None)
+
+
+def pin(identifier: str, *, is_pinned: bool) -> None:
+    """Puts a session before those that aren't pinned, or back among them."""
+    _try(lambda: service_provider.current().sessions.pin(identifier, is_pinned))
+
+
+def fork(identifier: str, *, after_turn: int) -> None:
+    """Makes a branch that goes on from a turn of a session, and opens it."""
+    _open_branch(lambda: service_provider.current().sessions.fork(identifier, after_turn=after_turn))
+
+
+def delete_many(identifiers: Sequence[str]) -> bool:
+    """Deletes sessions, to be undone for some seconds; returns whether it could. Leaves the open one if it's gone."""
+    is_done = _try(lambda: service_provider.current().sessions.delete_many(identifiers))
+    if is_done and page_state.session_id() in identifiers:
+        page_state.open_session(None)
+    return is_done
+
+
+def undo_delete(identifiers: Sequence[str]) -> bool:
+    """Brings deleted sessions back; returns whether it could."""
+    return _try(lambda: service_provider.current().sessions.undo_delete(identifiers))
+
+
+def import_sessions(text: str) -> int:
+    """Takes in the sessions of an export, opens the first of them, and returns how many there were."""
+    taken: list[str] = []
+    if _try(lambda: taken.extend(service_provider.current().sessions.import_session(text.split("\n")))) and taken:
+        page_state.open_session(taken[0])
+    return len(taken)
 
 
 def _try(action: Callable[[], object]) -> bool:

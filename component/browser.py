@@ -4,12 +4,37 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import asset_file, delivery, dialog, outbox, page_state, project_choice, redraw, summary_panel
+from component import (
+    asset_file,
+    delivery,
+    dialog,
+    import_button,
+    outbox,
+    page_state,
+    project_choice,
+    redraw,
+    summary_panel,
+    turn_buttons,
+)
 from component.delivery import delivered
 from component.page_state import PageState
 
-# One module in eight files: the last one exports what Streamlit calls.
-_SCRIPTS = ("scroll.js", "jump.js", "field.js", "outbox.js", "pending.js", "theme.js", "visitor.js", "browser.js")
+# One module of several files: the last one exports what Streamlit calls.
+_SCRIPTS = (
+    "scroll.js",
+    "jump.js",
+    "edit.js",
+    "press.js",
+    "field.js",
+    "attach.js",
+    "open_file.js",
+    "outbox.js",
+    "pending.js",
+    "theme.js",
+    "drawer.js",
+    "visitor.js",
+    "browser.js",
+)
 _KEY = "browser"
 _KEEP = "keep_language"
 
@@ -54,16 +79,27 @@ def _mount(now: PageState) -> None:
             "theme": st.session_state[page_state.THEME],
             "theme_cookie": page_state.THEME_COOKIE,
             "copied": now.words.copied,
+            "attach": now.words.attachment.attach,
+            "detach": now.words.attachment.remove,
+            "drop": now.words.attachment.drop,
+            "too_large": now.words.attachment.reasons["too_large"],
+            "upload_failed": now.words.attachment.upload_failed,
             "copy_failed": now.words.copy_failed,
         },
         on_sent_change=_take_sent,
         on_turns_change=_show_turns,
         on_record_change=_show_record,
+        on_pressed_change=_press,
+        on_file_change=_take_file,
     )
 
 
 def _take_sent() -> None:
     outbox.take(st.session_state[_KEY]["sent"])
+
+
+def _take_file() -> None:
+    import_button.take(st.session_state[_KEY]["file"])
 
 
 def _show_turns() -> None:
@@ -76,6 +112,10 @@ def _show_turns() -> None:
 def _show_record() -> None:
     summary_panel.want_card(str(st.session_state[_KEY]["record"]))
     redraw.alone_as_asked(redraw.PANEL)
+
+
+def _press() -> None:
+    turn_buttons.press(st.session_state[_KEY]["pressed"])
 
 
 def script() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import action, clamped
+from component import action, clamped, record_menu
 from component.format import (
     count_lines,
     escape_label,
@@ -35,14 +35,16 @@ def draw_row(now: PageState, record: Record, place: str) -> None:
             draw(now, record, place)
 
 
-def draw(now: PageState, record: Record, place: str) -> None:
-    """Draws the card; `place` ("rail" or "drawer") makes its element keys unique."""
+def draw(now: PageState, record: Record, place: str, *, is_active: bool = True) -> None:
+    """Draws the card; `place` ("rail" or "drawer") makes its element keys unique. An active one can be changed."""
     words = now.words
     with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.id}"):
         template = words.card_compaction if record.kind == "compaction" else words.card_title
         title = template.format(turns=format_turns(record.turns))
         st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
         st.markdown(f":small[:gray[{_chars(words, record)}]]")
+        if record.kind != "verbatim":
+            st.markdown(f":small[:gray[{_figures(words, record)}]]")
         if record.context_messages:
             st.markdown(f":small[:material/compress: :gray[{describe_compaction(words, record)}]]")
         st.html(
@@ -50,6 +52,8 @@ def draw(now: PageState, record: Record, place: str) -> None:
             f'data-first="{record.turns[0]}" data-last="{record.turns[-1]}"></button>',
             width="content",
         )
+        if is_active and now.session is not None:
+            record_menu.draw(words.steering, now.session.session_id, record, place)
         _draw_text(words, record, place)
         _draw_facts(words, record, place)
         note = _note(words, record)
@@ -112,12 +116,24 @@ def _chars(words: Words, record: Record) -> str:
     return words.card_chars.format(original=original, summary=summary, percent=percent)
 
 
+def _figures(words: Words, record: Record) -> str:
+    """Returns the rate that was asked for and the one that came of it, if it was made at a rate, and its tokens."""
+    said = words.steering
+    tokens = said.tokens.format(before=format_count(record.source_tokens), after=format_count(record.summary_tokens))
+    if record.kind != "interval" or record.edited or not record.original_chars:
+        return tokens
+    target, achieved = record.compression_rate, record.summary_chars / record.original_chars
+    return f"{said.rates.format(target=format_rate(target), achieved=format_rate(achieved))} · {tokens}"
+
+
 def _badges(words: Words, record: Record) -> list[str]:
     badges = []
     if record.kind in {"interval", "verbatim"}:
         badges.append(words.card_rate.format(rate=format_rate(record.compression_rate)))
     if record.version > 1:
         badges.append(words.card_version.format(version=record.version))
+    if record.edited:
+        badges.append(words.steering.edited)
     if record.kind == "merge":
         badges.append(words.card_merged.format(count=record.source_count))
     return badges
@@ -125,7 +141,9 @@ def _badges(words: Words, record: Record) -> list[str]:
 
 def _note(words: Words, record: Record) -> str:
     if record.kind == "verbatim":
-        return f":material/format_quote: :gray[{words.kept_verbatim}]"
+        # The first version is one because it is short; a later one, because its user has undone the fold.
+        kept = words.kept_verbatim if record.version == 1 else words.steering.undone
+        return f":material/format_quote: :gray[{kept}]"
     if record.outcome == "shortened":
         return f":material/content_cut: :gray[{words.was_shortened}]"
     if record.outcome == "picked":

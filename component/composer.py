@@ -6,7 +6,17 @@ import html
 
 import streamlit as st
 
-from component import action, compacting, delivery, outbox, page_state, redraw, summary_panel
+from component import (
+    action,
+    attaching,
+    background,
+    delivery,
+    outbox,
+    page_state,
+    redraw,
+    summary_panel,
+    undo_line,
+)
 from component.delivery import delivered
 from component.error_box import error_box, tell
 from component.format import format_count, format_percent, format_tokens
@@ -31,8 +41,11 @@ def _draw(page: PageState) -> None:
         error = page_state.notice()
         if error is not None:
             tell(page.words, error)
-        if compacting.is_pending():
-            compacting.draw(page)
+        with error_box(page.words):
+            undo_line.draw(page, "bar")
+        if background.is_pending():
+            background.draw()
+        attaching.draw(page.words)
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
     # The message field below must be drawn even if this can't be read.
     with bar, error_box(page.words):
@@ -40,7 +53,7 @@ def _draw(page: PageState) -> None:
         redraw.note_running(is_running=now.session is not None and now.session.is_running)
         _draw_bar(now)
     # Placed here by hand: beside a field that Streamlit places itself, it scrolls the page too, against scroll.js.
-    st.chat_input(page.words.ask, key=page_state.ASK, on_submit=action.send_typed)
+    st.chat_input(page.words.ask, key=page_state.ASK, accept_file="multiple", on_submit=action.send_typed)
     page_state.draw_in_passing()
     # This is drawn last: an answer that came meanwhile has changed what is drawn already.
     if not delivery.is_whole() and redraw.stale_parts():
@@ -50,7 +63,7 @@ def _draw(page: PageState) -> None:
 def _draw_bar(now: PageState) -> None:
     with error_box(now.words):
         _draw_gauge(now)
-    if now.session is not None and (now.session.is_running or compacting.is_pending()):
+    if now.session is not None and (now.session.is_running or background.can_stop()):
         st.button(
             now.words.stop,
             key="stop",

@@ -9,8 +9,12 @@ import streamlit as st
 
 def draw(label: str, text: str) -> None:
     """Draws the button, which shows no words: its label is a hint."""
-    st.html(
+    st.html(markup(label, text), width="content")
+
+
+def markup(label: str, text: str) -> str:
+    """Returns the button."""
+    return (
         f'<button type="button" class="copy" title="{label}" aria-label="{label}" '
-        f'data-copy="{html.escape(text)}"></button>',
-        width="content",
+        f'data-copy="{html.escape(text)}"></button>'
     )

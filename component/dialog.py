@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Final, Literal
 
 import streamlit as st
 
 from component.delivery import delivered
 
+DRAWER: Final = "panel"  # the panel on a narrow page
 _OPEN, _DRAWN = "open_dialog", "drawn_dialog"
 
 
@@ -31,9 +32,12 @@ def draw(
         st.dialog(title, position=position, width=width, on_dismiss=close)(delivered(draw_content))(*arguments)
 
 
-def is_open() -> bool:
-    """Returns whether a dialog is open: a rerun of the page may rebuild it and lose what is being typed there."""
-    return _OPEN in st.session_state
+def is_open(*, but: str = "") -> bool:
+    """Returns whether a dialog is open, other than the one of this name.
+
+    A rerun of the page may rebuild it and lose what is being typed there.
+    """
+    return st.session_state.get(_OPEN) not in {None, but}
 
 
 def close_undrawn() -> None:

@@ -7,17 +7,21 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
+from decimal import Decimal
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from graph.view import SessionItem
 
 DayGroup = Literal["today", "yesterday", "last_week", "older"]
-DAY_GROUPS: tuple[DayGroup, ...] = ("today", "yesterday", "last_week", "older")
+SessionGroup = Literal["pinned", DayGroup]
+SESSION_GROUPS: tuple[SessionGroup, ...] = ("pinned", "today", "yesterday", "last_week", "older")
 
 _TWO_DIGITS = 10
 _KILOBYTE = 1024
 _FIRST_WITH_SEPARATORS = 10_000
+_CENT = Decimal("0.01")
+_SMALLEST_SHOWN = Decimal("0.0001")
 _INLINE_MARKS = re.compile(r"([\\`*_\[\]~<$:&|])")
 _LEADING_MARK = re.compile(r"^([#>+-]|\d+(?=[.)]))")
 
@@ -41,6 +45,18 @@ def format_count(number: int) -> str:
 def format_tokens(tokens: int, *, is_usage: bool) -> str:
     """Returns a token count, marked with ≈ if it's an estimate."""
     return format_count(tokens) if is_usage else f"≈{format_count(tokens)}"
+
+
+def format_money(amount: Decimal, currency: str, *, is_estimate: bool) -> str:
+    """Returns an amount as Markdown, `12.35 USD`, `0.0123 USD` or `$0.0123`, marked with ≈ if it's an estimate."""
+    size = abs(amount)
+    unit, sign = _SMALLEST_SHOWN if size < 1 else _CENT, "−" if amount < 0 else ""
+    digits = f"{size.quantize(unit):,f}" if size else "0"
+    if 0 < size < _SMALLEST_SHOWN:
+        sign, digits = f"{sign}<" if amount > 0 else ">−", f"{_SMALLEST_SHOWN:f}"
+    named = escape_label(currency)
+    shown = f"{sign}{digits} {named}" if currency[-1].isalnum() else f"{sign}{named}{digits}"
+    return f"≈{shown}" if is_estimate else shown
 
 
 def format_bytes(size: int) -> str:
@@ -89,11 +105,11 @@ def day_group(moment: datetime, now: datetime, zone: tzinfo) -> DayGroup:
 
 def group_sessions(
     items: Iterable[SessionItem], now: datetime, zone: tzinfo
-) -> list[tuple[DayGroup, list[SessionItem]]]:
-    """Groups the sessions by day, newest group first, in the given order; empty groups are left out."""
-    groups: dict[DayGroup, list[SessionItem]] = {name: [] for name in DAY_GROUPS}
+) -> list[tuple[SessionGroup, list[SessionItem]]]:
+    """Groups the sessions, pinned ones first, then by day, in the given order; empty groups are left out."""
+    groups: dict[SessionGroup, list[SessionItem]] = {name: [] for name in SESSION_GROUPS}
     for item in items:
-        groups[day_group(item.updated_at, now, zone)].append(item)
+        groups["pinned" if item.is_pinned else day_group(item.updated_at, now, zone)].append(item)
     return [(name, members) for name, members in groups.items() if members]
 
 

@@ -57,7 +57,6 @@ def watch(now: PageState, drawn: SessionView) -> None:
 
 def _settings(session: SessionView) -> tuple[object, ...]:
     return (
-        session.title,
         session.strategy,
         session.model,
         session.compression_rate,

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import action, delivery, page_state, redraw
+from component import action, attaching, delivery, page_state, redraw
 from component.delivery import delivered
 
 _HEARD: Final = "heard"
@@ -27,6 +27,7 @@ class _Sent(NamedTuple):
     text: str
     session: str
     is_new: bool
+    has_files: bool
 
 
 @delivery.once
@@ -39,7 +40,9 @@ def take(sent: object) -> None:
     heard: dict[str, str | None] = st.session_state.setdefault(_HEARD, {})
     for message in _messages(sent):
         if message.id not in heard:
-            heard[message.id] = action.take(message.text, message.session, message_id=f"user-{message.id}")
+            heard[message.id] = action.take(
+                message.text, message.session, message_id=f"user-{message.id}", has_files=message.has_files
+            )
         began = heard[message.id] if message.is_new else None
         if began and page_state.session_id() is None:
             page_state.open_session(began)
@@ -54,12 +57,19 @@ def draw() -> None:
     newest = list(st.session_state.get(_HEARD, {}).items())[-_TOLD:]
     taken = " ".join(key for key, session in newest if session is not None)
     refused = " ".join(key for key, session in newest if session is None)
-    st.html(f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}"></i>')
+    read = attaching.mark()
+    st.html(f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}" {read}></i>')
 
 
 def _messages(sent: object) -> Iterator[_Sent]:
     for one in sent if isinstance(sent, list) else ():
         match one:
-            case {"id": str(key), "text": str(text), "session": str(session), "is_new": bool(is_new)}:
+            case {
+                "id": str(key),
+                "text": str(text),
+                "session": str(session),
+                "is_new": bool(is_new),
+                "has_files": bool(has_files),
+            }:
                 if _ID.fullmatch(key) and session:
-                    yield _Sent(key, text, session, is_new)
+                    yield _Sent(key, text, session, is_new, has_files)

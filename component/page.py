@@ -12,6 +12,7 @@ from component import (
     dialog,
     page_state,
     project_choice,
+    record_dialog,
     redraw,
     service_provider,
     sidebar,
@@ -23,7 +24,7 @@ from component.error_box import error_box
 from component.wording import language_of_locale, words_of
 from graph.error import SignInError
 
-STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css")
+STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css", "input.css", "steering.css")
 
 
 def main() -> None:
@@ -53,6 +54,8 @@ def main() -> None:
         with error_box(now.words):
             composer.draw(now)
         browser.draw(now)
+        with error_box(now.words):
+            record_dialog.draw(now)
         dialog.close_undrawn()
         redraw.end_page()
 

@@ -15,7 +15,7 @@ from component.format import escape_label, zone_of
 from component.page_state import PageState
 from component.word import Words
 from graph.error import TurnfoldError
-from graph.view import MadeToken, ProgramToken
+from graph.program_view import MadeToken, ProgramToken
 
 _DIALOG: Final = "programs"
 _NAME, _TOOLS = "program_name", "program_tools"

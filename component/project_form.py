@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from component import open_form, project_action
+from component import menu, open_form, project_action
 from component.project_part import Part
 
 
@@ -56,17 +56,4 @@ def draw_question(part: Part, question: str, label: str, act: Callable[[], None]
 
 def draw_menu(part: Part, label: str, name: str, choices: Mapping[str, Callable[[], None]]) -> None:
     """Draws a menu whose label is for screen readers; each choice is a widget callback."""
-    key = f"menu_{part.key(name)}"
-    st.menu_button(
-        label,
-        tuple(choices),
-        key=key,
-        type="tertiary",
-        icon=":material/more_horiz:",
-        on_click=_choose,
-        args=(key, choices),
-    )
-
-
-def _choose(key: str, choices: Mapping[str, Callable[[], None]]) -> None:
-    choices[st.session_state[key]]()
+    menu.draw(label, f"menu_{part.key(name)}", choices)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import streamlit as st
 
-from component import clamped, program
+from component import attachment_chip, clamped, program
 from component.delivery import delivered
 from component.format import count_lines
 from component.word import Words
+from graph.attachment import split_attached
 
 CLOSED_CHARS = 2_000  # more than twelve lines of the widest bubble
 _CLAMPED_LINES = 12
@@ -25,7 +27,7 @@ class Part(NamedTuple):
     language: str | None
 
 
-def draw(words: Words, text: str, key: str, client: str = "") -> None:
+def draw(words: Words, text: str, key: str, client: str = "", draw_action: Callable[[], None] | None = None) -> None:
     """Draws the message in its bubble.
 
     Args:
@@ -33,14 +35,25 @@ def draw(words: Words, text: str, key: str, client: str = "") -> None:
         text: What was asked.
         key: Makes the keys of its elements unique.
         client: The name of the program that asked, "" for the page.
+        draw_action: Draws what can be done with it, which the style sheet puts beside the bubble.
     """
+    typed, attachments = split_attached(text)
     with st.chat_message("user"):
         if client:
             program.draw(words, client)
-        if len(text) <= CLOSED_CHARS and count_lines(text, _NARROWEST_LINE_EMS) <= _CLAMPED_LINES:
-            _draw_parts(split_code(text))
-        else:
-            _draw_long(words, text, f"question_{key}")
+        if typed or not attachments:
+            _draw_typed(words, typed, key)
+        for number, attachment in enumerate(attachments):
+            attachment_chip.draw(words, attachment, f"{key}_{number}")
+        if draw_action is not None:
+            draw_action()
+
+
+def _draw_typed(words: Words, text: str, key: str) -> None:
+    if len(text) <= CLOSED_CHARS and count_lines(text, _NARROWEST_LINE_EMS) <= _CLAMPED_LINES:
+        _draw_parts(split_code(text))
+    else:
+        _draw_long(words, text, f"question_{key}")
 
 
 @st.fragment

@@ -19,6 +19,7 @@ from graph.error import TurnfoldError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graph.pin_view import PinView
     from graph.project_view import ProjectView
     from graph.record import Record
     from graph.service import ChatService
@@ -32,7 +33,8 @@ SESSIONS: Final = "sessions"
 PROJECT_CARD: Final = "project_card"
 _HOLDS_DIALOGS: Final = {COMPOSER, SESSIONS}
 _WHOLE, _RUNNING = "whole_page", "drawn_running"
-_CARDS, _HEAD, _HAS_HEAD = "drawn_cards", "drawn_head", "has_head"
+_CARDS, _HEAD, _ANSWERED = "drawn_cards", "drawn_head", "drawn_answered"
+_PINS = "drawn_pins"
 _PROJECT, _CHANGED = "drawn_project", "changed"
 _SERVED, _ASKED = "served_requests", "asked_since"
 CARDS_AT_ONCE: Final = 3
@@ -49,9 +51,20 @@ def end_page() -> None:
     st.session_state[_WHOLE] = page_state.session_id()
 
 
-def note_panel(records: Sequence[Record], following: NextFold, *, has_head: bool) -> None:
-    """Keeps the newest records and the next fold that the panel is drawn from, and whether it shows its head."""
-    st.session_state.update({_CARDS: records, _HEAD: following, _HAS_HEAD: has_head})
+def note_panel(records: Sequence[Record], following: NextFold, *, answered: int | None) -> None:
+    """Keeps the newest records and the next fold that the panel is drawn from, and how many turns had ended.
+
+    Args:
+        records: The newest records.
+        following: The next fold.
+        answered: The number of turns that had ended; None if the panel shows its head, which has nothing of them.
+    """
+    st.session_state.update({_CARDS: records, _HEAD: following, _ANSWERED: answered})
+
+
+def note_pins(pins: PinView) -> None:
+    """Keeps the pins that the panel is drawn from."""
+    st.session_state[_PINS] = pins
 
 
 def note_head(following: NextFold) -> None:
@@ -101,6 +114,15 @@ def _draw_changed(own: int) -> None:
     _draw([*parts, HEARD], own)
 
 
+def turn_as_asked(number: int) -> None:
+    """Draws a turn as the callback of the page's script, with the notice; the page, if the turn has no place."""
+    if not _can_draw():
+        return
+    if not slots.is_placed(number):
+        st.rerun()
+    _draw([slots.key(number)] if dialog.is_open() else [slots.key(number), COMPOSER], own=0)
+
+
 def alone_as_asked(key: str) -> None:
     """Draws one part as the callback of the page's script."""
     if _can_draw():
@@ -145,12 +167,12 @@ def stale_parts() -> list[str] | None:
         if turns is None:
             return None
         parts = [slots.key(turn) for turn in turns]
-        if _is_project_changed(service) or st.session_state.get(_CARDS) != service.folds.records(
-            identifier, last=CARDS_AT_ONCE
-        ):
+        if _is_project_changed(service) or _are_records_changed(service, identifier):
             parts.append(PANEL)
         elif st.session_state.get(_HEAD) != service.folds.next_fold(identifier, strategy=strategy):
-            parts.append(HEAD if st.session_state[_HAS_HEAD] else PANEL)
+            parts.append(HEAD if st.session_state[_ANSWERED] is None else PANEL)
+        elif st.session_state[_ANSWERED] not in {None, session.turn_count - session.is_running}:
+            parts.append(PANEL)
         # A message takes its chat to the top of the list; its answer needn't wait for that.
         if session_list.is_changed(service, is_order_kept=session.is_running):
             parts.append(SESSIONS)
@@ -161,6 +183,11 @@ def stale_parts() -> list[str] | None:
     if open_form.is_typed_in_panel():
         parts = [part for part in parts if part not in {PANEL, HEAD}]
     return [part for part in parts if part not in _HOLDS_DIALOGS] if dialog.is_open() else parts
+
+
+def _are_records_changed(service: ChatService, identifier: str) -> bool:
+    drawn = st.session_state.get(_CARDS), st.session_state.get(_PINS)
+    return drawn != (service.folds.records(identifier, last=CARDS_AT_ONCE), service.folds.pins(identifier))
 
 
 def _is_project_changed(service: ChatService) -> bool:

@@ -18,8 +18,9 @@ _SHOWN, _LISTED = "shown_sessions", "listed_sessions"
 
 
 def read(service: ChatService) -> Sequence[SessionItem]:
-    """Returns the sessions that match the search, newest first, and the open one."""
-    return service.sessions.list(search=search(), last=_shown_count(), also=page_state.session_id() or "")
+    """Returns the sessions that match the search, pinned ones and then the newest first, and the open one."""
+    also = page_state.session_id() or ""
+    return service.sessions.list(search=search(), last=_shown_count(), also=also, pinned_first=True)
 
 
 def search() -> str:
@@ -54,4 +55,7 @@ def _shown_count() -> int:
 
 
 def _rows(items: Sequence[SessionItem]) -> list[tuple[object, ...]]:
-    return [(item.session_id, item.title, is_marked(item), item.found_turn, item.found_text) for item in items]
+    return [
+        (item.session_id, item.title, item.is_pinned, is_marked(item), item.found_turn, item.found_text)
+        for item in items
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import browser, compacting, page_state, program_box, project_choice, rate_slider
+from component import browser, compacting, import_button, page_state, program_box, project_choice, rate_slider
 from component.page_state import PageState
 from component.word import LANGUAGE_NAMES, LANGUAGES
 
@@ -36,6 +36,7 @@ def draw(now: PageState) -> None:
             width="stretch",
         )
         program_box.draw(now)
+        import_button.draw(now.words)
         _draw_shortcuts(now)
 
 

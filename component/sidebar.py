@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, page_state, program, project_choice, redraw, session_list, setting_box
+from component import (
+    listed_session,
+    page_state,
+    project_choice,
+    redraw,
+    session_list,
+    session_selection,
+    setting_box,
+)
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
-from graph.view import SessionItem
 
 
 def draw(now: PageState) -> None:
@@ -55,19 +61,22 @@ def _draw_visitor(now: PageState) -> None:
 @delivered
 def _draw_sessions(now: PageState) -> None:
     words = now.words
-    st.text_input(
-        words.search_chats,
-        key=page_state.SEARCH,
-        type="search",
-        placeholder=words.search_chats,
-        icon=":material/search:",
-        label_visibility="collapsed",
-        live=True,
-        persist_state="session",
-    )
+    with st.container(horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center", key="search_row"):
+        st.text_input(
+            words.search_chats,
+            key=page_state.SEARCH,
+            type="search",
+            placeholder=words.search_chats,
+            icon=":material/search:",
+            label_visibility="collapsed",
+            live=True,
+            persist_state="session",
+        )
+        session_selection.draw_button(words)
     is_other = page_state.session_id() != (now.session.session_id if now.session else None)
     if is_other or page_state.is_turn_wanted():
         st.rerun()
+    session_selection.draw_undo(words)
     with error_box(words):
         _draw_list(now)
 
@@ -79,94 +88,25 @@ def _draw_list(now: PageState) -> None:
     if not items:
         st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
         return
-    titles = {"today": words.today, "yesterday": words.yesterday, "last_week": words.last_week, "older": words.older}
+    session_selection.draw_bar(words, items)
+    titles = {
+        "pinned": words.sessions.pinned,
+        "today": words.today,
+        "yesterday": words.yesterday,
+        "last_week": words.last_week,
+        "older": words.older,
+    }
     with st.container(key="sessions", gap=None):
         for group, members in group_sessions(items, datetime.now(UTC), zone_of(now.time_zone)):
             st.markdown(f":small[:gray[{titles[group]}]]")
             for item in members:
-                _draw_row(now, item)
+                if session_selection.is_on():
+                    session_selection.draw_row(words, item)
+                else:
+                    listed_session.draw(now, item)
     more_count = now.service.sessions.count(search=search) - len(items)
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
         st.button(
             label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=session_list.show_more
         )
-
-
-def _draw_row(now: PageState, item: SessionItem) -> None:
-    words = now.words
-    title = escape_label(item.title) or words.untitled
-    state = "open" if item.session_id == page_state.session_id() else "row"
-    with st.container(horizontal=True, gap=None, wrap=False, key=f"{state}_session_{item.session_id}"):
-        # Both presses act by callbacks: if another fragment of the same run reruns the page, the press itself is lost.
-        st.button(
-            title,
-            key=f"session_{item.session_id}",
-            type="tertiary",
-            icon=":material/pending:" if session_list.is_marked(item) else None,
-            width="stretch",
-            wrap=False,
-            on_click=page_state.open_session,
-            args=(item.session_id,),
-        )
-        menu = f"menu_{item.session_id}"
-        st.menu_button(
-            words.chat_menu.format(title=title),
-            (words.rename, words.delete),
-            key=menu,
-            type="tertiary",
-            icon=":material/more_horiz:",
-            on_click=_open_chosen,
-            args=(menu,),
-        )
-    if item.client:
-        with st.container(key=f"client_{item.session_id}"):
-            program.draw(words, item.client)
-    if item.found_turn is not None:
-        st.button(
-            words.found_in_turn.format(turn=item.found_turn, text=escape_label(item.found_text)),
-            key=f"found_{item.session_id}",
-            type="tertiary",
-            width="stretch",
-            wrap=True,
-            on_click=page_state.open_session,
-            args=(item.session_id, item.found_turn),
-        )
-    dialog.draw(f"{menu}_{words.rename}", words.rename_title, _draw_rename, now, item)
-    dialog.draw(f"{menu}_{words.delete}", words.delete_title, _draw_delete, now, item)
-
-
-def _open_chosen(menu: str) -> None:
-    dialog.request(f"{menu}_{st.session_state[menu]}")
-
-
-def _draw_rename(now: PageState, item: SessionItem) -> None:
-    words = now.words
-    with st.form("rename", border=False):  # in a form Enter saves
-        title = st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=200)
-        if not title.strip():
-            st.markdown(f":small[:red[:material/error: {words.title_missing}]]")
-        _draw_choice(st.form_submit_button, words.save, words.cancel, action.rename, item.session_id)
-    _leave_closed()
-
-
-def _draw_delete(now: PageState, item: SessionItem) -> None:
-    words = now.words
-    st.markdown(words.delete_question.format(title=escape_label(item.title) or words.untitled))
-    with st.container(key="danger"):
-        _draw_choice(st.button, words.delete, words.cancel, action.delete, item.session_id)
-    _leave_closed()
-
-
-def _draw_choice(
-    button: Callable[..., bool], confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str
-) -> None:
-    # Enter presses a form's first button; the style sheet shows the two in reverse.
-    with st.container(horizontal=True, key="dialog_choice"):
-        button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
-        button(cancel, key="dialog_cancel", on_click=dialog.close)
-
-
-def _leave_closed() -> None:
-    if not dialog.is_open():
-        st.rerun()

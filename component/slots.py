@@ -22,11 +22,12 @@ _PLACES, _DRAWN, _OLDER = "turn_places", "drawn_turns", "older_folds"
 
 
 class Shown(NamedTuple):
-    """The newest turns with the records that end among them; `past` is from before a reset."""
+    """The newest turns with the records that end among them; `past` is from before a reset, `pinned` the messages."""
 
     transcript: Transcript
     records: Sequence[Record]
     past: Sequence[Record]
+    pinned: frozenset[str]
 
 
 def read(service: ChatService, identifier: str, last: int) -> Shown:
@@ -36,7 +37,9 @@ def read(service: ChatService, identifier: str, last: int) -> Shown:
     count = len(transcript.turns) // 3 + 1
     records = service.folds.records(identifier, last=count)
     has_reset = any(turn >= transcript.turns[0].number for turn in transcript.reset_after)
-    return Shown(transcript, records, service.folds.past_records(identifier, last=count) if has_reset else ())
+    past = service.folds.past_records(identifier, last=count) if has_reset else ()
+    pinned = frozenset(pinned.message_id for pinned in service.folds.pins(identifier).messages)
+    return Shown(transcript, records, past, pinned)
 
 
 def key(number: int) -> str:
@@ -54,13 +57,18 @@ def begin(service: ChatService, session: SessionView) -> range:
     places = range(first, session.turn_count + TURNS_AFTER + 1)
     st.session_state.update({_PLACES: places, _DRAWN: {}})
     shown = read_placed(service, session)
-    st.session_state[_OLDER] = _ends_before(shown, first), shown.transcript.reset_after
+    st.session_state[_OLDER] = _ends_before(shown, first), shown.transcript.reset_after, _pinned_before(shown)
     return places
 
 
 def read_placed(service: ChatService, session: SessionView) -> Shown:
     """Returns the turns that have places."""
     return read(service, session.session_id, session.turn_count - st.session_state[_PLACES].start + 1)
+
+
+def is_placed(number: int) -> bool:
+    """Whether a turn has a place."""
+    return number in st.session_state.get(_PLACES, ())
 
 
 def note_drawn(session: SessionView, turn: TurnView, shown: Shown) -> None:
@@ -78,8 +86,9 @@ def changed(service: ChatService, session: SessionView) -> list[int] | None:
     if places is None or session.turn_count not in places:
         return None
     shown = read_placed(service, session)
-    folds, resets = st.session_state[_OLDER]
-    if shown.transcript.reset_after != resets or _ends_before(shown, places.start) - folds:
+    folds, resets, pinned = st.session_state[_OLDER]
+    older = shown.transcript.reset_after, _pinned_before(shown)
+    if older != (resets, pinned) or _ends_before(shown, places.start) - folds:
         return None  # older turns look different, too
     drawn = st.session_state[_DRAWN]
     return [turn.number for turn in shown.transcript.turns if drawn.get(turn.number) != _look(session, turn, shown)]
@@ -87,6 +96,12 @@ def changed(service: ChatService, session: SessionView) -> list[int] | None:
 
 def _ends_before(shown: Shown, number: int) -> set[str]:
     return {record.id for record in (*shown.records, *shown.past) if record.turns and record.turns[-1] < number}
+
+
+def _pinned_before(shown: Shown) -> frozenset[str]:
+    """Returns the pinned messages of turns before these."""
+    turns = shown.transcript.turns
+    return shown.pinned.difference(*((turn.user_message_id, turn.answer_message_id) for turn in turns))
 
 
 def _look(session: SessionView, turn: TurnView, shown: Shown) -> Hashable:
@@ -98,4 +113,5 @@ def _look(session: SessionView, turn: TurnView, shown: Shown) -> Hashable:
     problem = session.project_problem and str(session.project_problem)
     notices = (session.fold_failures, session.context_notice, session.unsent_messages, problem) if turn.is_last else ()
     words = (turn.number, turn.attempt) if turn.status == "running" else turn
-    return words, ending, reset, notices, session.strategy
+    pinned = shown.pinned.intersection((turn.user_message_id, turn.answer_message_id))
+    return words, ending, reset, notices, session.strategy, pinned

@@ -6,7 +6,22 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from component import card, chart, dialog, open_form, page_state, panel_head, project_choice, project_tab, redraw
+from component import (
+    card,
+    chart,
+    cost_box,
+    dialog,
+    input_tab,
+    open_form,
+    page_state,
+    panel_head,
+    pin_list,
+    project_choice,
+    project_tab,
+    redraw,
+    savings_box,
+    undo_line,
+)
 from component.delivery import delivered
 from component.error_box import error_box
 from component.format import format_count
@@ -38,10 +53,11 @@ def draw_drawer_button(now: PageState) -> None:
         type="tertiary",
         icon=":material/dock_to_left:",
         on_click=dialog.request,
-        args=("panel",),
+        args=(dialog.DRAWER,),
     )
-    title = now.words.project.panel_title if project_choice.is_on(now.service) else now.words.panel_title
-    dialog.draw("panel", title, _draw, now, "drawer", position="right", width=372)
+    names, chosen = _tab_names(now), st.session_state.get("tabs_drawer")
+    title = chosen if chosen in names else names[0]
+    dialog.draw(dialog.DRAWER, title, _draw, now, "drawer", position="right", width=372)
 
 
 def want_card(record_id: str) -> None:
@@ -60,22 +76,29 @@ def _draw_tabs(now: PageState, place: str) -> None:
     if place == "rail" and now.session is not None and _WANTED in st.session_state:
         with error_box(now.words):
             _open_card(now, place, now.session.session_id, st.session_state.pop(_WANTED))
-    names = [now.words.tab_summaries, now.words.tab_statistics]
-    if project_choice.is_on(now.service):
-        names.append(now.words.project.tab)
-    history, statistics, *projects = st.tabs(names, key=f"tabs_{place}", on_change="rerun")
+    history, statistics, sent, *projects = st.tabs(_tab_names(now), key=f"tabs_{place}", on_change="rerun")
     if now.session is not None:
         identifier, strategy = now.session.session_id, st.session_state[page_state.STRATEGY]
         records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE)
         following = now.service.folds.next_fold(identifier, strategy=strategy)
-        redraw.note_panel(records, following, has_head=bool(history.open))
+        redraw.note_pins(now.service.folds.pins(identifier))
+        answered = now.session.turn_count - now.session.is_running
+        redraw.note_panel(records, following, answered=None if history.open else answered)
     if history.open:
         with history, error_box(now.words):
             _draw_history(now, place)
     if statistics.open:
         with statistics, error_box(now.words):
             _draw_statistics(now, place)
+    if sent.open:
+        with sent, error_box(now.words):
+            input_tab.draw(now, place)
     _draw_project(now, place, projects)
+
+
+def _tab_names(now: PageState) -> list[str]:
+    names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
+    return [*names, now.words.project.tab] if project_choice.is_on(now.service) else names
 
 
 def _draw_project(now: PageState, place: str, tabs: Sequence[TabContainer]) -> None:
@@ -93,7 +116,13 @@ def _draw_history(now: PageState, place: str) -> None:
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
+    if place == "drawer":  # it hides the message field's line
+        with st.container():
+            undo_line.draw(now, place)
     panel_head.draw(now, place, has_records=bool(records))
+    with st.container():
+        if identifier:
+            pin_list.draw(now, now.service.folds.pins(identifier), place)
     if not records:
         return
     for record in reversed(records):
@@ -156,7 +185,7 @@ def _draw_earlier_compactions(now: PageState, identifier: str, place: str) -> No
     if box.open:
         with box:
             for record in earlier:
-                card.draw(now, record, place)
+                card.draw(now, record, place, is_active=False)
 
 
 def _draw_statistics(now: PageState, place: str) -> None:
@@ -169,18 +198,15 @@ def _draw_statistics(now: PageState, place: str) -> None:
     sums = now.service.folds.statistics(identifier)
     if not sums.record_count:
         st.markdown(f":small[:gray[{words.stat_nothing}]]")
-        if not sums.unsent_tokens and not sums.fold_tokens:
-            return
     else:
         _draw_lengths(words, sums)
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(words.stat_unsent.format(tokens=format_count(sums.unsent_tokens)))
-        st.markdown(words.stat_fold_cost.format(tokens=format_count(sums.fold_tokens)))
-        net = format_count(sums.unsent_tokens - sums.fold_tokens)
-        st.markdown(f"**{words.stat_net.format(tokens=net)}**")
-        st.markdown(f":small[:gray[{words.stat_net_note}]]")
-    st.subheader(words.chart_title, anchor=False)
-    chart.draw(words, now.service.folds.chart(identifier), key=f"chart_{place}")
+    has_savings = bool(sums.record_count or sums.unsent_tokens or sums.fold_tokens)
+    if has_savings:
+        savings_box.draw(words, now.service.folds.savings(identifier))
+    cost_box.draw(now, identifier)
+    if has_savings:
+        st.subheader(words.chart_title, anchor=False)
+        chart.draw(words, now.service.folds.chart(identifier), key=f"chart_{place}")
 
 
 def _draw_lengths(words: Words, sums: Statistics) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from component import (
     action,
-    copy_button,
+    branching,
     delivery,
     fold_line,
     live,
@@ -18,8 +19,10 @@ from component import (
     project_card,
     project_choice,
     question,
+    question_form,
     reset_divider,
     slots,
+    turn_buttons,
 )
 from component.delivery import delivered
 from component.error_box import error_box
@@ -55,6 +58,7 @@ def draw(now: PageState) -> None:
         with st.container(key="begun_by"):
             if now.session.client:
                 program.draw_begun(now.words, now.session.client)
+            branching.draw_origin(now)
         if project_choice.is_on(now.service):
             with st.container(), error_box(now.words):
                 if not shown.transcript.earlier_count:
@@ -150,7 +154,7 @@ def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) ->
     """Draws a turn, the lines of the records that end with it, and the line of a reset."""
     is_sent = now.session is not None and now.session.strategy != _WITHOUT_RECORDS
     with st.container(key=f"turn_{turn.number}", gap="small"):
-        _draw_words(now, identifier, turn)
+        _draw_words(now, identifier, turn, shown)
         for record in _ending_with(turn.number, shown.records):
             fold_line.draw(now.words, record, is_sent=is_sent)
         for record in _ending_with(turn.number, shown.past):
@@ -161,8 +165,8 @@ def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) ->
             reset_divider.draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
 
 
-def _draw_words(now: PageState, identifier: str, turn: TurnView) -> None:
-    question.draw(now.words, turn.user_text, f"{identifier}_{turn.number}", turn.client)
+def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+    _draw_question(now.words, identifier, turn, shown)
     if turn.status == "running":
         live.draw(now, identifier, turn.number)
         return
@@ -174,7 +178,17 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView) -> None:
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
         draw_step_list(now.words, pending)
         _draw_outcome(now.words, turn)
-    _draw_actions(now.words, identifier, turn)
+    _draw_actions(now.words, identifier, turn, shown)
+
+
+def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:
+    if question_form.is_open(identifier, turn.number):
+        question_form.draw(words, identifier, turn)
+        return
+    is_pinned = turn.user_message_id in shown.pinned
+    draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned)
+    key = f"{identifier}_{turn.number}"
+    question.draw(words, turn.user_text, key, turn.client, None if turn.status == "running" else draw_actions)
 
 
 def _draw_outcome(words: Words, turn: TurnView) -> None:
@@ -193,28 +207,27 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
         st.markdown(f":material/content_cut: :small[:gray[{words.answer_cut}]]")
 
 
-def _draw_actions(words: Words, identifier: str, turn: TurnView) -> None:
-    if not turn.is_last:
-        _draw_copy(words, turn)
-        return
-    with st.container(horizontal=True, gap="xsmall", key=f"last_actions_{turn.number}"):
-        _draw_copy(words, turn)
-        if turn.status == "finished":
-            st.button(
-                words.regenerate,
-                key="regenerate",
-                type="tertiary",
-                icon=":material/refresh:",
-                on_click=action.regenerate,
-                args=(identifier,),
-            )
-        elif turn.status != "requires_action":
-            st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
+def _draw_actions(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:
+    row = "last_actions" if turn.is_last else "actions"
+    with st.container(horizontal=True, gap="xsmall", key=f"{row}_{turn.number}"):
+        turn_buttons.draw_answer(words, identifier, turn, is_pinned=turn.answer_message_id in shown.pinned)
+        if turn.is_last:
+            _draw_again(words, identifier, turn)
 
 
-def _draw_copy(words: Words, turn: TurnView) -> None:
-    if turn.answer_text:
-        copy_button.draw(words.copy, turn.answer_text)
+def _draw_again(words: Words, identifier: str, turn: TurnView) -> None:
+    """Draws the button that answers the last turn again."""
+    if turn.status == "finished":
+        st.button(
+            words.regenerate,
+            key="regenerate",
+            type="tertiary",
+            icon=":material/refresh:",
+            on_click=action.regenerate,
+            args=(identifier,),
+        )
+    elif turn.status != "requires_action":
+        st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
 
 
 def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:

@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from component.word_attachment import AttachmentWords
+from component.word_cost import CostWords
 from component.word_error import ERRORS, INPUT_REASONS, PATH_REASONS
+from component.word_input import InputWords
 from component.word_program import ProgramWords
 from component.word_project import ProjectWords
+from component.word_session import SessionWords
 from component.word_sign_in import SignInWords
+from component.word_steering import SteeringWords
 
 Language = Literal["ko", "en"]
 LANGUAGES: tuple[Language, ...] = ("ko", "en")
@@ -180,7 +185,6 @@ class Words:
     client_tools: str = "{client} is to run these tools. A new message ends the wait."
     answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
 
-    panel_title: str = "Summaries · Statistics"
     open_panel: str = "Summaries {count}"
     tab_summaries: str = "Summaries"
     tab_statistics: str = "Statistics"
@@ -240,10 +244,10 @@ class Words:
     stat_chars: str = "Original: {original} → summary: {summary} chars"
     stat_saved: str = "Overall: {percent}% saved ({length_percent}% of the original length)"
     stat_grown: str = "Overall: {percent}% larger ({length_percent}% of the original length)"
-    stat_unsent: str = "Tokens not sent: ≈{tokens}"
-    stat_fold_cost: str = "Tokens spent on summaries: ≈{tokens}"
-    stat_net: str = "Net savings: ≈{tokens} tokens"
-    stat_net_note: str = "Tokens not sent minus those spent on summaries. Lost provider cache isn't counted."
+    stat_unsent: str = "Tokens not sent: {tokens}"
+    stat_fold_cost: str = "Tokens spent on summaries: {tokens}"
+    stat_net: str = "Net savings: {tokens} tokens"
+    stat_net_note: str = "≈ is our estimate. Without it, the model provider reported the number."
     stat_nothing: str = "No summary yet. Once turns are summarised or left out, this shows what it saves."
     chart_title: str = "Tokens sent per turn"
     chart_note: str = "≈ Token counts are estimates."
@@ -260,9 +264,14 @@ class Words:
     gauge_help_estimate: str = "≈ is our own estimate of the last input."
     gauge_help_usage: str = "The model provider reported this usage for the last input."
 
+    cost: CostWords = field(default_factory=CostWords)
     project: ProjectWords = field(default_factory=ProjectWords)
+    attachment: AttachmentWords = field(default_factory=AttachmentWords)
+    input: InputWords = field(default_factory=InputWords)
     programs: ProgramWords = field(default_factory=ProgramWords)
+    sessions: SessionWords = field(default_factory=SessionWords)
     sign_in: SignInWords = field(default_factory=SignInWords)
+    steering: SteeringWords = field(default_factory=SteeringWords)
     errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
     input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
     path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)

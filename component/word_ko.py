@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from component.word import Suggestion, Words
+from component.word_attachment_ko import KOREAN_ATTACHMENT
+from component.word_cost_ko import KOREAN_COST
 from component.word_error_ko import KOREAN_ERRORS, KOREAN_INPUT_REASONS, KOREAN_PATH_REASONS
+from component.word_input_ko import KOREAN_INPUT
 from component.word_program_ko import KOREAN_PROGRAM
 from component.word_project_ko import KOREAN_PROJECT
+from component.word_session_ko import KOREAN_SESSION
 from component.word_sign_in import KOREAN_SIGN_IN
+from component.word_steering_ko import KOREAN_STEERING
 
 KOREAN = Words(
     language="ko",
@@ -143,7 +148,6 @@ KOREAN = Words(
     stopped_empty="답변이 시작되기 전에 중지했습니다.",
     client_tools="{client}에서 이 도구들을 실행할 차례입니다. 새 메시지를 보내면 더 기다리지 않습니다.",
     answer_cut="모델의 길이 한도에서 답이 끊겼습니다. '계속'이라고 쓰면 이어서 답합니다.",
-    panel_title="요약 · 통계",
     open_panel="요약 {count}",
     tab_summaries="요약",
     tab_statistics="통계",
@@ -199,10 +203,10 @@ KOREAN = Words(
     stat_chars="원본: {original}자 → 요약: {summary}자",
     stat_saved="전체 압축률: {percent}% 절감 (원문의 {length_percent}% 길이)",
     stat_grown="전체 압축률: {percent}% 증가 (원문의 {length_percent}% 길이)",
-    stat_unsent="보내지 않은 토큰: ≈{tokens}",
-    stat_fold_cost="요약을 만든 토큰: ≈{tokens}",
-    stat_net="순 절감: ≈{tokens} 토큰",
-    stat_net_note="보내지 않은 토큰에서 요약을 만든 토큰을 뺀 값입니다. 제공자 캐시의 손실은 넣지 않았습니다.",
+    stat_unsent="보내지 않은 토큰: {tokens}",
+    stat_fold_cost="요약을 만든 토큰: {tokens}",
+    stat_net="순 절감: {tokens} 토큰",
+    stat_net_note="≈는 직접 센 추정치이고, ≈가 없는 수는 모델 제공자가 보고한 사용량입니다.",
     stat_nothing="아직 요약이 없습니다. 요약하거나 보내지 않는 턴이 생기면 얼마나 아꼈는지 나타납니다.",
     chart_title="턴마다 보낸 토큰",
     chart_note="≈ 추정한 토큰 수입니다.",
@@ -216,9 +220,14 @@ KOREAN = Words(
     gauge="컨텍스트",
     gauge_help_estimate="≈는 마지막으로 보낸 입력을 직접 센 추정치입니다.",
     gauge_help_usage="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다.",
+    cost=KOREAN_COST,
     project=KOREAN_PROJECT,
+    attachment=KOREAN_ATTACHMENT,
+    input=KOREAN_INPUT,
     programs=KOREAN_PROGRAM,
+    sessions=KOREAN_SESSION,
     sign_in=KOREAN_SIGN_IN,
+    steering=KOREAN_STEERING,
     errors=KOREAN_ERRORS,
     input_reasons=KOREAN_INPUT_REASONS,
     path_reasons=KOREAN_PATH_REASONS,

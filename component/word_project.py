@@ -24,7 +24,6 @@ class ProjectWords:
     choice_note: str = "A new chat in a project starts with its plan, its decisions and its open files."
     without_memory: str = "Start without memory"
 
-    panel_title: str = "Summaries · Statistics · Project"
     tab: str = "Project"
     title: str = "📁 Project"
     not_chosen: str = "No project is chosen. The advanced settings have the choice."

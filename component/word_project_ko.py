@@ -13,7 +13,6 @@ KOREAN_PROJECT: Final = ProjectWords(
     below_hint="고른 폴더 그대로",
     choice_note="프로젝트에서 시작한 새 대화는 그 계획과 결정, 열어 둔 파일을 알고 시작합니다.",
     without_memory="메모리 없이 시작",
-    panel_title="요약 · 통계 · 프로젝트",
     tab="프로젝트",
     title="📁 프로젝트",
     not_chosen="고른 프로젝트가 없습니다. 고급 설정에서 고를 수 있습니다.",

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from component.format import escape_label, format_count
 from component.word import Language, Words
 from component.word_ko import KOREAN
+from graph.attachment_error import AttachmentError
 from graph.error import BusyError, InputError, PathError, TurnfoldError
 from graph.record import Record
 
-_REFUSALS = {"no_reset", "compact_stopped", "no_effect", "not_last", "nothing_to_compact"}
+_REFUSALS = {
+    "before_reset",
+    "compact_stopped",
+    "no_effect",
+    "no_reset",
+    "not_active",
+    "not_last",
+    "not_shorter",
+    "nothing_to_compact",
+    "pin_budget",
+    "stands_verbatim",
+}
 
 
 def words_of(language: Language) -> Words:
@@ -28,12 +42,20 @@ def explain(words: Words, code: str, detail: str = "") -> str:
 
 
 def explain_error(words: Words, error: TurnfoldError) -> str:
-    """Returns the sentence for an error as Markdown; an `InputError` and a `PathError` are told by their reasons."""
-    if isinstance(error, InputError | PathError):
-        reasons = words.input_reasons if isinstance(error, InputError) else words.path_reasons
+    """Returns the sentence for an error as Markdown; input, paths and files are told by their reasons."""
+    if isinstance(error, InputError | PathError | AttachmentError):
+        reasons = _reasons(words, error)
         sentence = reasons.get(error.reason, words.errors[error.code])
+        if error.detail in words.errors:  # the code of what it came of
+            return f"{sentence} {words.errors[error.detail]}"
         return f"{sentence} ({escape_label(error.detail)})" if error.detail not in {"", error.reason} else sentence
     return explain(words, error.code, error.detail)
+
+
+def _reasons(words: Words, error: InputError | PathError | AttachmentError) -> Mapping[str, str]:
+    if isinstance(error, AttachmentError):
+        return words.attachment.reasons
+    return words.input_reasons if isinstance(error, InputError) else words.path_reasons
 
 
 def is_refusal(error: TurnfoldError) -> bool:

@@ -47,50 +47,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-InputReason = Literal[
-    "bad_context",
-    "bad_image",
-    "bad_program_name",
-    "bad_rate",
-    "bad_strategy",
-    "compact_failed",
-    "compact_stopped",
-    "context_not_kept",
-    "empty",
-    "no_effect",
-    "no_reset",
-    "not_a_compaction",
-    "not_an_export",
-    "not_last",
-    "nothing_to_compact",
-    "over_window",
-    "project_full",
-    "rules_changed",
-    "secret",
-    "token_name_taken",
-    "too_long",
-    "too_many_tokens",
-    "unanswered_call",
-    "unknown_call",
-]
-
-PathReason = Literal[
-    "binary",
-    "not_a_folder",
-    "not_allowed",
-    "not_regular",
-    "outside",
-    "symlink_outside",
-    "too_large",
-    "too_slow",
-    "unreadable",
-    "vanished",
-]
-
-
-SignInReason = Literal["ended", "needed", "withdrawn"]
+from graph.error_reason import InputReason, PathReason, SignInReason
 
 
 class TurnfoldError(Exception):

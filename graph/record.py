@@ -47,6 +47,8 @@ class Record:
         compression_rate: The session's rate when it was made, 0.1 to 0.5.
         from_position: First archive position covered.
         to_position: Last archive position covered (inclusive).
+        version: From 1; of a rolling summary higher than that of the one before it.
+        replaces: The version that was the newest one before this, None for the first.
         source_key: Hash of everything that the text depends on (`core.fold_spec.source_key`).
         source_tokens: Our estimate for the covered messages.
         summary_tokens: Our estimate for the summary with its label.
@@ -63,6 +65,7 @@ class Record:
         context_tokens: Our estimate for the context before a compaction.
         kept_facts: Facts of its source that the summary has, weightiest first; () if they weren't compared.
         missing_facts: Those that it doesn't have.
+        wish: What its user asked for beside its length, "" for nothing.
     """
 
     id: str
@@ -102,11 +105,17 @@ class Record:
     context_tokens: int = 0
     kept_facts: tuple[str, ...] = ()
     missing_facts: tuple[str, ...] = ()
+    wish: str = ""
 
     @property
     def source_count(self) -> int:
         """Number of records that this one merges."""
         return len(self.sources)
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether its user had it give way to the messages themselves."""
+        return self.kind == "verbatim" and self.replaces is not None
 
     @property
     def context_tokens_after(self) -> int:

@@ -55,8 +55,9 @@ class StateRecovery:
             keeps_waiting: Whether a turn that waits for a program stays open, unless it has waited for too long.
         """
         session_id = lease.session_id
-        last = self._stores.turns.last(session_id)
-        context = self._context(session)
+        with self._stores.database.reading():
+            last = self._stores.turns.last(session_id)
+            context = self._context(session)
         if context.left_out:
             self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
         if last is not None and last.is_open and not (keeps_waiting and self._stores.turns.is_waiting(last)):

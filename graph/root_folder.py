@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from graph.error import PathError, PathReason
+from graph.error import PathError
+from graph.error_reason import PathReason
 
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # Without O_NONBLOCK a FIFO that takes a file's place behind the check would block the thread.

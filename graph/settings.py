@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from graph.api_token import OWNER_CHARS, ApiToken, check_token, read_tokens
 from graph.error import SettingsError
+from graph.model_price import PriceList, read_prices
 from graph.network import check_issuer, check_origin, host_of, is_loopback
 from graph.strategy.base import Limits
 
@@ -45,6 +46,7 @@ class Settings(BaseSettings):
     model_window_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] | None = None
     model_deadline_seconds: Seconds = 120
     model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    model_prices: Annotated[PriceList | None, NoDecode] = None
 
     turnfold_data_dir: Path = Path("data")
     chat_database_url: SecretStr | None = None
@@ -75,6 +77,7 @@ class Settings(BaseSettings):
     tool_result_chars: Annotated[int, Field(ge=200, le=1_000_000)] = 10_000
     tool_deadline_seconds: Seconds = 30
     message_chars: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
+    auto_titles: bool = True
 
     project_roots: Annotated[tuple[Path, ...], NoDecode] = ()
     context_volatile: Literal["merge", "request"] = "merge"
@@ -163,6 +166,11 @@ class Settings(BaseSettings):
     @classmethod
     def _are_tokens(cls, value: object) -> object:
         return read_tokens(value) if isinstance(value, str) else value
+
+    @field_validator("model_prices", mode="before")
+    @classmethod
+    def _are_prices(cls, value: object) -> object:
+        return read_prices(value) if isinstance(value, str) else value
 
     @field_validator("project_roots")
     @classmethod

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from typing import Literal
-
-from pydantic import SecretStr
+from datetime import datetime
+from typing import Literal, NamedTuple
 
 from graph.client import ClientOptions
 from graph.error import TurnfoldError
@@ -18,6 +16,7 @@ StepStatus = Literal["running", "done", "error"]
 Phase = Literal["folding", "waiting", "tool", "answering"]
 TokenSource = Literal["estimate", "usage"]
 ContextNotice = Literal["", "nearly_full", "full"]
+Rating = Literal[-1, 0, 1]
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,7 @@ class SessionItem:
         found_turn: The turn in which a search found its words; None without a search, or if the title has them.
         found_text: The sentence there that has most of them, cut to a line; "" if `found_turn` is None.
         client: The name of the program that began it, "" for the page.
+        is_pinned: Whether it stands before those that aren't.
     """
 
     session_id: str
@@ -38,32 +38,7 @@ class SessionItem:
     found_turn: int | None = None
     found_text: str = ""
     client: str = ""
-
-
-@dataclass(frozen=True)
-class ProgramToken:
-    """A token by which a program of the owner is let in, without the token itself. Times are UTC.
-
-    Attributes:
-        id: Names it to `withdraw`; it lets nobody in.
-        name: The program's name.
-        tools: The names of the server's tools that it may use; None for all.
-        last_used_on: The last day with a request; None if there was none yet.
-    """
-
-    id: str
-    name: str
-    tools: frozenset[str] | None
-    created_at: datetime
-    last_used_on: date | None = None
-
-
-@dataclass(frozen=True)
-class MadeToken:
-    """A new token; `secret` is told this once and kept nowhere."""
-
-    secret: SecretStr
-    shown: ProgramToken
+    is_pinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +55,9 @@ class SessionView:
         project_problem: Why the newest turn had not all of its project's context, or couldn't be noted there; None if
             nothing went wrong.
         client: The name of the program that began it, "" for the page.
+        is_pinned: Whether the list has it before those that aren't.
+        forked_from: The owner's session that it is a branch of; "" for none, or one that is gone.
+        forked_after: The last turn that it has from there; 0 without one.
     """
 
     session_id: str
@@ -97,6 +75,9 @@ class SessionView:
     has_memory: bool = True
     project_problem: TurnfoldError | None = None
     client: str = ""
+    is_pinned: bool = False
+    forked_from: str = ""
+    forked_after: int = 0
 
 
 @dataclass(frozen=True)
@@ -126,9 +107,12 @@ class TurnView:
     Attributes:
         answer_text: The answer; partial if the turn was stopped, "" if there is none.
         error_code: The `code` of the error that ended it, "" unless `status` is "failed".
-        is_last: True for the session's newest turn, which alone can be retried or regenerated.
+        is_last: True for the session's newest turn, which alone can be run again in its place.
         is_cut: True if the model stopped mid-answer at its length limit.
         client: The name of the program that asked, "" for the page.
+        user_message_id: By which the question can be pinned.
+        answer_message_id: By which the answer can be pinned, "" while there is none.
+        rating: 1 if the user found the answer good, -1 for bad, 0 without a word.
     """
 
     number: int
@@ -143,6 +127,9 @@ class TurnView:
     is_last: bool
     is_cut: bool = False
     client: str = ""
+    user_message_id: str = ""
+    answer_message_id: str = ""
+    rating: Rating = 0
 
 
 @dataclass(frozen=True)
@@ -159,6 +146,13 @@ class Transcript:
     earlier_count: int
     reset_after: tuple[int, ...] = ()
     can_undo_reset: bool = False
+
+
+class BegunTurn(NamedTuple):
+    """A turn that runs now: in the session that was asked, or in a new branch of it."""
+
+    session_id: str
+    number: int
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def postgres_url(postgres: PostgresServer) -> Iterator[str]:
 def postgres_template(postgres: PostgresServer) -> str:
     """The name of a database that has the tables of the newest revision."""
     url = postgres.make_database()
-    open_postgres(SecretStr(url)).close()
+    open_postgres(SecretStr(url), busy_timeout_seconds=30).close()
     return url.rpartition("/")[2]
 
 

@@ -31,23 +31,35 @@ class PageUser:
         self._browser = browser
         self._url = f"http://127.0.0.1:{port}/"
         self._chat = chat
+        self._page: Page | None = None
 
-    async def hold(self, turns: int, pauses: Pauses) -> None:
-        """Opens the page and has so many questions answered; after one that fails no other is asked."""
+    async def open(self) -> None:
+        """Opens the page; one that isn't there in time is an error of the chat."""
         context = await self._browser.new_context(viewport={"width": 1280, "height": 800}, locale="ko-KR")
+        page = await context.new_page()
+        page.set_default_timeout(_PATIENCE_MILLISECONDS)
         try:
-            await pauses.begin()
-            page = await context.new_page()
-            page.set_default_timeout(_PATIENCE_MILLISECONDS)
             await page.goto(self._url)
             await page.wait_for_selector(SETTLED)
+        except Error as error:
+            self._chat.errors.append(f"{type(error).__name__}: {error}")
+            await context.close()
+        else:
+            self._page = page
+
+    async def hold(self, turns: int, pauses: Pauses) -> None:
+        """Has so many questions answered at the page that is open; after one that fails no other is asked."""
+        if (page := self._page) is None:
+            return
+        try:
+            await pauses.begin()
             for turn in range(1, turns + 1):
                 await self._ask(page, turn)
                 await pauses.think()
         except (Error, BrokenAnswerError) as error:
             self._chat.errors.append(f"{type(error).__name__}: {error}")
         finally:
-            await context.close()
+            await page.context.close()
 
     async def _ask(self, page: Page, turn: int) -> None:
         question = self._chat.question(turn)

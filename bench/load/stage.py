@@ -83,12 +83,12 @@ async def measure(stage: Stage, servers: Servers, browser: Browser) -> Figures:
     pages = [HeldChat(f"{stage.name}p{number}", servers.page_token) for number in range(stage.pages)]
     gauge = Gauge(servers.process_ids, servers.database)
     clients = clients_of(servers.ports)
+    readers = [PageUser(browser, servers.ports[number % len(servers.ports)], chat) for number, chat in enumerate(pages)]
+    for reader in readers:  # one after another, as one browser loads them all
+        await reader.open()
     users: list[tuple[Program | PageUser, HeldChat]] = [
         *((Program(clients, number, chat), chat) for number, chat in enumerate(programs)),
-        *(
-            (PageUser(browser, servers.ports[number % len(servers.ports)], chat), chat)
-            for number, chat in enumerate(pages)
-        ),
+        *zip(readers, pages, strict=True),
     ]
     began = time.perf_counter()
     async with gauge.watching():

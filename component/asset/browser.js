@@ -75,6 +75,11 @@ function onPress(event) {
   press = button ? { button, key, x: event.clientX, y: event.clientY } : null;
 }
 
+// Of the plain buttons that stand together, each says what it is for.
+function isSame(other, button) {
+  return ["press", "thumb", "message"].every((name) => other.dataset[name] === button.dataset[name]);
+}
+
 function onRelease(event) {
   if (!press || Math.hypot(event.clientX - press.x, event.clientY - press.y) > STILL_PIXELS) {
     press = null;
@@ -87,7 +92,8 @@ function onRelease(event) {
     button.click();
   } else if (!press.button.isConnected && event.pointerType === "mouse") {
     // The browser sends no click here for a mouse; for a finger it does, and it hits the new element.
-    const redrawn = press.key ? document.querySelectorAll(`.${CSS.escape(press.key)} :is(${PRESSABLE})`) : [];
+    const inside = press.key ? [...document.querySelectorAll(`.${CSS.escape(press.key)} :is(${PRESSABLE})`)] : [];
+    const redrawn = inside.filter((other) => isSame(other, press.button));
     press = null;
     if (redrawn.length === 1) redrawn[0].click();
   }
@@ -101,7 +107,15 @@ function onChoice(event) {
   }
 }
 
+// A button that shows its icon alone has its label as a hint; Streamlit's own hint would draw each button twice.
+function onHover(event) {
+  const button = event.target.closest?.("[class*='st-key-icon_'] button");
+  const label = button?.querySelector("[data-testid='stMarkdownContainer']");
+  if (label) button.title = label.textContent;
+}
+
 const LISTENERS = [
+  ["pointerover", onHover, false],
   ["pointerdown", onPress, true],
   ["pointerup", onRelease, true],
   ["click", onRelease, true],
@@ -109,9 +123,13 @@ const LISTENERS = [
   ["click", onChoice, false],
   ["keydown", onKey, false],
   ["keydown", onEscape, true],
+  ...DRAWER_LISTENERS,
   ...SCROLL_LISTENERS,
   ...JUMP_LISTENERS,
   ...FIELD_LISTENERS,
+  ...PRESS_LISTENERS,
+  ...ATTACH_LISTENERS,
+  ...OPEN_FILE_LISTENERS,
 ];
 
 // Streamlit's page goes blank for good if an update doesn't fit what is drawn. Turns, settings and drafts are kept
@@ -140,6 +158,7 @@ export default function ({ data, setTriggerValue }) {
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
   popoverOpening.observe(document.body, { childList: true });
   markPopovers();
+  watchField();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
   if (openSession === null) {

@@ -51,20 +51,27 @@ function sessionInAddress() {
 
 function onSend(event) {
   const field = document.querySelector(FIELD);
-  if (!field?.value.trim() || draft.session === null) return;
+  if (!field || draft.session === null || isHandedOver) return;
+  if (!field.value.trim() && !hasFiles() && !hasKept()) return;
   const isEnter = event.type === "keydown" && event.target === field && event.key === "Enter";
   const isPlain = !event.shiftKey && !event.ctrlKey && !event.metaKey;
-  const isClick = event.type === "click" && event.target.closest?.(".st-key-ask button");
+  const isClick = event.type === "click" && event.target.closest?.(SUBMIT);
   if (!(isEnter && isPlain) && !isClick) return;
   // Streamlit would send it too, and may lose it.
   event.stopPropagation();
   // An Enter that ends a syllable; a browser that doesn't say that it composes gives it the code 229.
   if (event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
+  if (!canSend()) return;
   const session = sessionTypedFor();
   const text = field.value;
   setField(field, "");
-  showPending(text.trim(), putOut(text, session));
+  if (hasFiles()) sendWithFiles(text, session);
+  else sendOut(text, session, hasKept());
+}
+
+function sendOut(text, session, hasFiles) {
+  showPending(text.trim(), putOut(text, session, hasFiles));
   scrollToEnd();
 }
 

@@ -20,10 +20,11 @@ function isDrawing() {
   return document.querySelector("[data-testid='stApp']")?.dataset.testScriptState === "running";
 }
 
-// Only the newest jump is waited for. What it needs is asked for again, as the outbox does: a request may be lost.
+// Only the newest jump is waited for, and no longer than a server takes that draws nothing. What it needs is asked for
+// again, as the outbox does: a request may be lost.
 function whenReady(find, act, ask) {
   const number = ++jumpNumber;
-  const until = performance.now() + JUMP_MILLISECONDS;
+  let until = performance.now() + JUMP_MILLISECONDS;
   let askAt = performance.now() + AGAIN_MILLISECONDS;
   ask?.();
   const look = () => {
@@ -31,8 +32,9 @@ function whenReady(find, act, ask) {
     const found = find();
     const now = performance.now();
     if (found) return act(found);
-    // What is being drawn may be it.
-    if (ask && now >= askAt && !isDrawing()) {
+    if (isDrawing()) {
+      until = now + JUMP_MILLISECONDS; // what is being drawn may be it
+    } else if (ask && now >= askAt) {
       askAt = now + AGAIN_MILLISECONDS;
       ask();
     }
@@ -91,13 +93,16 @@ function holdPlace(box) {
   scroll.isHeld = true;
 }
 
-// Keeps an element where it stands in the window while what is around it is drawn.
+// Keeps an element where it stands in the window while what is around it is drawn, however long that takes.
 function holdElement(key, element) {
   const anchor = { key, top: element.getBoundingClientRect().top };
   scroll.anchor = anchor;
-  setTimeout(() => {
-    if (scroll.anchor === anchor) scroll.anchor = null;
-  }, SETTLE_MILLISECONDS);
+  const release = () => {
+    if (scroll.anchor !== anchor) return;
+    if (isDrawing()) setTimeout(release, SETTLE_MILLISECONDS);
+    else scroll.anchor = null;
+  };
+  setTimeout(release, SETTLE_MILLISECONDS);
 }
 
 function onFold(event) {

@@ -29,10 +29,10 @@ function setOutbox(messages) {
   }
 }
 
-function putOut(text, session) {
+function putOut(text, session, hasFiles) {
   const id = newId();
   if (session === "") begun ??= id;
-  setOutbox([...outbox, { id, text, session: session || begun, is_new: session === "" }]);
+  setOutbox([...outbox, { id, text, session: session || begun, is_new: session === "", has_files: hasFiles }]);
   sendOutbox();
   return id;
 }

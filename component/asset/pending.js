@@ -18,7 +18,7 @@ function isAnswering() {
 function showPending(text, id) {
   const chat = document.querySelector(CHAT);
   // Commands have no turn, and a busy session gives the message back.
-  if (!chat || pending || text.startsWith("/") || isAnswering()) return;
+  if (!chat || !text || pending || text.startsWith("/") || isAnswering()) return;
   const bubble = document.createElement("p");
   bubble.className = "pending";
   bubble.ariaHidden = "true"; // the turn itself is read out

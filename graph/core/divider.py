@@ -13,7 +13,7 @@ _OWN_HEADINGS: Final = (*SUMMARY_HEADING.values(), *CLIENT_HEADING.values(), *LE
 _HEADINGS: Final = "|".join(map(re.escape, (heading.partition("\n")[0] for heading in _OWN_HEADINGS)))
 # Beginnings of the lines that divide an input, of every strategy and in both languages.
 _DIVIDER: Final = re.compile(
-    rf"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|{_HEADINGS}"
+    rf"\[(?:\d+-\d+턴|Turns \d+-\d+|\d+턴 (?:사용자|AI) 원문|Turn \d+, (?:user|AI), verbatim)\]|{_HEADINGS}"
     r"|\[(?:CONVERSATION CONTEXT|RECENT MESSAGES|CURRENT MESSAGE)\]"
     r"|(?:USER|ASSISTANT|TOOL): |---",
     re.IGNORECASE,

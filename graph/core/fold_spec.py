@@ -38,6 +38,7 @@ class Asked:
         turns: The turn of each message, 0 for a previous summary; () if it isn't known.
         answer_tokens: How long the answer should be at most; None leaves it to the model.
         carried: The line of facts that a merge carries on where its text lacks them; "" for none.
+        wish: What the user asks of the summary beside its length, "" for nothing.
     """
 
     style: PromptStyle = "plain"
@@ -46,6 +47,7 @@ class Asked:
     turns: tuple[int, ...] = ()
     answer_tokens: int | None = None
     carried: str = ""
+    wish: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class FoldSpec:
         before: What the conversation stands on before it, so that "option 2" can be understood; "" for nothing.
         message_turns: The turn of each message, 0 for a previous summary; () if it isn't known.
         carried: Facts of the records that it replaces, weightiest first.
+        wish: What the user asks of the summary beside its length, "" for nothing.
     """
 
     kind: RecordKind
@@ -109,12 +112,13 @@ class FoldSpec:
     before: str = ""
     message_turns: tuple[int, ...] = ()
     carried: tuple[Fact, ...] = ()
+    wish: str = ""
 
     @property
     def asked(self) -> Asked:
         """What its summary is asked for with."""
         line = carried_line(self.carried, self.language, self.max_tokens or 0).text if self.style == "merge" else ""
-        return Asked(self.style, self.language, self.before, self.message_turns, self.answer_tokens, line)
+        return Asked(self.style, self.language, self.before, self.message_turns, self.answer_tokens, line, self.wish)
 
     @property
     def stands_verbatim(self) -> bool:

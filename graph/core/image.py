@@ -13,6 +13,7 @@ from graph.core.turn import image_parts, split_turns, without_images, words_of
 
 _DATA: Final = "data:"
 _REFERENCE: Final = "image:"
+_SHOWN_CHARS: Final = 64
 _SENT: Final = ("data:image/", "http://", "https://")
 
 
@@ -56,6 +57,11 @@ def data_urls(urls: Iterable[str]) -> dict[str, str]:
 def urls_of(message: BaseMessage) -> tuple[str, ...]:
     """Returns what a message has in place of its images, in order: references, or URLs as they are."""
     return tuple(str(part["image_url"]["url"]) for part in image_parts(message))
+
+
+def shortened_url(url: str) -> str:
+    """Returns the beginning of a `data:` URL and how long it is, for whoever looks at a request."""
+    return url if len(url) <= _SHOWN_CHARS else f"{url[:_SHOWN_CHARS]}… ({len(url)} characters)"
 
 
 def references_in(messages: Iterable[BaseMessage]) -> set[str]:

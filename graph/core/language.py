@@ -9,6 +9,7 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from graph.core.attached import own_words
 from graph.core.turn import IMAGE_MARK, text_of
 from prompt.system.framing import Language
 
@@ -70,9 +71,10 @@ def is_written_in(text: str, scripts: Collection[str]) -> bool:
 def own_lines(text: str, script: str) -> str:
     """Returns a user's text without what was pasted into it.
 
-    That is blocks of code, and lines that are quoted, in another script, markup, or a protocol's with their speaker.
+    That is files, blocks of code, and lines that are quoted, in another script, markup, or a protocol's with their
+    speaker.
     """
-    return "\n".join(line for line in _PASTED.sub(" ", text).split("\n") if is_written_in(line, {script}))
+    return "\n".join(line for line in _PASTED.sub(" ", own_words(text)).split("\n") if is_written_in(line, {script}))
 
 
 def _least_share(script: str) -> float:
@@ -102,7 +104,7 @@ def _first_counts(lines: Iterable[str]) -> Counter[str]:
 def _own_text(message: AnyMessage) -> str:
     if not isinstance(message, HumanMessage):
         return ""
-    return _NOT_OWN_WORDS.sub(" ", text_of(message).replace(IMAGE_MARK, " "))
+    return _NOT_OWN_WORDS.sub(" ", own_words(text_of(message)).replace(IMAGE_MARK, " "))
 
 
 def _own_words(message: AnyMessage) -> Counter[str]:

@@ -67,6 +67,24 @@ def decode_manifest(texts: Sequence[str]) -> Manifest:
     return manifest
 
 
+def decode_all(texts: Sequence[str]) -> list[Manifest]:
+    """Reads the written lists of a session's calls, oldest first, from the first one on.
+
+    Raises:
+        ValueError: A list is malformed, or the one that it is a difference to is missing.
+    """
+    manifests: list[Manifest] = []
+    before = -1
+    for text in texts:
+        depth, steps = _read(text)
+        if depth and depth != before + 1:
+            msg = f"a list of depth {depth} behind one of depth {before}"
+            raise ValueError(msg)
+        manifests.append(_apply(steps, manifests[-1] if depth else ()))
+        before = depth or 0
+    return manifests
+
+
 def _read(text: str) -> tuple[int | None, list[Any]]:
     """Returns the depth, None for a list of an older database, and the steps."""
     entries = json.loads(text)

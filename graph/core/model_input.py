@@ -14,6 +14,7 @@ from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.context_block import ContextBlock
 from graph.core.divider import labelled
+from graph.core.pin import PIN, Pin, place_pins, unsent
 from graph.core.review import label_of
 from graph.core.token import estimate_tokens, message_tokens
 from graph.core.turn import extract_current_turn, with_words, words_of
@@ -36,9 +37,9 @@ class InputItem:
     """One block of a model input. Its text is not copied: the tables have it under (kind, id, version).
 
     Attributes:
-        kind: "system", "context" (its id is the block's kind), "record", "message", "tools" or "note". If the guard
-            shrank it for this call: "shortened" (a verbatim record as its summary) or "cut" (a tool result). If a tool
-            asks a model: "call" for the arguments of the tool call.
+        kind: "system", "context" (its id is the block's kind), "record", "pin" (a pinned message under its record),
+            "message", "tools" or "note". If the guard shrank it for this call: "shortened" (a verbatim record as its
+            summary) or "cut" (a tool result). If a tool asks a model: "call" for the arguments of the tool call.
         version: Of a record, a context block or the system prompt; for a cut message the number of characters kept; 1
             for the others.
         tokens: Our estimate for the block.
@@ -81,6 +82,7 @@ class SystemPart:
         front: Stands behind `text`.
         client: The instructions of a program; stands behind `front`.
         volatile: Stands before the user's words of the open turn.
+        pins: Those that aren't among the messages stand under their records.
     """
 
     text: str
@@ -92,6 +94,7 @@ class SystemPart:
     front: ContextBlock | None = None
     client: ContextBlock | None = None
     volatile: ContextBlock | None = None
+    pins: tuple[Pin, ...] = ()
 
     @property
     def standing(self) -> list[ContextBlock]:
@@ -124,15 +127,28 @@ def system_part(language: Language, *, can_recall: bool) -> SystemPart:
     return stored_system(chat.prompt_id(language, can_recall=can_recall), chat.PROMPT_VERSION)
 
 
-def render_system(system: SystemPart, history: History) -> str:
-    """Renders the system prompt: its own text, the blocks that stand, then the active records under their heading."""
+def render_system(system: SystemPart, history: Sequence[HistoryEntry | Pin]) -> str:
+    """Renders the system prompt: its own text, the blocks that stand, then records and pins under their heading."""
     parts = [system.text]
     for block in system.standing:
         parts += ["", block.text]
     if not history:
         return "\n".join(parts)
-    lines = [labelled(label_of(entry["turns"], system.language), entry["summary"]) for entry in history]
-    return "\n".join([*parts, "", SUMMARY_HEADING[system.language], *lines])
+    return "\n".join(
+        [*parts, "", SUMMARY_HEADING[system.language], *(line_of(each, system.language) for each in history)]
+    )
+
+
+def line_of(entry: HistoryEntry | Pin, language: Language) -> str:
+    """Renders a record or a pin behind its label."""
+    if isinstance(entry, Pin):
+        return entry.line(language)
+    return labelled(label_of(entry["turns"], language), entry["summary"])
+
+
+def schema_id(schema: str) -> str:
+    """Returns the id of the block of the tools with this `tool_schema`."""
+    return hashlib.sha256(schema.encode()).hexdigest()[:16]
 
 
 def _behind(volatile: ContextBlock, text: str) -> str:
@@ -140,8 +156,10 @@ def _behind(volatile: ContextBlock, text: str) -> str:
     return f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
 
 
-def record_item(entry: HistoryEntry) -> InputItem:
-    """Returns the block of a record."""
+def record_item(entry: HistoryEntry | Pin, language: Language) -> InputItem:
+    """Returns the block of a record or a pin."""
+    if isinstance(entry, Pin):
+        return InputItem(PIN, entry.message_id, 1, entry.tokens(language))
     kind = SHORTENED if entry["kind"] == SHORTENED else "record"
     return InputItem(kind, entry["id"], entry["version"], entry["summary_tokens"])
 
@@ -186,8 +204,9 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     raw = raw_messages(messages, system.language)
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
-    prompt = render_system(system, history)
-    items = [record_item(entry) for entry in history]
+    told = place_pins(history, unsent(system.pins, raw))
+    prompt = render_system(system, told)
+    items = [record_item(entry, system.language) for entry in told]
     items[:0] = [_block_item(block, _prompt_tokens(block.text)) for block in system.standing]
     # The prompt and the records' heading; a difference, so that the items add up to what is sent.
     own_tokens = max(0, _prompt_tokens(prompt) - sum(item.tokens for item in items))
@@ -199,5 +218,5 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
         raw[place] = with_words(raw[place], _behind(system.volatile, words_of(raw[place])))
     items += said
     if schema := system.tool_schema:
-        items.append(InputItem("tools", hashlib.sha256(schema.encode()).hexdigest()[:16], 1, estimate_tokens(schema)))
+        items.append(InputItem("tools", schema_id(schema), 1, estimate_tokens(schema)))
     return ModelInput((SystemMessage(prompt), *raw), tuple(items))

@@ -23,7 +23,8 @@ class SessionSnapshot:
             last one. No automatic compaction is made until the context has grown past it.
         input_tokens: The largest input for the session's model, beside the front; None for no bound.
         language: The language of the session's fixed sentences.
-        front_tokens: Our estimate for the blocks that stand in the session's system prompt.
+        front_tokens: Our estimate for the blocks that stand in the session's system prompt, and for its pins.
+        undone: The first and last positions of merges that the user undid: only for want of room is it merged again.
     """
 
     complete_turns: int
@@ -35,6 +36,7 @@ class SessionSnapshot:
     input_tokens: int | None = None
     language: Language = "ko"
     front_tokens: int = 0
+    undone: frozenset[tuple[int, int]] = frozenset()
 
     def within(self, input_tokens: int) -> SessionSnapshot:
         """Returns the snapshot for a model whose whole input is at most that."""

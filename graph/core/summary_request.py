@@ -23,6 +23,7 @@ from prompt.summary import (
     repair_generator,
     rolling_generator,
     summary_generator,
+    wish,
 )
 from prompt.summary.quote import count_turns, escape
 
@@ -117,16 +118,15 @@ def requests_for(
 
 
 def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, asked: Asked) -> str:
-    """Returns the request with the facts to keep before its last line, the size; a merge names its own.
+    """Returns the request with facts to keep and the user's wish before its last line, the size.
 
-    Only the plain prompt is in the session's language.
+    A merge names its own facts. Only the prompts of plain summaries and merges are in the session's language.
     """
-    if asked.style == "merge":
-        return request
-    named = facts_to_name(messages, target_chars, asked.language)
-    language = language_of(messages, asked) if asked.style == "plain" else "en"
+    language = language_of(messages, asked) if asked.style in ("plain", "merge") else "en"
+    named = () if asked.style == "merge" else facts_to_name(messages, target_chars, asked.language)
+    listed = fact_list.list_facts([fact.text for fact in named], language)
     told, _, size = request.rpartition("\n")
-    return f"{told}\n{fact_list.list_facts([fact.text for fact in named], language)}{size}"
+    return f"{told}\n{listed}{wish.quote_wish(asked.wish, language)}{size}"
 
 
 def language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from graph.error import PathReason
+from graph.error_reason import PathReason
 from graph.layer.rule_clean import CleanedText, clean_rules, count_imports, show_unseen
 from graph.layer.rule_front_matter import FrontMatter, FrontMatterProblem, parse_front_matter
 from graph.layer.rule_glob import matches_globs

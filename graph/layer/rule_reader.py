@@ -9,7 +9,8 @@ from itertools import takewhile
 from typing import Final
 
 from graph.core.text import plain_text
-from graph.error import PathError, PathReason
+from graph.error import PathError
+from graph.error_reason import PathReason
 from graph.layer.rule_clean import show_unseen
 from graph.layer.rule_decode import decode_rules
 from graph.layer.rule_file import RULE_SUFFIX, RULES_FOLDER, RuleFile

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Self
 
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI, AsyncStream
@@ -26,15 +27,18 @@ class PlainCompletions:
 
     async def create(self, *, extra_body: Mapping[str, Any] | None = None, **body: Any) -> AsyncStream[object]:  # noqa: ANN401  # JSON
         """Posts the request, and returns its chunks."""
-        # In the SDK's order: of two requests that begin with the same messages, the bytes begin alike too.
-        in_order = sorted(body, key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
         return await self._client.post(
             "/chat/completions",
             cast_to=object,
-            body={name: body[name] for name in in_order} | dict(extra_body or {}),
+            body=_in_order(body) | dict(extra_body or {}),
             stream=True,
             stream_cls=AsyncStream[object],
         )
+
+
+def _in_order(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a body in the SDK's order: of two that begin with the same messages, the bytes begin alike too."""
+    return {name: body[name] for name in sorted(body, key=lambda name: (_FIRST.get(name, len(_FIRST)), name))}
 
 
 class EndpointChat(ChatOpenAI):
@@ -44,6 +48,15 @@ class EndpointChat(ChatOpenAI):
     def _stream_plainly(self) -> Self:
         self.async_client = PlainCompletions(self.root_async_client)
         return self
+
+    def request_body(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, tool_choice: str | None
+    ) -> dict[str, Any]:
+        """Returns the body of the request that a call of this model sends; the key isn't in it, but in a header."""
+        chosen = {} if tool_choice is None else {"tool_choice": tool_choice}
+        offered: dict[str, Any] = {"tools": [dict(tool) for tool in tools], **chosen} if tools else {}
+        streamed = {"stream": True, "stream_options": {"include_usage": True}}
+        return _in_order(self._get_request_payload(list(messages), **{**streamed, **offered}))
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401  # passed on as they come
         try:

@@ -52,10 +52,14 @@ class ChatModels:
     @property
     def default_name(self) -> str:
         """The model of a new session; "" while it depends on the endpoint's list and the list isn't known."""
+        return self.known_name("")
+
+    def known_name(self, name: str) -> str:
+        """Returns what `resolve` does, as far as it is known without asking the endpoint; otherwise the name itself."""
         try:
-            return self._resolve("", self._known_entries)
+            return self._resolve(name, self._known_entries)
         except ModelError:
-            return ""
+            return name
 
     def resolve(self, name: str) -> str:
         """Returns the name of the model that answers for a session's model name.

@@ -17,7 +17,7 @@ from graph.model_error import ToolChoiceError, ToolRoundsError
 Call = Callable[[ChatRunnable, ModelInput], Answer]
 Tools = Sequence[Mapping[str, Any]]
 
-_NONE: Final = "none"
+NO_TOOL: Final = "none"
 
 
 class ToolChoice:
@@ -29,6 +29,10 @@ class ToolChoice:
 
     def __init__(self) -> None:
         self._refused_by: set[str] = set()
+
+    def is_refused_by(self, name: str) -> bool:
+        """Whether this model's endpoint has refused it since the server began."""
+        return name in self._refused_by
 
     def answer_without_calls(
         self, name: str, model: BaseChatModel, tools: Tools, model_input: ModelInput, call: Call
@@ -58,10 +62,10 @@ class ToolChoice:
         if not tools:
             return call(model)
         offered = [dict(tool) for tool in tools]
-        if name in self._refused_by:
+        if self.is_refused_by(name):
             return call(model.bind_tools(offered))
         try:
-            return call(model.bind_tools(offered, tool_choice=_NONE))
+            return call(model.bind_tools(offered, tool_choice=NO_TOOL))
         except ToolChoiceError:
             answer = call(model.bind_tools(offered))
             self._refused_by.add(name)

@@ -15,8 +15,9 @@ from langchain_core.tools import BaseTool
 from graph.client import ClientOptions
 from graph.core.context_block import ContextBlock
 from graph.core.model_input import SystemPart, system_part
+from graph.core.pin import Pin
 from graph.core.snapshot import SessionSnapshot
-from graph.event import Folded
+from graph.event import Event, Folded
 from graph.model.factory import ChatModels
 from graph.record import Record
 from graph.settings import Settings
@@ -61,6 +62,8 @@ class TurnContext:
     Attributes:
         lease: The session's lease; its fence is checked by every write of the turn.
         row: The turn as the attempt began.
+        tell: Takes the turn's events at once, in the thread of the node: LangGraph's own way, by its `stream_writer`,
+            runs each node in a thread of its own and hands every word through two more.
         stop: Set when the user presses Stop or the server shuts down.
         time_zone: IANA name of the user's zone, "" for UTC.
         language: The language of the session's fixed sentences.
@@ -71,6 +74,7 @@ class TurnContext:
         project: What the tools of the session's project use; None if it has none.
         client: What the program that asks adds to the turn; None for the page.
         is_resumed: Whether it goes on behind what a program answered to the calls of its tools.
+        pins: What was pinned when it began.
         tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """
 
@@ -78,6 +82,7 @@ class TurnContext:
     owner: str
     row: TurnRow
     strategy: Strategy
+    tell: Callable[[Event], None]
     stop: threading.Event
     time_zone: str
     language: Language
@@ -89,12 +94,13 @@ class TurnContext:
     client: ClientOptions | None = None
     is_resumed: bool = False
     tools_off: frozenset[str] = frozenset()
+    pins: tuple[Pin, ...] = ()
 
     @property
     def system(self) -> SystemPart:
         """The part of every input of this turn that nobody said."""
         own = system_part(self.language, can_recall=self.strategy.sends_records)
-        return replace(own, front=self.front, client=self.client_block, volatile=self.volatile)
+        return replace(own, front=self.front, client=self.client_block, volatile=self.volatile, pins=self.pins)
 
     @property
     def client_tools(self) -> frozenset[str]:

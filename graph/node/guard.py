@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 from langchain_core.messages import AnyMessage
-from langgraph.runtime import Runtime
 
 from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
@@ -31,10 +30,10 @@ class Guard:
         update: What the folds made so far change in the state.
     """
 
-    def __init__(self, deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState, build: Build) -> None:
+    def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState, build: Build) -> None:
         self.update: dict[str, Any] = {}
         self._deps = deps
-        self._runtime = runtime
+        self._turn = turn
         self._state = state
         self._build = build
 
@@ -53,9 +52,9 @@ class Guard:
         if fit.model_input.sent_tokens <= allowed_tokens:
             return fit
         merged_tokens = self._deps.settings.merged_tokens
-        language = self._runtime.context.language
+        language = self._turn.language
         fitting = Fitting(self._build, allowed_tokens=allowed_tokens, merged_tokens=merged_tokens, language=language)
-        if not self._runtime.context.strategy.sends_records:
+        if not self._turn.strategy.sends_records:
             return fitting.by_leaving_out(fit)
 
         def fold(spec: FoldSpec) -> Folded | None:
@@ -67,7 +66,7 @@ class Guard:
             history = self.update.get("summary_history", self._state["summary_history"])
             return Folded(snapshot, history, [m for m in fit.messages if str(m.id) in raw_ids])
 
-        snapshot = snapshot_of(self._deps, self._runtime.context, self._state)
+        snapshot = snapshot_of(self._deps, self._turn, self._state)
         return fitting.by_folding(fit, snapshot, fold)
 
     def _working_messages(self) -> list[AnyMessage]:
@@ -75,7 +74,7 @@ class Guard:
 
         A strategy that sends whole turns reads them from the archive, because folded turns have left the state.
         """
-        turn, messages = self._runtime.context, list(self._state["messages"])
+        turn, messages = self._turn, list(self._state["messages"])
         if turn.strategy.whole_turns is None:
             return messages
         session_id, first = self._state["session_id"], max(1, turn.row.number - turn.strategy.whole_turns)
@@ -85,17 +84,17 @@ class Guard:
 
     def _fold(self, spec: FoldSpec) -> SessionSnapshot | None:
         """Makes and adopts a fold and returns the session's new snapshot; None if it couldn't be made."""
-        turn, session_id, worker = self._runtime.context, self._state["session_id"], self._deps.fold_worker
+        turn, session_id, worker = self._turn, self._state["session_id"], self._deps.fold_worker
         limit_seconds = self._deps.settings.fold_wait_seconds
         seconds = turn.fold_wait.remaining_seconds(limit_seconds) if worker.may_wait(session_id) else 0.0
         if seconds:
-            self._runtime.stream_writer(FoldWaiting(spec.turns))
+            turn.tell(FoldWaiting(spec.turns))
         with turn.fold_wait.spend():
             record = worker.make_now(
                 session_id, spec, owner=turn.owner, model=turn.row.model, stop=turn.stop, wait_seconds=seconds
             )
         if record is None or not self._deps.stores.records.adopt(turn.lease, record.id):
             return None
-        self._runtime.stream_writer(folded_event(record))
+        turn.tell(folded_event(record))
         _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
         return snapshot_of(self._deps, turn, self._state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,6 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.tool import tool_call
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
 from graph.core.close_turn import MARK
@@ -24,6 +22,7 @@ from graph.node.guard import Guard
 from graph.node.model_call import AnswerCall, tools_of
 from graph.record import HistoryEntry
 from graph.state import ChatState
+from graph.tool.known_tools import schema_text, schemas_of
 from prompt.system.chat import rounds_note
 from prompt.system.framing import Language
 
@@ -44,10 +43,10 @@ class LlmNode:
         tools = self._offered(turn)
         system = replace(
             turn.system,
-            tool_schema=json.dumps(tools, ensure_ascii=False) if tools else "",
+            tool_schema=schema_text(tools),
             note=rounds_note(turn.language) if is_last_round else "",
         )
-        call = AnswerCall(deps, runtime, state)
+        call = AnswerCall(deps, turn, state)
 
         def build(history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
             return turn.strategy.assemble(system, history, messages)
@@ -62,7 +61,7 @@ class LlmNode:
                 return call(asked.bind(tool_choice=choice) if choice else asked, model_input)
             return deps.models.tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
-        guard = Guard(deps, runtime, state, build)
+        guard = Guard(deps, turn, state, build)
         limit_tokens = deps.models.input_tokens(turn.row.model)
         fit = guard.fit(guard.begin(), limit_tokens=limit_tokens)
         try:
@@ -99,7 +98,7 @@ class LlmNode:
         tools = tools_of(self._deps, turn)
         key = turn.language, tuple(tool.name for tool in tools)
         if key not in self._schemas:
-            self._schemas[key] = [convert_to_openai_tool(tool) for tool in tools]
+            self._schemas[key] = schemas_of(tools)
         return [*self._schemas[key], *(dict(tool) for tool in turn.client.tools)] if turn.client else self._schemas[key]
 
 

@@ -12,7 +12,6 @@ from typing import Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool
-from langgraph.runtime import Runtime
 
 from graph.client import ClientOptions
 from graph.core.image import references_in, with_images
@@ -40,12 +39,12 @@ class AnswerCall:
         is_heard: Whether the last call has failed after some of its text was passed on.
     """
 
-    def __init__(self, deps: NodeDeps, runtime: Runtime[TurnContext], state: ChatState) -> None:
+    def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState) -> None:
         self.answered: ModelInput | None = None
         self.is_heard = False
         self._said: list[str] = []  # in the call that is under way, in all of its tries
         self._deps = deps
-        self._runtime = runtime
+        self._turn = turn
         self._state = state
 
     def __call__(self, model: ChatRunnable, model_input: ModelInput) -> Answer:
@@ -56,9 +55,9 @@ class AnswerCall:
             TurnStoppedSignal: Stop was pressed.
         """
         deps, settings = self._deps, self._deps.settings
-        client = self._runtime.context.client
+        client = self._turn.client
         full_tokens = self._full_tokens(model_input)
-        keep = partial(keep_call, deps, self._runtime.context, model_input, kind="answer", full_tokens=full_tokens)
+        keep = partial(keep_call, deps, self._turn, model_input, kind="answer", full_tokens=full_tokens)
         began = time.monotonic()
         self._said.clear()
         if self.is_heard:
@@ -67,12 +66,12 @@ class AnswerCall:
             answer = deps.models.caller.call(
                 model if client is None else _sampled(model, client, model_input),
                 self._with_images(model_input.messages),
-                stop=self._runtime.context.stop,
+                stop=self._turn.stop,
                 deadline_seconds=settings.model_deadline_seconds,
                 attempts=settings.model_attempts,
                 on_text=self._hear,
                 on_restart=self._restart,
-                may_restart=self._runtime.context.hears_restarts,
+                may_restart=self._turn.hears_restarts,
             )
         except TurnfoldError as error:
             self._count(model_input, None, seconds=time.monotonic() - began, error_code=error.code)
@@ -88,11 +87,11 @@ class AnswerCall:
     def _hear(self, text: str) -> None:
         self.is_heard = True
         self._said.append(text)
-        self._runtime.stream_writer(TokenDelta(text))
+        self._turn.tell(TokenDelta(text))
 
     def _count(self, model_input: ModelInput, usage: Usage | None, *, seconds: float, error_code: str = "") -> None:
         self._deps.spending.add_call(
-            self._runtime.context.owner,
+            self._turn.owner,
             "answer",
             usage,
             sent_tokens=model_input.sent_tokens,
@@ -103,18 +102,18 @@ class AnswerCall:
 
     def _restart(self) -> None:
         self.is_heard = False
-        self._runtime.stream_writer(AnswerRestarted())
+        self._turn.tell(AnswerRestarted())
 
     def _with_images(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
         references = references_in(messages)
-        found = self._deps.stores.images.get(self._runtime.context.lease.session_id, references)
+        found = self._deps.stores.images.get(self._turn.lease.session_id, references)
         return with_images(messages, found)
 
     def _full_tokens(self, model_input: ModelInput) -> int:
         """Estimates what the same call would send without folds: every message of the session in full."""
         beside = sum(item.tokens for item in model_input.items if item.kind in ("tools", CONTEXT))
-        said = self._runtime.context.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
-        return estimate_tokens(self._runtime.context.system.text) + said + beside
+        said = self._turn.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
+        return estimate_tokens(self._turn.system.text) + said + beside
 
 
 def _sampled(model: ChatRunnable, client: ClientOptions, model_input: ModelInput) -> ChatRunnable:
@@ -150,7 +149,7 @@ def keep_call(
         turn=turn.row.number,
         attempt=turn.row.attempt,
         kind=kind,
-        model=turn.row.model,
+        model=deps.models.known_name(turn.row.model),
         manifest=tuple((item.kind, item.id, item.version, item.tokens) for item in model_input.items),
         input_hash=model_input.digest(),
         sent_tokens=model_input.sent_tokens,

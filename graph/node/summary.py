@@ -32,9 +32,9 @@ class SummaryNode:
         waited_for = _waited_for(specs, is_casual=state["is_casual"])
         adopted = False
         for spec in specs:
-            record = self._take(runtime, spec, may_wait=spec is waited_for)
+            record = self._take(turn, spec, may_wait=spec is waited_for)
             if record is not None and deps.stores.records.adopt(turn.lease, record.id):
-                runtime.stream_writer(folded_event(record))
+                turn.tell(folded_event(record))
                 adopted = True
             elif spec.is_waited:
                 break  # coverage grows from the oldest turn without a gap
@@ -42,14 +42,14 @@ class SummaryNode:
             snapshot = snapshot_of(deps, turn, state)
         return state_update(snapshot, state)
 
-    def _take(self, runtime: Runtime[TurnContext], spec: FoldSpec, *, may_wait: bool) -> Record | None:
+    def _take(self, turn: TurnContext, spec: FoldSpec, *, may_wait: bool) -> Record | None:
         """Returns the finished record of a fold, waiting for it if the turn may."""
-        turn, worker = runtime.context, self._deps.fold_worker
+        worker = self._deps.fold_worker
         plan = worker.plan(turn.lease.session_id, spec, owner=turn.owner, model=turn.row.model)
         record = worker.ready(plan)
         seconds = turn.fold_wait.remaining_seconds(self._deps.settings.fold_wait_seconds)
         if record is None and may_wait and seconds and worker.should_wait(plan):
-            runtime.stream_writer(FoldWaiting(spec.turns))
+            turn.tell(FoldWaiting(spec.turns))
             with turn.fold_wait.spend():
                 record = worker.wait(plan, seconds, turn.stop)
         return record

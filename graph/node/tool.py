@@ -50,7 +50,7 @@ class ToolNode:
         if not calls:
             return {}
         tools = {tool.name: tool for tool in tools_of(deps, turn)}
-        results = _run_all(calls, unreadable, tools, runtime, deps)
+        results = _run_all(calls, unreadable, tools, turn, deps)
         deps.stores.archive.append(
             turn.lease, owner=turn.owner, turn=turn.row.number, attempt=turn.row.attempt, messages=results
         )
@@ -61,7 +61,7 @@ def _run_all(
     calls: Sequence[ToolCall],
     unreadable: Collection[object],
     tools: Mapping[str, BaseTool],
-    runtime: Runtime[TurnContext],
+    turn: TurnContext,
     deps: NodeDeps,
 ) -> list[ToolMessage]:
     """Runs the calls, at most sixteen at once, under one deadline; returns the results in the order of the calls.
@@ -69,17 +69,17 @@ def _run_all(
     Raises:
         TurnStoppedSignal: Stop was pressed.
     """
-    language = runtime.context.language
+    language = turn.language
     began = time.monotonic()
     pool = ThreadPoolExecutor(max_workers=_MAX_THREADS, thread_name_prefix="tool")
     try:
         futures: dict[Future[tuple[str, bool]], ToolCall] = {}
         for call in calls:
             arguments = json.dumps(call["args"], ensure_ascii=False)
-            runtime.stream_writer(ToolStarted(str(call["id"]), call["name"], arguments))
+            turn.tell(ToolStarted(str(call["id"]), call["name"], arguments))
             run = contextvars.copy_context().run
             futures[pool.submit(run, _run_one, call, tools, language, call["id"] in unreadable)] = call
-        done = _await(futures, runtime, deps.settings.tool_deadline_seconds)
+        done = _await(futures, turn, deps.settings.tool_deadline_seconds)
     finally:
         # A call past its deadline can't be cancelled: its thread runs on, and its result is ignored.
         pool.shutdown(wait=False, cancel_futures=True)
@@ -91,7 +91,7 @@ def _run_all(
             text = note_cut(text, most_chars, why="are shown", language=language)
         seconds = done.get(future, time.monotonic()) - began
         turns = opened_turns(call["name"], text)
-        runtime.stream_writer(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds, turns))
+        turn.tell(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds, turns))
         results.append(
             ToolMessage(
                 text,
@@ -106,20 +106,20 @@ def _run_all(
 
 
 def _await(
-    futures: Mapping[Future[tuple[str, bool]], ToolCall], runtime: Runtime[TurnContext], deadline_seconds: float
+    futures: Mapping[Future[tuple[str, bool]], ToolCall], turn: TurnContext, deadline_seconds: float
 ) -> dict[Future[tuple[str, bool]], float]:
     """Waits until all calls are done or the deadline passes; returns the finished ones with the time they ended."""
     until = time.monotonic() + deadline_seconds
     done: dict[Future[tuple[str, bool]], float] = {}
     open_calls = set(futures)
     while open_calls and time.monotonic() < until:
-        if runtime.context.stop.is_set():
+        if turn.stop.is_set():
             # A tool's own model call ends by this stop too; its row is written while the turn has the lease.
             wait(open_calls, timeout=_END_SECONDS)
             raise TurnStoppedSignal
         finished, open_calls = wait(open_calls, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         done |= dict.fromkeys(finished, time.monotonic())
-    if runtime.context.stop.is_set():
+    if turn.stop.is_set():
         raise TurnStoppedSignal  # the same stop may end a tool just before it is seen here
     return done
 

@@ -23,6 +23,7 @@ from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
+from graph.tool.known_tools import KnownTools
 from graph.tool.registry import TOOL_NAMES
 from graph.view import LiveTurn, TurnOptions
 from graph.worker.aside_runner import AsideRunner
@@ -30,6 +31,7 @@ from graph.worker.distant_turn import DistantTurn
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.session_context import SessionContexts
+from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_log import TurnLog
 from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
@@ -49,10 +51,13 @@ class SessionAccess:
         until: When the owner's sign-in ends, in UTC; None for never.
         roots: The folders that a project may be in.
         spending: Hears of what model calls cost.
+        known_tools: Tell which tools a call was sent.
         contexts: What programs say of the context of sessions without a project.
         clock: The time in UTC.
         project_turns: What the turns note in their projects; None if no folder is allowed.
+        titles: Has a model title sessions; None if none is to.
         compacting: The stop event of each manual compaction that runs in this server, by session.
+        leaving: The sessions that this server marked as deleted, and when it erases them, by its monotonic clock.
         locks: Those of `lock_of`.
     """
 
@@ -69,10 +74,13 @@ class SessionAccess:
     roots: RootFolders
     contexts: SessionContexts
     spending: Spending
+    known_tools: KnownTools
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
+    titles: TitleMaker | None = None
     until: datetime | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
+    leaving: dict[str, float] = field(default_factory=dict)
     locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(_LOCKS)))
 
     def check_admitted(self) -> None:

@@ -19,12 +19,22 @@ def run_again(
     statuses: Collection[str],
     options: TurnOptions,
     decision: Decision | None = None,
+    *,
+    turn: int | None = None,
 ) -> int:
     """Starts the attempt if the last turn has one of these statuses or waits for a program; returns its number.
 
+    Args:
+        access: The owner's service.
+        session_id: The session.
+        statuses: Those of a turn that may run again.
+        options: Those of the attempt.
+        decision: How a program's request was recognised; None for the page.
+        turn: The turn that is meant; None for whichever is the last one.
+
     Raises:
         NotFoundError: The owner has no such session.
-        InputError: `not_last`: the last turn is none of these; or an option is invalid.
+        InputError: `not_last`: the last turn is none of these, or isn't the one that is meant; or an option is invalid.
         BusyError: A turn is in progress.
     """
     access.chosen(options)
@@ -38,11 +48,11 @@ def run_again(
         is_waiting = last is not None and last.status == "requires_action"
         access.recovery.reconcile(lease, session)
         last = turns.last(session_id)
-        if last is None or not (is_waiting or last.status in statuses):
+        if last is None or turn not in {None, last.number} or not (is_waiting or last.status in statuses):
             raise InputError("not_last", f"{last.number if last else 0}")
         changes = access.changes_of(session, options)
         session = replace(session, **changes)
-        turn = turns.begin_attempt(
+        begun = turns.begin_attempt(
             lease,
             last.number,
             model=session.model,
@@ -51,5 +61,5 @@ def run_again(
             anchor=anchor,
         )
         access.recovery.rebuild(session)
-        access.runner.submit(job_of(access, lease, turn, session, options, anchor=anchor))
-    return turn.number
+        access.runner.submit(job_of(access, lease, begun, session, options, anchor=anchor))
+    return begun.number

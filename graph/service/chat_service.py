@@ -22,6 +22,8 @@ from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
 from graph.service.access import SessionAccess
 from graph.service.completions import Completions
+from graph.service.costs import Costs
+from graph.service.deletion import erase_expired
 from graph.service.folds import Folds
 from graph.service.programs import Programs
 from graph.service.projects import Projects
@@ -32,6 +34,7 @@ from graph.settings import Settings
 from graph.spending import Spending
 from graph.store.stores import Stores, open_stores
 from graph.strategy.strategies import build_strategies
+from graph.tool.known_tools import KnownTools
 from graph.tool.registry import ToolContext, build_tools
 from graph.worker.aside_runner import AsideRunner
 from graph.worker.fold_worker import FoldWorker
@@ -39,6 +42,7 @@ from graph.worker.limiter import TurnLimiter
 from graph.worker.project_context import ProjectContext, loader_of
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.session_context import SessionContexts, without_project
+from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
@@ -52,6 +56,7 @@ class ChatService:
         turns: Send, retry, regenerate, stop, follow.
         sessions: List, get, configure, rename, delete, open the example.
         folds: Records and figures; compact, restore, reset.
+        costs: What model calls cost, by the prices of the settings.
         projects: A project's memory and rules: show, change, agree, restore.
         programs: The tokens by which programs are let in: make, list, withdraw.
         completions: Answers programs that speak OpenAI's protocol.
@@ -64,6 +69,7 @@ class ChatService:
         self.turns = Turns(access)
         self.sessions = Sessions(access, self.turns.stop)
         self.folds = Folds(access)
+        self.costs = Costs(access)
         self.projects = Projects(access)
         self.programs = Programs(access)
         self.completions = Completions(access, self.turns, self.sessions, self.folds)
@@ -142,6 +148,10 @@ def open_service(
             in_place="never" if settings.is_offline else settings.fold_in_place,
         )
         stack.callback(fold_worker.close)
+        titles = None
+        if settings.auto_titles and not settings.is_offline:
+            titles = TitleMaker(chat_stores, chat_models, spending, settings, clock=now)
+            stack.callback(titles.close)
         deps = NodeDeps(chat_models, fold_worker, tools, chat_stores, now, settings, spending)
         graph = build_graph(deps)
         strategies = build_strategies(
@@ -201,9 +211,12 @@ def open_service(
             roots,
             contexts,
             spending,
+            KnownTools(tools, chat_models.caller, now),
             now,
             projects,
+            titles,
         )
+        erase_expired(access, has_others=True)
         yield ChatService(access)
 
 

@@ -168,9 +168,10 @@ class Completions:
 
     def _response(self, session_id: str, turn: int, matched: Matched) -> Response:
         """Returns the response that has just been begun in this process."""
-        row = self._access.stores.turns.get(session_id, turn)
-        place = self._places(session_id, turn, row.attempt)[-1]
-        log = self._access.log_of(row) or self._stored(place)
+        with self._access.stores.database.reading():
+            row = self._access.stores.turns.get(session_id, turn)
+            place = self._places(session_id, turn, row.attempt)[-1]
+            log = self._access.log_of(row) or self._stored(place)
         return self._at(place, matched, log)
 
     def _begun_before(self, decision: Decision) -> Response:

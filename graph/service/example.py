@@ -16,6 +16,7 @@ from graph.core.review import SummaryDraft
 from graph.core.schedule import should_summarize
 from graph.error import InternalError
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.deletion import bring_back, erase_expired
 from graph.store.database import Lease
 from graph.strategy.interval import IntervalStrategy
 
@@ -35,6 +36,8 @@ def open_example(access: SessionAccess, language: ExampleLanguage) -> str:
     """
     session_id = _id_of(access.owner, language)
     told = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    if not bring_back(access, [session_id]):
+        erase_expired(access, has_others=True)
     session = access.stores.sessions.create(
         session_id,
         access.owner,

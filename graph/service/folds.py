@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -11,16 +9,21 @@ from graph.core.language import session_language
 from graph.core.model_input import system_part
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
-from graph.error import InputError, NotFoundError
-from graph.input_view import CallInput
+from graph.error import InputError
+from graph.input_view import CallInput, HistoryTurn, Savings, SentRequest
+from graph.pin_view import PinView
 from graph.record import Record
 from graph.service.access import SessionAccess
+from graph.service.compactions import Compactions
+from graph.service.fold_versions import FoldVersions
+from graph.service.history import read_history
 from graph.service.inputs import read_inputs
+from graph.service.pins import Pins
+from graph.service.requests import read_request
+from graph.service.savings import read_savings
 from graph.strategy.base import first_turn
-from graph.strategy.compaction import CompactionStrategy, compaction_fold
 from graph.view import ChartPoint, Gauge, NextFold, Statistics
 
-COMPACTION: Final = CompactionStrategy.name
 Command = Literal["compact", "reset"]
 _COMMANDS: Final[dict[str, Command]] = {"/compact": "compact", "/reset": "reset"}
 
@@ -34,8 +37,10 @@ class Folds:
     def __init__(self, access: SessionAccess) -> None:
         self._access = access
         self._stores = access.stores
-        self._owner = access.owner
         self._fold_worker = access.fold_worker
+        self._compactions = Compactions(access)
+        self._versions = FoldVersions(access)
+        self._pins = Pins(access)
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         """Returns the active records, oldest first; with `last`, only that many of the newest."""
@@ -65,6 +70,10 @@ class Folds:
             client_changes=client_changes,
             lost_tokens=lost_tokens,
         )
+
+    def savings(self, session_id: str) -> Savings:
+        """Returns what the folds have saved since the last reset, and what they cost; see `read_savings`."""
+        return read_savings(self._access, session_id)
 
     def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
         """Returns what isn't folded yet; without a session, what holds for a new one.
@@ -108,6 +117,19 @@ class Folds:
         """Returns what each call of a turn was sent, block by block, and what it cost; see `read_inputs`."""
         return read_inputs(self._access, session_id, turn)
 
+    def request(self, session_id: str, turn: int, *, attempt: int, ordinal: int) -> SentRequest:
+        """Returns the body of the request that one of these calls sent; see `read_request`."""
+        return read_request(self._access, session_id, turn, attempt=attempt, ordinal=ordinal)
+
+    def called_turns(self, session_id: str) -> tuple[int, ...]:
+        """Returns the turns that a model was called in, in order: those whose `inputs` aren't empty."""
+        self._access.own(session_id)
+        return self._stores.calls.turns(session_id)
+
+    def history(self, session_id: str, turn: int, *, last: int) -> tuple[HistoryTurn, ...]:
+        """Returns the newest `last` turns of the whole history up to a turn; see `read_history`."""
+        return read_history(self._access, session_id, turn, last=last)
+
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
         """Returns how much of the context window the last model call took.
 
@@ -146,27 +168,7 @@ class Folds:
                 `compact_failed` (the result wasn't shorter) or `compact_stopped`.
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
         """
-        session = self._access.own(session_id)
-        if not self._access.strategies.of(session.strategy).sends_records:
-            raise InputError("no_effect")
-        with self._access.between_turns(session_id) as lease:
-            session = self._access.own(session_id)  # a turn may have ended since
-            turn_count, rate = session.turn_count - session.is_open, session.compression_rate
-            snapshot = self._fold_worker.snapshot(session_id, complete_turns=turn_count, rate=rate)
-            spec = compaction_fold(snapshot, self._access.settings.preserve_recent_messages)
-            if spec is None:
-                raise InputError("nothing_to_compact")
-            limiter = self._access.runner.limiter
-            limiter.begin(self._owner)  # it costs what a turn does
-            stop = self._access.compacting[session_id] = threading.Event()
-            try:
-                record = self._fold_worker.make_now(session_id, spec, owner=self._owner, model=session.model, stop=stop)
-            finally:
-                del self._access.compacting[session_id]
-                limiter.end()
-            if record is None or not self._stores.records.adopt(lease, record.id):
-                raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
-        return record
+        return self._compactions.make(session_id)
 
     def restore(self, session_id: str, record_id: str) -> None:
         """Undoes a compaction and every later one: what they replaced is sent again from the next turn on.
@@ -179,20 +181,7 @@ class Folds:
             NotFoundError: The record isn't active, and no active compaction was made from it.
             BusyError: A turn is in progress.
         """
-        self._access.own(session_id)
-        if self._stores.records.get(session_id, record_id).kind != COMPACTION:
-            raise InputError("not_a_compaction")
-        with self._access.between_turns(session_id) as lease:
-            active = self._stores.context(session_id).records
-            chains = [self._chain(record) for record in active]
-            chain = next((chain for chain in chains if any(step.id == record_id for step in chain)), None)
-            if chain is None:
-                raise NotFoundError(record_id)
-            ids = [step.id for step in chain]
-            undone = chain[: ids.index(record_id) + 1]
-            kept = [record for record in active if record.to_position < chain[0].from_position]
-            tokens = self._context_tokens(session_id, [*kept, *self._sources(undone[-1])])
-            self._stores.records.revert(lease, [step.id for step in undone], restored_tokens=tokens)
+        self._compactions.restore(session_id, record_id)
 
     def reset(self, session_id: str) -> None:
         """Empties the context: nothing said so far is sent again; the transcript stays. See `undo_reset`.
@@ -224,24 +213,74 @@ class Folds:
 
     def compactions(self, session_id: str) -> tuple[Record, ...]:
         """Returns every compaction that `restore` can undo, newest first."""
-        self._access.own(session_id)
-        active = self._stores.records.active(session_id)
-        return tuple(step for record in reversed(active) for step in self._chain(record))
+        return self._compactions.undoable(session_id)
 
-    def _chain(self, record: Record) -> list[Record]:
-        """Returns a compaction and the earlier ones that it replaced, newest first; [] for other records."""
-        chain = []
-        step = record if record.kind == COMPACTION else None
-        while step is not None:
-            chain.append(step)
-            step = next((source for source in self._sources(step) if source.kind == COMPACTION), None)
-        return chain
+    def versions(self, session_id: str, record_id: str) -> tuple[Record, ...]:
+        """Returns every version of a record, oldest first, the active one included; () if it was never active."""
+        return self._versions.all_of(session_id, record_id)
 
-    def _sources(self, record: Record) -> list[Record]:
-        return [self._stores.records.get(record.thread_id, source) for source in record.sources]
+    def use_version(self, session_id: str, record_id: str) -> Record:
+        """Makes a version of a record the active one, from the next turn on; a merge that was undone, too.
 
-    def _context_tokens(self, session_id: str, records: Sequence[Record]) -> int:
-        """Estimates the context of these records and every message after them."""
-        begin = records[-1].to_position if records else self._stores.sessions.context_begin(session_id)
-        raw = self._stores.archive.live(session_id, from_position=begin + 1)
-        return sum(record.summary_tokens for record in records) + sum(entry.tokens for entry in raw)
+        Raises:
+            InputError: `not_active`: something else stands in its place by now.
+        """
+        return self._versions.use(session_id, record_id)
+
+    def edit(self, session_id: str, record_id: str, text: str) -> Record:
+        """Gives a record other words, as a new version that is active from the next turn on.
+
+        Raises:
+            InputError: `empty`, `too_long`, `not_shorter` (than what it covers) or `not_active`.
+        """
+        return self._versions.edit(session_id, record_id, text)
+
+    def remake(self, session_id: str, record_id: str, *, rate: float, wish: str = "") -> Record:
+        """Has a record made anew, as a new version that is active from the next turn on; waits for it.
+
+        Args:
+            session_id: The session.
+            record_id: The record.
+            rate: The share of its source to aim at, 0.1 to 0.5.
+            wish: What to heed beside the length, 300 characters at most.
+
+        Raises:
+            InputError: `bad_rate`, `too_long`, `stands_verbatim` (its source is too short for a summary), `not_active`,
+                or `remake_failed`; then `detail` is the code of what went wrong.
+            BusyError: A limit of the server is reached.
+            ModelError: The model depends on the endpoint's list, and the endpoint failed.
+        """
+        return self._versions.remake(session_id, record_id, rate=rate, wish=wish)
+
+    def undo(self, session_id: str, record_id: str) -> Record | None:
+        """Has a record give way to its messages word for word; see `fold_again`, and `use_version` to take it back.
+
+        Returns:
+            The version that has the messages; None for a merge, whose sources are active again.
+
+        Raises:
+            InputError: `stands_verbatim` or `not_active`.
+        """
+        return self._versions.undo(session_id, record_id)
+
+    def fold_again(self, session_id: str, record_id: str) -> Record:
+        """Folds what was undone, at the session's rate; raises what `remake` does."""
+        return self._versions.fold_again(session_id, record_id)
+
+    def pins(self, session_id: str) -> PinView:
+        """Returns the pinned messages since the last reset, and how much room there is for them."""
+        return self._pins.view(session_id)
+
+    def pin(self, session_id: str, message_id: str) -> PinView:
+        """Has a message sent word for word from the next turn on, also once it is folded; until a reset. Idempotent.
+
+        Raises:
+            InputError: `empty` (it has no text, or a tool said it), `before_reset` (no input has it any more) or
+                `pin_budget`; its `detail` is how many tokens are left.
+            NotFoundError: There is no such message in the last attempt of its turn.
+        """
+        return self._pins.pin(session_id, message_id)
+
+    def unpin(self, session_id: str, message_id: str) -> PinView:
+        """Takes `pin` back; idempotent."""
+        return self._pins.unpin(session_id, message_id)

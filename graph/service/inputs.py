@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, get_args
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -12,24 +12,25 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from graph.core.context_block import BlockKind, ContextBlock
 from graph.core.manifest import Block
 from graph.core.model_input import CONTEXT, CUT, SHORTENED, ModelInput, SystemPart, stored_system
+from graph.core.pin import PIN, Pin, pin_of
+from graph.core.prefix import TOOLS, same_blocks
 from graph.core.turn import text_of
 from graph.error import NotFoundError
-from graph.input_view import BlockRole, CallInput, InputBlock
-from graph.record import HistoryEntry, to_entry
+from graph.input_view import CallInput, InputBlock, ToolSchema
+from graph.record import ArchivedMessage, HistoryEntry, to_entry
 from graph.service.access import SessionAccess
+from graph.service.history import history_begin
+from graph.service.input_block import CONTINUED_ID, Part, input_block
 from graph.store.call import ModelCall
+from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.base import Strategy
 from graph.strategy.shrink import shorten_verbatim
 from prompt.system.chat import rounds_note
-from prompt.system.framing import CONTINUED, Language, note_cut
+from prompt.system.framing import Language, note_cut
 from prompt.tool import reasoning
 
-_ROLES: Final[dict[str, BlockRole]] = {"human": "user", "ai": "assistant", "tool": "tool"}
 _BLOCK_KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
-_CONTINUED: Final = "continued-"
-# None for what no table has.
-_Part = SystemPart | ContextBlock | HistoryEntry | AnyMessage | None
 
 
 def read_inputs(access: SessionAccess, session_id: str, turn: int) -> tuple[CallInput, ...]:
@@ -41,31 +42,68 @@ def read_inputs(access: SessionAccess, session_id: str, turn: int) -> tuple[Call
     """
     session = access.own(session_id)
     access.stores.turns.get(session_id, turn)
+    calls = access.stores.calls.of_turn(session_id, turn)
+    _, left_tokens = history_begin(access.stores, session_id, turn)
+    return tuple(_read(access, session, call, left_tokens) for call in calls)
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What a call was sent, built again.
+
+    Attributes:
+        parts: What the tables have for each of its blocks; () for a call of a tool.
+        messages: None if too little of them is stored.
+        is_verified: Whether they have the hash of those that were sent.
+        is_last_round: Whether they ask for an answer without tools.
+    """
+
+    parts: Sequence[Part]
+    messages: tuple[AnyMessage, ...] | None
+    is_verified: bool
+    is_last_round: bool = False
+
+    @property
+    def language(self) -> Language:
+        """The language of the labels, headings and notes."""
+        head = self.parts[0] if self.parts else None
+        return head.language if isinstance(head, SystemPart) else "ko"
+
+
+def rebuild(access: SessionAccess, session: SessionRow, call: ModelCall) -> Rebuilt:
+    """Builds what a call of this session was sent again."""
+    if call.kind == "reasoning":
+        asked = _asked_by_tool(access.stores, call)
+        if asked is None:
+            return Rebuilt((), None, is_verified=False)
+        return Rebuilt((), asked.messages, is_verified=asked.digest() == call.input_hash)
     # A session's strategy may have changed since; the hash tells which one it was.
     strategies = dict.fromkeys((access.strategies.of(session.strategy), *access.strategies.by_name.values()))
-    calls = access.stores.calls.of_turn(session_id, turn)
-    return tuple(_read(access.stores, call, tuple(strategies)) for call in calls)
+    return _as_sent(call, _parts(access.stores, call), strategies)
 
 
-def _read(stores: Stores, call: ModelCall, strategies: Sequence[Strategy]) -> CallInput:
+def _read(access: SessionAccess, session: SessionRow, call: ModelCall, left_tokens: int) -> CallInput:
+    rebuilt = rebuild(access, session, call)
     if call.kind == "reasoning":
-        asked = _asked_by_tool(stores, call)
-        is_verified = asked is not None and asked.digest() == call.input_hash
-        texts = [None, None] if asked is None else [message.text for message in asked.messages]
+        texts = [str(message.text) for message in rebuilt.messages] if rebuilt.messages else [None, None]
         blocks = [InputBlock(*block[:3], "", block[3], text) for block, text in zip(call.manifest, texts, strict=True)]
     else:
-        parts = _parts(stores, call)
-        is_verified = _is_as_sent(call, parts, strategies)
-        language = parts[0].language if isinstance(parts[0], SystemPart) else "ko"
-        blocks = [_block(block, part, language) for block, part in zip(call.manifest, parts, strict=True)]
+        blocks = [
+            replace(input_block(block, part, rebuilt.language), tools=_tools(access, session, block, rebuilt.language))
+            for block, part in zip(call.manifest, rebuilt.parts, strict=True)
+        ]
+        before = access.stores.calls.before(call)
+        # Another model has a cache of its own.
+        kept = same_blocks(before.manifest if before and before.model == call.model else (), call.manifest)
+        blocks = [replace(block, is_cacheable=is_kept) for block, is_kept in zip(blocks, kept, strict=True)]
     return CallInput(
         attempt=call.attempt,
         ordinal=call.ordinal,
         kind=call.kind,
         model=call.model,
-        is_verified=is_verified,
+        is_verified=rebuilt.is_verified,
         sent_tokens=call.sent_tokens,
-        full_tokens=call.full_tokens,
+        full_tokens=call.full_tokens - left_tokens * (call.kind == "answer"),
         usage_input_tokens=call.usage_input_tokens,
         usage_output_tokens=call.usage_output_tokens,
         usage_cached_tokens=call.usage_cached_tokens,
@@ -76,21 +114,32 @@ def _read(stores: Stores, call: ModelCall, strategies: Sequence[Strategy]) -> Ca
     )
 
 
-def _is_as_sent(call: ModelCall, parts: Sequence[_Part], strategies: Iterable[Strategy]) -> bool:
-    """Whether one of the strategies assembles the bytes that were sent of these parts."""
+def _tools(access: SessionAccess, session: SessionRow, block: Block, language: Language) -> tuple[ToolSchema, ...]:
+    """Returns the tools of their block; () for other blocks."""
+    kind, name, _, _ = block
+    schemas = access.known_tools.find(name, language, off=session.tools_off) if kind == TOOLS else ()
+    told = (schema["function"] for schema in schemas)
+    return tuple(ToolSchema(tool["name"], json.dumps(tool, ensure_ascii=False, indent=2)) for tool in told)
+
+
+def _as_sent(call: ModelCall, parts: Sequence[Part], strategies: Iterable[Strategy]) -> Rebuilt:
+    """Returns what the strategy assembles of these parts that sent these bytes; else the first of them."""
     head = parts[0]
     if not isinstance(head, SystemPart):
-        return False
+        return Rebuilt(parts, None, is_verified=False)
     system, history, said = _sorted(head, parts[1:])
     ends_in_result = bool(said) and isinstance(said[-1], ToolMessage)
+    guessed: tuple[AnyMessage, ...] | None = None
     for strategy in strategies:
         for note in ("", rounds_note(system.language)) if ends_in_result else ("",):
-            if strategy.assemble(replace(system, note=note), history, said).digest() == call.input_hash:
-                return True
-    return False
+            sent = strategy.assemble(replace(system, note=note), history, said)
+            if sent.digest() == call.input_hash:
+                return Rebuilt(parts, sent.messages, is_verified=True, is_last_round=bool(note))
+            guessed = guessed or sent.messages
+    return Rebuilt(parts, guessed, is_verified=False)
 
 
-def _parts(stores: Stores, call: ModelCall) -> list[_Part]:
+def _parts(stores: Stores, call: ModelCall) -> list[Part]:
     """Returns what the tables have for each block of a call's list, which begins with the system prompt."""
     _, name, version, _ = call.manifest[0]
     try:
@@ -101,26 +150,28 @@ def _parts(stores: Stores, call: ModelCall) -> list[_Part]:
     return [system, *(_part(stores, call.session_id, block, language) for block in call.manifest[1:])]
 
 
-def _part(stores: Stores, session_id: str, block: Block, language: Language) -> _Part:
+def _part(stores: Stores, session_id: str, block: Block, language: Language) -> Part:
     kind, name, version, _ = block
     try:
         if kind == CONTEXT:
             return stores.blocks.get(session_id, _BLOCK_KINDS[name], version)
+        if kind == PIN:
+            return pin_of(stores.archive.get(session_id, name))
         if kind in ("record", SHORTENED):
             entry = to_entry(stores.records.get(session_id, name))
             return shorten_verbatim([entry], language)[0] if kind == SHORTENED else entry
-        if kind in ("message", CUT) and not name.startswith(_CONTINUED):
-            message = stores.archive.get(session_id, name).message
+        if kind in ("message", CUT) and not name.startswith(CONTINUED_ID):
+            said = stores.archive.get(session_id, name)
             if kind == CUT:
-                shorter = note_cut(text_of(message), version, why="fit the window", language=language)
-                message = message.model_copy(update={"content": shorter})
-            return message
+                shorter = note_cut(text_of(said.message), version, why="fit the window", language=language)
+                said = replace(said, message=said.message.model_copy(update={"content": shorter}))
+            return said
     except (NotFoundError, KeyError):  # deleted by hand, or of a later version
         pass
     return None
 
 
-def _sorted(system: SystemPart, parts: Sequence[_Part]) -> tuple[SystemPart, list[HistoryEntry], list[AnyMessage]]:
+def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list[HistoryEntry], list[AnyMessage]]:
     """Returns what a strategy assembles an input of."""
     history: list[HistoryEntry] = []
     said: list[AnyMessage] = []
@@ -134,31 +185,11 @@ def _sorted(system: SystemPart, parts: Sequence[_Part]) -> tuple[SystemPart, lis
                 system = replace(system, volatile=part)
             case dict():
                 history.append(part)
-            case HumanMessage() | AIMessage() | ToolMessage():
-                said.append(part)
+            case Pin():
+                system = replace(system, pins=(*system.pins, part))
+            case ArchivedMessage():
+                said.append(part.message)
     return system, history, said
-
-
-def _block(block: Block, part: _Part, language: Language) -> InputBlock:
-    """Returns a block with its words: those of a record without its label, as the strategies differ there."""
-    kind, name, version, tokens = block
-    role: BlockRole = ""
-    text: str | None = None
-    if isinstance(part, SystemPart | ContextBlock):
-        text = part.text
-    elif isinstance(part, dict):
-        text = part["summary"]
-    elif part is not None:
-        role, text = _ROLES.get(part.type, ""), _words(part)
-    elif name.startswith(_CONTINUED):
-        role, text = "user", CONTINUED[language]
-    return InputBlock(kind, name, version, role, tokens, text)
-
-
-def _words(message: AnyMessage) -> str:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    called = [f"(tool call: {call['name']} {json.dumps(call['args'], ensure_ascii=False)})" for call in calls]
-    return "\n".join(line for line in (text_of(message), *called) if line)
 
 
 def _asked_by_tool(stores: Stores, call: ModelCall) -> ModelInput | None:

@@ -9,8 +9,8 @@ from pydantic import SecretStr
 from graph.api_token import NAME_CHARS, ApiToken, is_name, new_token
 from graph.core.text import plain_text
 from graph.error import InputError
+from graph.program_view import MadeToken, ProgramToken
 from graph.service.access import SessionAccess
-from graph.view import MadeToken, ProgramToken
 
 
 class Programs:

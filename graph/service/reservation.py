@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from graph.core.recognise import Decision
 from graph.core.text import has_visible, plain_text, title_of
-from graph.error import BusyError
+from graph.error import BusyError, NotFoundError
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.store.database import Lease
 from graph.view import TurnOptions
@@ -52,13 +52,15 @@ def reserved(
         NotFoundError: The session belongs to another owner.
         BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
     """
-    if wait_seconds == 0 and access.is_busy(session_id):
-        access.own(session_id)  # of another's nothing is told, not even this
-        raise BusyError
+    with access.stores.database.reading():
+        is_missing = opening is not None and not _exists(access, session_id)
+        if wait_seconds == 0 and access.is_busy(session_id):
+            access.own(session_id)  # of another's nothing is told, not even this
+            raise BusyError
     with ExitStack() as undo:
         access.runner.limiter.begin(access.owner)
         undo.callback(access.runner.limiter.end)
-        if opening is not None:
+        if opening is not None and is_missing:
             access.stores.sessions.create(
                 session_id,
                 access.owner,
@@ -74,6 +76,15 @@ def reserved(
             undo.callback(access.stores.sessions.discard_empty, lease)
         yield lease
         undo.pop_all()
+
+
+def _exists(access: SessionAccess, session_id: str) -> bool:
+    """Whether the owner has this session."""
+    try:
+        access.own(session_id)
+    except NotFoundError:
+        return False
+    return True
 
 
 def check_unchanged(access: SessionAccess, session_id: str, decision: Decision | None) -> None:

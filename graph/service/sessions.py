@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -13,19 +13,19 @@ from typing import Final
 from graph.core.language import session_language
 from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
-from graph.error import InputError, TurnfoldError, UserTokensError
+from graph.error import InputError, UserTokensError
 from graph.layer.prompt_composer import memory_of
-from graph.service.access import AFTERMATH_SECONDS, SessionAccess, new_session_id
+from graph.service.access import SessionAccess, new_session_id
+from graph.service.deletion import bring_back, delete_for_now, erase, erase_expired
 from graph.service.example import ExampleLanguage, open_example
 from graph.service.forks import fork
+from graph.service.session_files import take_in, to_markdown
+from graph.service.session_views import read_session
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
 from graph.store.transfer import export_lines
-from graph.strategy.compaction import CompactionStrategy
-from graph.strategy.rolling import RollingStrategy, unsent_count
-from graph.view import ContextNotice, ModelOption, SessionItem, SessionView, TurnOptions
+from graph.view import ModelOption, SessionItem, SessionView, TurnOptions
 
-_NEARLY_FULL: Final = 0.8
 _FOUND_SESSIONS: Final = 1_000
 _EXCERPT_CHARS: Final = 48  # three lines of the sidebar
 
@@ -67,7 +67,13 @@ class Sessions:
         return open_example(self._access, language)
 
     def list(
-        self, *, search: str = "", last: int | None = None, also: str = "", before: tuple[datetime, str] | None = None
+        self,
+        *,
+        search: str = "",
+        last: int | None = None,
+        also: str = "",
+        before: tuple[datetime, str] | None = None,
+        pinned_first: bool = False,
     ) -> tuple[SessionItem, ...]:
         """Returns the sessions, newest first.
 
@@ -77,9 +83,13 @@ class Sessions:
             also: A session that is listed too, as the last one, if it's older than these.
             before: When a session was updated, and its id, as it was last listed: only those behind it. No session
                 is listed twice that way, and none is left out but those that were updated meanwhile.
+            pinned_first: Whether those that are pinned come before the others; not with `before`.
         """
+        erase_expired(self._access)
         hits = self._hits(search)
-        rows = self._stores.sessions.list(self._owner, search=search, found=hits, limit=last, also=also, before=before)
+        rows = self._stores.sessions.list(
+            self._owner, search=search, found=hits, limit=last, also=also, before=before, pinned_first=pinned_first
+        )
         return tuple(self._item(row, search, hits.get(row.session_id)) for row in rows)
 
     def count(self, *, search: str = "") -> int:
@@ -98,57 +108,20 @@ class Sessions:
             found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
         is_running = row.is_open and self._access.is_running(row.session_id)
         return SessionItem(
-            row.session_id, row.title, row.updated_at, row.turn_count, is_running, found_turn, found_text, row.client
+            row.session_id,
+            row.title,
+            row.updated_at,
+            row.turn_count,
+            is_running,
+            found_turn,
+            found_text,
+            row.client,
+            row.is_pinned,
         )
 
     def get(self, session_id: str) -> SessionView:
         """Returns a session's settings and state."""
-        row = self._access.own(session_id)
-        position = self._stores.oldest_raw_position(session_id)
-        failures, code = 0, ""
-        if position is not None:
-            failures, code = self._stores.records.failures_in_a_row(session_id, position)
-        return SessionView(
-            session_id=row.session_id,
-            title=row.title,
-            compression_rate=row.compression_rate,
-            strategy=self._strategies.of(row.strategy).name,
-            model=row.model or self._models.default_name,
-            turn_count=row.turn_count,
-            is_running=self._access.is_busy(session_id),
-            fold_failures=failures,
-            fold_error_code=code,
-            unsent_messages=self._unsent_messages(row),
-            context_notice=self._context_notice(row),
-            project_root=row.project_root,
-            has_memory=row.has_memory,
-            project_problem=self._project_problem(row),
-            client=row.client,
-        )
-
-    def _project_problem(self, row: SessionRow) -> TurnfoldError | None:
-        projects = self._access.project_turns
-        return projects.problem(row.session_id) if projects is not None and row.project_root else None
-
-    def _unsent_messages(self, row: SessionRow) -> int:
-        """Counts the messages of complete turns that "rolling" neither summarised nor sends."""
-        is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
-        if not is_rolling or self._settings.rolling_sends_unsummarised:
-            return 0
-        raw = self._stores.context(row.session_id).raw
-        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_open]
-        return unsent_count(prior, self._settings.app_context_recent_messages)
-
-    def _context_notice(self, row: SessionRow) -> ContextNotice:
-        """Returns seed 004's warning: how full the context is while automatic compaction is off."""
-        if self._strategies.of(row.strategy).name != CompactionStrategy.name or self._settings.enable_auto_compaction:
-            return ""
-        turn_count, rate = row.turn_count, row.compression_rate
-        snapshot = self._fold_worker.snapshot(row.session_id, complete_turns=turn_count, rate=rate)
-        tokens = round(snapshot.context_tokens * snapshot.correction)
-        if tokens > self._settings.max_context_tokens:
-            return "full"
-        return "nearly_full" if tokens > self._settings.max_context_tokens * _NEARLY_FULL else ""
+        return read_session(self._access, session_id)
 
     def configure(
         self,
@@ -237,6 +210,11 @@ class Sessions:
         title = plain_text(title)
         self._stores.sessions.rename(session_id, self._owner, title_of(title))
 
+    def pin(self, session_id: str, is_pinned: bool) -> None:  # noqa: FBT001  # what is chosen, not how
+        """Has a session stand before those that aren't pinned, or no longer."""
+        self._access.own(session_id)
+        self._stores.sessions.update(session_id, self._owner, is_pinned=is_pinned)
+
     def fork(self, session_id: str, *, after_turn: int, family: str = "", client: str = "") -> str:
         """Makes a session that goes on from a turn of this one, and returns its id; this one stays as it is.
 
@@ -259,18 +237,19 @@ class Sessions:
             BusyError: The turn didn't end in time.
         """
         self._stop(session_id)
-        lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
-        try:
-            self._stores.checkpointer.delete_thread(session_id)
-            self._stores.sessions.delete(session_id, self._owner)
-            self._stores.search.forget_deleted()
-            self._fold_worker.forget(session_id)
-            self._access.runner.forget(session_id)
-            self._access.contexts.forget(session_id)
-            if self._access.project_turns is not None:
-                self._access.project_turns.forget(session_id)
-        finally:
-            self._stores.leases.release(lease)
+        erase(self._access, session_id)
+
+    def delete_many(self, session_ids: Iterable[str]) -> tuple[str, ...]:
+        """Stops and deletes those of the sessions that the owner has, and returns their ids for `undo_delete`.
+
+        They are gone at once for everybody. They can be brought back for `KEPT_SECONDS`; then they are erased by the
+        next list that anybody reads here, or at the next start.
+        """
+        return delete_for_now(self._access, self._stop, session_ids)
+
+    def undo_delete(self, session_ids: Iterable[str]) -> tuple[str, ...]:
+        """Brings back sessions that `delete_many` deleted, and returns the ids of those that it still could."""
+        return bring_back(self._access, session_ids)
 
     def export(self, session_id: str) -> tuple[str, ...]:
         """Returns the lines of an export of this session alone; see `graph.store.transfer`.
@@ -279,6 +258,24 @@ class Sessions:
         """
         self._access.own(session_id)
         return tuple(export_lines(self._stores.database, only=session_id))
+
+    def export_markdown(self, session_id: str) -> str:
+        """Returns the session as Markdown to read: its turns with tools used and ratings, and its summaries."""
+        return to_markdown(self._access, session_id)
+
+    def import_session(self, lines: Iterable[str]) -> tuple[str, ...]:
+        """Takes in what `export` returned, here or elsewhere, and returns the ids that its sessions have here.
+
+        Nothing of it is lost: turns with their attempts and ratings, records in all their versions, pins, model calls.
+        An id that is taken, also by another owner, gives way to a new one. A project's folder that isn't allowed here
+        is left out.
+
+        Raises:
+            InputError: `not_an_export`, with the number of the line, or `import_too_large`; nothing is stored.
+            NewerDatabaseError: A newer version wrote the export.
+            BusyError: The same session is taken in at the same time.
+        """
+        return take_in(self._access, lines)
 
     def model_options(self) -> tuple[ModelOption, ...]:
         """Returns the models to choose from: the default one first, then those that the endpoint lists."""

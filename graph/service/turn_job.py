@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from langchain_core.messages import AnyMessage
 
@@ -49,15 +50,20 @@ def job_of(
     """
     log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
     log.watch(TurnMeter(access.spending.metrics).hear)
+    if access.titles is not None:
+        log.watch(partial(access.titles.hear, session))
     projects = access.project_turns
     with access.stores.database.reading():
         opening = access.stores.archive.opening(lease.session_id)
+        strategy = access.strategies.of(session.strategy)
+        pins = access.stores.pinned(lease.session_id) if strategy.sends_records else ()
         asked = access.stores.archive.get(lease.session_id, turn.user_message_id).message
     context = TurnContext(
         lease=lease,
         owner=access.owner,
         row=turn,
-        strategy=access.strategies.of(session.strategy),
+        strategy=strategy,
+        tell=log.append,
         stop=log.stop,
         time_zone=options.time_zone,
         language=session_language(opening),
@@ -65,6 +71,7 @@ def job_of(
         client=None if options.client is None else _cleaned(options.client),
         is_resumed=bool(resumed),
         tools_off=frozenset(session.tools_off),
+        pins=pins,
     )
     request = ContextRequest(
         session_id=lease.session_id,

@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.close_turn import closing_messages, ending_of
 from graph.core.language import session_language
-from graph.core.turn import is_complete, is_cut, text_of
+from graph.core.turn import is_complete, is_cut, is_final_answer, text_of
 from graph.service.access import SessionAccess
 from graph.store.turn import TurnRow
 from graph.view import Transcript, TurnView
@@ -83,6 +83,9 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
         is_last=is_last,
         is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
         client=row.client,
+        user_message_id=row.user_message_id,
+        answer_message_id=next((str(message.id) for message in said[-1:] if is_final_answer(message)), ""),
+        rating=row.rating,
     )
 
 
@@ -92,7 +95,7 @@ def _as_closed(row: TurnRow, said: list[AnyMessage], language: Language) -> tupl
     status, code = ending_of(said, stop_requested=is_stopped)
     if not is_complete(said) and status != "finished":
         closing = closing_messages(
-            said, status=status, code=code, partial_text=row.partial_text, language=language, message_id="abandoned"
+            said, status=status, code=code, partial_text=row.partial_text, language=language, message_id=""
         )
         said = [*said, *closing]
     return replace(row, status=status, error_code=code), said

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from langchain_core.messages import HumanMessage
 
 from graph.client import ClientMessage
-from graph.core.casual import is_casual
-from graph.core.client_chain import OpenAnchor
 from graph.core.image import data_urls
 from graph.core.recognise import Decision
 from graph.core.text import plain_text
@@ -20,16 +17,15 @@ from graph.event import Event
 from graph.service.accepted import accepted
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.attempt import run_again
+from graph.service.beginning import begin_turn
+from graph.service.branch import ask_in_branch
 from graph.service.imported import check_history, import_history
 from graph.service.reservation import check_unchanged, opening_of, reserved
 from graph.service.resumption import resume
 from graph.service.turn_job import job_of
 from graph.service.turn_stream import TurnStream, open_stream
 from graph.service.turn_views import read_transcript
-from graph.store.database import Lease
-from graph.store.session import SessionRow
-from graph.store.turn import TurnRow
-from graph.view import LiveTurn, Transcript, TurnOptions
+from graph.view import BegunTurn, LiveTurn, Rating, Transcript, TurnOptions
 
 
 class Turns:
@@ -84,7 +80,7 @@ class Turns:
         session_id = plain_text(session_id)
         anchor = decision.anchor if decision else None
         message = accepted(self._access, session_id, text, message_id, options, images)
-        if (number := self._number_of(session_id, message)) is not None:
+        if message_id is not None and (number := self._number_of(session_id, message)) is not None:
             return number
         imported = decision.imported if decision else ()
         check_history(imported)
@@ -99,7 +95,7 @@ class Turns:
                         # Behind a turn that is left open, it would stay open for good: only the last one is closed.
                         self._access.recovery.reconcile(lease, self._access.own(session_id))
                         import_history(self._access, lease, imported, client=options.client_name, model="")
-                    turn, session = self._begin(lease, message, options, anchor, data_urls(images))
+                    turn, session = begin_turn(self._access, lease, message, options, anchor, data_urls(images))
                 job = job_of(self._access, lease, turn, session, options, messages=[message], anchor=anchor)
                 self._runner.submit(job)
                 return turn.number
@@ -116,34 +112,6 @@ class Turns:
             if (log := self._runner.running(session_id)) is not None:
                 log.wait_for_end(AFTERMATH_SECONDS)
 
-    def _begin(
-        self,
-        lease: Lease,
-        message: HumanMessage,
-        options: TurnOptions,
-        anchor: OpenAnchor | None,
-        images: Mapping[str, str],
-    ) -> tuple[TurnRow, SessionRow]:
-        """Commits the message with its turn and the settings that change with it."""
-        session = self._access.own(lease.session_id)
-        changes = self._access.changes_of(session, options)
-        session = replace(session, **changes)
-        self._access.recovery.reconcile(lease, session)
-        turn, is_new = self._stores.turns.begin(
-            lease,
-            owner=self._owner,
-            message=message,
-            model=session.model,
-            is_casual=is_casual(text_of(message), self._last_answer(lease.session_id)),
-            settings=changes,
-            client=options.client_name,
-            anchor=anchor,
-            images=images,
-        )
-        if not is_new:
-            raise BusyError  # the same message was sent twice at once, and the other call committed it
-        return turn, session
-
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
         """Runs a failed or stopped last turn again, or one that waits for a program, and returns its number.
 
@@ -153,15 +121,60 @@ class Turns:
         """
         return run_again(self._access, session_id, {"failed", "stopped"}, options or TurnOptions())
 
-    def regenerate(self, session_id: str, *, options: TurnOptions | None = None) -> int:
-        """Answers the last turn again and returns its number; the old answer stays in the archive only.
+    def regenerate(self, session_id: str, *, turn: int | None = None, options: TurnOptions | None = None) -> BegunTurn:
+        """Answers a turn again: the last one in its place, an earlier one in a branch of the session.
+
+        The old answer of the last turn stays in the archive only; with an earlier turn the session stays as it is.
+
+        Args:
+            session_id: The session.
+            turn: The turn; None for the last one.
+            options: See `send`.
 
         Raises:
+            NotFoundError: There is no such turn.
             InputError: `not_last`: the last turn is neither finished nor waits for a program; or an option is
                 invalid.
-            BusyError: A turn is in progress.
+            BusyError: The last turn is the one and in progress, or a limit of the server is reached.
         """
-        return run_again(self._access, session_id, {"finished"}, options or TurnOptions())
+        options = options or TurnOptions()
+        if turn not in {None, self._access.own(session_id).turn_count}:
+            return ask_in_branch(self._access, self.send, session_id, turn, options)
+        return BegunTurn(session_id, run_again(self._access, session_id, {"finished"}, options, turn=turn))
+
+    def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
+        """Asks something else in place of a turn's question, in a branch of the session, and returns the branch's id.
+
+        The branch has the turns before that one, and the question's images; this session stays as it is.
+
+        Args:
+            session_id: The session; a turn of it may be running.
+            turn: The turn.
+            text: The message in place of the turn's.
+            options: See `send`.
+
+        Raises:
+            NotFoundError: There is no such turn.
+            InputError: The text or an option is invalid.
+            BusyError: A limit of the server is reached.
+        """
+        return ask_in_branch(self._access, self.send, session_id, turn, options or TurnOptions(), text=text).session_id
+
+    def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
+        """Keeps how good the user finds a turn's answer; the next attempt of the turn has no rating again.
+
+        Args:
+            session_id: The session.
+            turn: The turn.
+            rating: The rating.
+            attempt: The attempt whose answer the user read; if it isn't the last one any more, nothing is kept. None
+                for the last one.
+
+        Raises:
+            NotFoundError: There is no such turn, or it has no answer yet.
+        """
+        self._access.own(session_id)
+        self._stores.turns.rate(session_id, turn, rating, attempt=attempt)
 
     def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
         """Answers the last turn again for a program that sent its question again, however the turn ended.
@@ -265,10 +278,3 @@ class Turns:
             return None
         self._access.own(session_id)
         return number
-
-    def _last_answer(self, session_id: str) -> str:
-        """Returns the text of the assistant's last message, "" if there is none."""
-        with self._stores.database.reading():
-            last = self._stores.turns.last(session_id)
-            said = self._stores.archive.live_turns(session_id, last.number, last.number) if last else []
-        return text_of(said[-1].message) if said else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Integer, and_, bindparam, func, insert, select, update
 
 from graph.core.anchor import AnchorHash, AnchorRow
 from graph.core.client_chain import EndedAnchor, OpenAnchor
@@ -41,7 +41,7 @@ _ROWS = (
         ~_HAS_LATER,
     )
     .select_from(anchor_table.join(turn_table, _OF_TURN).join(session_table, _session.session_id == _anchor.session_id))
-    .where(_anchor.scope == bindparam("of_scope"))
+    .where(_anchor.scope == bindparam("of_scope"), _session.deleted_at.is_(None))
     .order_by(_anchor.sequence.desc())
 )
 _OF_SESSION = and_(_anchor.session_id == bindparam("of_session"), _anchor.scope == bindparam("of_scope"))
@@ -58,7 +58,7 @@ _OF_ATTEMPT = (
     .order_by(_anchor.sequence)
 )
 _FOUND = {
-    name: _ROWS.where(_anchor[name].in_(bindparam("hashes", expanding=True)))
+    name: _ROWS.where(_anchor[name].in_(bindparam("hashes", expanding=True))).limit(bindparam("most", type_=Integer))
     for name in ("asked", "idempotency", "chain", "answer")
 }
 
@@ -92,12 +92,11 @@ class AnchorStore:
             hashes: Its values.
             limit: How many at most for each 500 hashes.
         """
-        query = _FOUND[kind].limit(limit)
         found: list[AnchorRow] = []
         with self._database.read() as connection:
             for first in range(0, len(hashes), _HASHES_AT_ONCE):
-                part = {"of_scope": scope, "hashes": list(hashes[first : first + _HASHES_AT_ONCE])}
-                found += [AnchorRow(*row) for row in connection.execute(query, part)]
+                part = {"of_scope": scope, "hashes": list(hashes[first : first + _HASHES_AT_ONCE]), "most": limit}
+                found += [AnchorRow(*row) for row in connection.execute(_FOUND[kind], part)]
         return tuple(found)
 
     def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[AnchorPlace, ...]:

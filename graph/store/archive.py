@@ -32,7 +32,7 @@ from graph.store.search import index_message
 
 _message = message_table.c
 _END = literal(2**62, BigInteger)  # behind every position
-_COLUMNS = (
+MESSAGE_COLUMNS = (
     _message.position,
     _message.turn,
     _message.attempt,
@@ -48,8 +48,8 @@ _IN_SESSION = _message.session_id == bindparam("of_session")
 _IS_IT = and_(_IN_SESSION, _message.message_id == bindparam("of_message"))
 _NEWEST = select(func.max(_message.position)).where(_IN_SESSION)
 _TURN = select(_message.turn).where(_IS_IT)
-_ROW = select(*_COLUMNS).where(_IS_IT)
-_LIVE_ROWS = select(*_COLUMNS).select_from(WITH_TURN).where(IS_LIVE)
+_ROW = select(*MESSAGE_COLUMNS).where(_IS_IT)
+_LIVE_ROWS = select(*MESSAGE_COLUMNS).select_from(WITH_TURN).where(IS_LIVE)
 _LIVE_IDS = select(_message.message_id).select_from(WITH_TURN).where(IS_LIVE)
 _FIRST, _LAST = bindparam("first", type_=BigInteger), bindparam("last", type_=BigInteger)
 
@@ -71,7 +71,10 @@ _IS_IN_TURNS = and_(
 )
 _LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE, _IS_IN_TURNS)
 _OF_TURNS = _LIVE_ROWS.where(_IS_IN_TURNS).order_by(_message.position)
-_ALL_OF_TURNS = select(*_COLUMNS).where(_IS_IN_TURNS).order_by(_message.position)
+_ALL_OF_TURNS = select(*MESSAGE_COLUMNS).where(_IS_IN_TURNS).order_by(_message.position)
+_FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn >= bindparam("of_turn")).order_by(
+    _message.position
+)
 _OPENING = _LIVE_ROWS.where(_IN_SESSION, _message.turn == 1).order_by(_message.position).limit(1)
 
 
@@ -143,6 +146,8 @@ class Archive:
             from_turn: The first turn to read.
             limit: Return only this many, the oldest ones; None for all.
         """
+        if limit is None and len(places) == 1 and places[0][1] is None:
+            return self._fetch_from(session_id, places[0][0], from_turn)
         ranges = [
             _message.position >= first if last is None else _message.position.between(first, last)
             for first, last in places
@@ -156,19 +161,19 @@ class Archive:
         """Returns the live messages of these turns (both ends included), in order."""
         with self._database.read() as connection:
             place = {"of_session": session_id, "first": first_turn, "last": last_turn}
-            return [_to_archived(row) for row in connection.execute(_OF_TURNS, place)]
+            return [to_archived(row) for row in connection.execute(_OF_TURNS, place)]
 
     def all_of_turn(self, session_id: str, turn: int) -> list[ArchivedMessage]:
         """Returns every message of a turn, those of earlier attempts included, in order."""
         with self._database.read() as connection:
             place = {"of_session": session_id, "first": turn, "last": turn}
-            return [_to_archived(row) for row in connection.execute(_ALL_OF_TURNS, place)]
+            return [to_archived(row) for row in connection.execute(_ALL_OF_TURNS, place)]
 
     def opening(self, session_id: str) -> AnyMessage | None:
         """Returns the first message of a session, None if there is none."""
         with self._database.read() as connection:
             row = connection.execute(_OPENING, {"of_session": session_id}).one_or_none()
-        return _to_archived(row).message if row is not None else None
+        return to_archived(row).message if row is not None else None
 
     def get(self, session_id: str, message_id: str) -> ArchivedMessage:
         """Returns one message, live or not.
@@ -179,10 +184,16 @@ class Archive:
         with self._database.read() as connection:
             return _read(connection, session_id, message_id)
 
+    def _fetch_from(self, session_id: str, position: int, turn: int) -> list[ArchivedMessage]:
+        """Reads by a statement that is made once: each turn reads so, several times."""
+        with self._database.read() as connection:
+            place = {"of_session": session_id, "first": position, "of_turn": turn}
+            return [to_archived(row) for row in connection.execute(_FROM, place)]
+
     def _fetch(self, query: Select[Any], *, limit: int | None = None) -> list[ArchivedMessage]:
         with self._database.read() as connection:
             rows = connection.execute(query.order_by(_message.position).limit(limit)).all()
-        return [_to_archived(row) for row in rows]
+        return [to_archived(row) for row in rows]
 
 
 def find_turn(connection: Connection, session_id: str, message_id: str | None) -> int | None:
@@ -246,9 +257,10 @@ def _read(connection: Connection, session_id: str, message_id: str | None) -> Ar
     row = connection.execute(_ROW, {"of_session": session_id, "of_message": message_id}).one_or_none()
     if row is None:
         raise NotFoundError(message_id or "")
-    return _to_archived(row)
+    return to_archived(row)
 
 
-def _to_archived(row: Row[*tuple[Any, ...]]) -> ArchivedMessage:
+def to_archived(row: Row[*tuple[Any, ...]]) -> ArchivedMessage:
+    """Returns the message of a row that has `MESSAGE_COLUMNS`."""
     message = decode_message(row.role, row.message_id, row.content)
     return ArchivedMessage(row.position, row.turn, row.attempt, message, row.chars, row.tokens, row.created_at)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
 
-from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_manifest, encode_manifest
+from graph.core.cost import SentCall
+from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_all, decode_manifest, encode_manifest
 from graph.error import DatabaseError
 from graph.store.database import Database, Lease
 from graph.store.schema import call_table, message_table, session_table, turn_table
@@ -112,6 +113,9 @@ class CallCost(NamedTuple):
     ordinal: int
 
 
+_WHOLE = select(*(_call[field.name] for field in fields(ModelCall)))
+
+
 class CallStore:
     """Stores the calls of models and sums them up."""
 
@@ -158,10 +162,26 @@ class CallStore:
         Raises:
             DatabaseError: A manifest can't be decoded.
         """
-        query = select(*(_call[field.name] for field in fields(ModelCall)))
-        query = query.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE, _call.created_at)
+        query = _WHOLE.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE, _call.created_at)
         with self._database.read() as connection:
             return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
+
+    def before(self, call: ModelCall) -> ModelCall | None:
+        """Returns the newest answer call before this one that didn't fail, None if there is none.
+
+        Raises:
+            DatabaseError: Its manifest can't be decoded.
+        """
+        query = _WHOLE.where(*_answers(call.session_id), _call.error_code == "", _is_before(call))
+        with self._database.read() as connection:
+            row = connection.execute(_newest_first(query).limit(1)).mappings().one_or_none()
+            return None if row is None else _to_call(connection, row)
+
+    def turns(self, session_id: str) -> tuple[int, ...]:
+        """Returns the turns that a model was called in, in order."""
+        query = select(_call.turn).where(_call.session_id == session_id, _call.turn > 0).distinct().order_by(_call.turn)
+        with self._database.read() as connection:
+            return tuple(connection.execute(query).scalars())
 
     def costs(self, session_id: str, turn: int, attempt: int) -> list[CallCost]:
         """Returns the calls of an attempt that were answered, in order; those of tools included."""
@@ -194,6 +214,28 @@ class CallStore:
             worked = (*_answers(session_id), _call.error_code == "", _call.turn >= begin)
             return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
+    def sent(self, session_id: str) -> list[SentCall]:
+        """Returns each answered call since a reset, in order, with what it was sent.
+
+        Raises:
+            DatabaseError: A manifest can't be decoded.
+        """
+        columns = (_call.turn, _call.model, _call.error_code, _call.sent_tokens, _call.full_tokens)
+        query = select(*columns, _call.usage_cached_tokens, _call.manifest).where(*_answers(session_id))
+        with self._database.read() as connection:
+            begin, left_tokens = _since_reset(connection, session_id)
+            rows = connection.execute(query.order_by(*_PLACE, _call.created_at)).all()
+        try:
+            manifests = decode_all([row.manifest for row in rows])
+        except ValueError as error:
+            detail = f"a list of {session_id} can't be read"
+            raise DatabaseError(detail) from error
+        return [
+            SentCall(row.model, sent, row.full_tokens - left_tokens - row.sent_tokens, bool(row.usage_cached_tokens))
+            for row, sent in zip(rows, manifests, strict=True)
+            if row.turn >= begin and not row.error_code
+        ]
+
     def reads_cache(self, session_id: str) -> bool:
         """Whether the endpoint reported input read from its cache for one of the last 20 answer calls."""
         recent = select(_call.usage_cached_tokens).where(*_answers(session_id))
@@ -218,14 +260,17 @@ def _answers(session_id: str) -> tuple[Any, ...]:
     return _call.session_id == session_id, _call.kind == "answer"
 
 
+def _is_before(call: ModelCall) -> ColumnElement[bool]:
+    return tuple_(*_PLACE) < (call.turn, call.attempt, call.ordinal)
+
+
 def _newest_first(query: Select[Any]) -> Select[Any]:
     return query.order_by(*(column.desc() for column in _PLACE))
 
 
 def _written_before(connection: Connection, call: ModelCall) -> list[str]:
     """Returns the encoded manifests of the answer calls before this one, oldest first, as many as decoding may need."""
-    is_before = tuple_(*_PLACE) < (call.turn, call.attempt, call.ordinal)
-    query = select(_call.manifest).where(*_answers(call.session_id), is_before)
+    query = select(_call.manifest).where(*_answers(call.session_id), _is_before(call))
     return list(connection.execute(_newest_first(query).limit(LONGEST_CHAIN)).scalars())[::-1]
 
 

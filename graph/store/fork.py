@@ -16,6 +16,7 @@ from graph.store.schema import (
     context_block_table,
     image_table,
     message_table,
+    pin_table,
     record_table,
     reset_table,
     session_table,
@@ -26,6 +27,7 @@ from graph.store.search import index_message
 _message = message_table.c
 _image = image_table.c
 _record = record_table.c
+_pin = pin_table.c
 _reset = reset_table.c
 _turn = turn_table.c
 _block = context_block_table.c
@@ -36,7 +38,7 @@ _PAID: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "secon
 def copy_session(
     connection: Connection, origin_id: str, new_id: str, *, after_turn: int, client: str, family: str
 ) -> None:
-    """Makes a session with the turns up to `after_turn`, each in its last attempt, and with the records over them.
+    """Makes a session with the turns up to `after_turn`, each in its last attempt, and with their records and pins.
 
     Records that reach further give way to their sources or to raw turns. Positions and the ids of messages stay;
     records get new ids. Model calls and anchors aren't copied: they tell what was sent to, and said by, the origin.
@@ -59,6 +61,7 @@ def copy_session(
         "family": family,
         "forked_from": origin_id,
         "forked_after": after_turn,
+        "is_pinned": False,
     }
     _copy(connection, session_table, session_table.c.session_id == origin_id, values)
     if after_turn == 0:
@@ -71,6 +74,8 @@ def copy_session(
     references = references_in(
         decode_message(row["role"], row["message_id"], row["content"]) for row in rows if "image_url" in row["content"]
     )
+    of_turns = select(_message.message_id).where(_message.session_id == origin_id, _message.turn <= after_turn)
+    _copy(connection, pin_table, and_(_pin.session_id == origin_id, _pin.message_id.in_(of_turns)), key)
     last_position = rows[-1]["position"]
     _copy(connection, image_table, and_(_image.session_id == origin_id, _image.hash.in_(references)), key)
     _copy_records(connection, origin_id, new_id)

@@ -63,12 +63,15 @@ class LeaseStore:
             NotFoundError: There is no such session.
         """
         deadline, pause = time.monotonic() + wait_seconds, _POLL_SECONDS
-        while (lease := self._try(session_id)) is None:
+        lease = self._try(session_id)
+        while lease is None:
             left_seconds = deadline - time.monotonic()
             if left_seconds <= 0:
                 raise BusyError
             time.sleep(min(pause, left_seconds))
             pause = min(2 * pause, _LONGEST_POLL_SECONDS)
+            # Without the write lock first, so that waiting workers don't slow down the holder.
+            lease = None if self.holder_is_alive(session_id) else self._try(session_id)
         with self._lock:
             self._leases[lease] = True
             if self._heartbeat is None:
@@ -106,9 +109,6 @@ class LeaseStore:
                 _LOG.warning("a lease wasn't released and will run out: %s", error.code)
 
     def _try(self, session_id: str) -> Lease | None:
-        """Checks without the write lock first, so that waiting workers don't slow down the holder."""
-        if self.holder_is_alive(session_id):
-            return None
         lease = None
         try:
             with self._database.write(session_id=session_id) as connection:

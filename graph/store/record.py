@@ -41,12 +41,12 @@ _FAILED = _record.status == "FAILED"
 _KNOWN_LIMIT = 4_096
 _CLOCK_SLACK_SECONDS = 180  # servers may be two minutes apart
 _SAME_NAMED = [_record[field.name] for field in fields(Record) if field.name in _record]
-_ROWS = select(_record.session_id.label("thread_id"), *_SAME_NAMED, _record.facts)
+RECORD_ROWS = select(_record.session_id.label("thread_id"), *_SAME_NAMED, _record.facts)
 _ACTIVE_IDS = (
     select(_record.id).where(_record.session_id == bindparam("session_id"), IS_ACTIVE).order_by(_record.to_position)
 )
 _PREPARED = (
-    _ROWS.where(
+    RECORD_ROWS.where(
         _record.session_id == bindparam("of_session"), _record.source_key == bindparam("of_source"), IS_PREPARED
     )
     .order_by(_record.sequence.desc())
@@ -65,6 +65,7 @@ class RecordSums:
         summary_chars: Of the active records.
         input_tokens: Read by the summary model for every record since a reset, failed and discarded ones included.
         output_tokens: Written by it for the same records.
+        estimated_count: How many of these records cost what we estimate, as the provider reported nothing.
     """
 
     record_count: int
@@ -73,6 +74,7 @@ class RecordSums:
     summary_chars: int
     input_tokens: int
     output_tokens: int
+    estimated_count: int
 
 
 class RecordStore:
@@ -163,7 +165,7 @@ class RecordStore:
             missing = [record_id for record_id, record in found.items() if record is None]
             if missing:
                 active = and_(_record.session_id == session_id, IS_ACTIVE)
-                rows = connection.execute(_ROWS.where(active, _record.id.in_(missing))).mappings()
+                rows = connection.execute(RECORD_ROWS.where(active, _record.id.in_(missing))).mappings()
                 found.update({row["id"]: to_record(row) for row in rows})
         records = [record for record in found.values() if record is not None]
         if missing:
@@ -174,12 +176,12 @@ class RecordStore:
 
     def newest(self, session_id: str, last: int) -> list[Record]:
         """Returns the `last` active records that cover the newest turns, oldest first."""
-        query = _ROWS.where(_record.session_id == session_id, IS_ACTIVE)
+        query = RECORD_ROWS.where(_record.session_id == session_id, IS_ACTIVE)
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
 
     def past(self, session_id: str, last: int) -> list[Record]:
         """Returns the `last` records that were active before a reset and cover the newest turns, oldest first."""
-        query = _ROWS.where(_record.session_id == session_id, IS_ADOPTED, not_(IS_IN_CONTEXT))
+        query = RECORD_ROWS.where(_record.session_id == session_id, IS_ADOPTED, not_(IS_IN_CONTEXT))
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
 
     def get(self, session_id: str, record_id: str) -> Record:
@@ -188,7 +190,7 @@ class RecordStore:
         Raises:
             NotFoundError: The session has no such record.
         """
-        record = self._first(_ROWS.where(_record.session_id == session_id, _record.id == record_id))
+        record = self._first(RECORD_ROWS.where(_record.session_id == session_id, _record.id == record_id))
         if record is None:
             raise NotFoundError(record_id)
         return record
@@ -251,14 +253,16 @@ class RecordStore:
         """Returns the sums for the panel; a turn that two records share counts once."""
         of_session = _record.session_id == session_id
         sizes, costs = (_record.original_chars, _record.summary_chars), (_record.input_tokens, _record.output_tokens)
-        query = select(
+        columns: list[ColumnElement[int]] = [
             *(func.coalesce(func.sum(column).filter(IS_ACTIVE), 0) for column in sizes),
             *(func.coalesce(func.sum(column).filter(IS_IN_CONTEXT), 0) for column in costs),
-        )
+            func.count().filter(IS_IN_CONTEXT, not_(_record.is_usage), costs[0] + costs[1] > 0),
+        ]
         with self._database.read() as connection:
             turns = connection.execute(select(_record.turns).where(of_session, IS_ACTIVE)).scalars().all()
             folded = {turn for covered in turns for turn in covered}
-            return RecordSums(len(turns), len(folded), *connection.execute(query.where(of_session)).one())
+            sums: Sequence[int] = connection.execute(select(*columns).where(of_session)).one()
+            return RecordSums(len(turns), len(folded), *sums)
 
     def adoption_turns(self, session_id: str, record_ids: Sequence[str]) -> set[int]:
         """Returns the turns whose input was the first to contain one of these records.

@@ -63,6 +63,9 @@ session_table = Table(
     Column("forked_from", PlainText, nullable=False, server_default=""),
     Column("forked_after", Integer, nullable=False, server_default="0"),
     Column("tools_off", JsonTuple, nullable=False, server_default="[]"),
+    Column("title_source", PlainText, nullable=False, server_default=""),  # "": its first words; "model"; "user"
+    Column("is_pinned", Boolean, nullable=False, server_default=false()),
+    Column("deleted_at", UtcTime, nullable=True),  # until it can no longer be brought back
     Index("session_by_owner", "owner", "updated_at"),
 )
 
@@ -86,6 +89,7 @@ turn_table = Table(
     Column("partial_text", PlainText, nullable=False),
     Column("client", PlainText, nullable=False, server_default=""),
     Column("is_imported", Boolean, nullable=False, server_default=false()),
+    Column("rating", Integer, nullable=False, server_default="0"),  # 1 for good, -1 for bad
     PrimaryKeyConstraint("session_id", "number", name="turn_key"),
     sqlite_with_rowid=False,
 )
@@ -164,12 +168,24 @@ record_table = Table(
         for kind in ("messages", "messages_after", "tokens")
     ),
     Column("facts", LargeBinary, nullable=True),  # `record_row.pack_facts`
+    Column("wish", PlainText, nullable=False, server_default=""),
     PrimaryKeyConstraint("session_id", "sequence", name="record_key"),
     UniqueConstraint("id", name="record_id").ddl_if(dialect="sqlite"),
     UniqueConstraint("session_id", "id", name="record_id_in_session").ddl_if(dialect="postgresql"),
     Index("record_by_source", "session_id", "source_key"),
     Index("record_by_place", "session_id", "from_position"),
     Index("record_by_cover", "session_id", "superseded_by", "to_position"),
+)
+
+# Messages that are always sent word for word.
+pin_table = Table(
+    "pin",
+    METADATA,
+    _session_id(),
+    Column("message_id", PlainText, nullable=False),
+    Column("owner", PlainText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    PrimaryKeyConstraint("session_id", "message_id", name="pin_key"),
 )
 
 reset_table = Table(

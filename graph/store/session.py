@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,7 +14,6 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    case,
     delete,
     exists,
     func,
@@ -29,64 +27,26 @@ from graph.store.context_block import end_front
 from graph.store.database import Database, Lease
 from graph.store.expression import add_once, database_time
 from graph.store.owner_table import withdrawn_owner_table
-from graph.store.schema import session_table, turn_table
+from graph.store.schema import session_table
 from graph.store.search import unindex_session
-from graph.store.turn_row import OPEN
+from graph.store.session_row import ROWS, SessionRow
+
+__all__ = ["SessionRow", "SessionStore"]
 
 _session = session_table.c
 # What a session's front is made from; another value makes another front.
 _OF_FRONT: Final = {"project_root", "has_memory"}
 
 
-@dataclass(frozen=True)
-class SessionRow:
-    """A session as stored; times are UTC.
-
-    Attributes:
-        updated_at: When a turn last began or ended; a change of title or settings doesn't count.
-        model: Name of the chosen model, "" for the default one.
-        project_root: The folder of its project, "" for none.
-        has_memory: Whether it starts with the project's memory.
-        client: The name of the program that began it, "" for the page.
-        family: The chat of a program that it is a branch of, as a hash; "" for none.
-        forked_from: The session that it was forked from, "" for none.
-        forked_after: The last turn that it has from there.
-        tools_off: Tools of ours that a program has replaced by its own of the same name.
-        is_open: Whether the row of its last turn says that it is in progress, or waits for a program.
-    """
-
-    session_id: str
-    owner: str
-    title: str
-    created_at: datetime
-    updated_at: datetime
-    compression_rate: float
-    strategy: str
-    model: str
-    turn_count: int
-    project_root: str
-    has_memory: bool
-    client: str
-    family: str
-    forked_from: str
-    forked_after: int
-    tools_off: tuple[str, ...]
-    is_open: bool
-
-
-# Only a session's last turn can be open, so a look-up of one row by its key tells.
-_LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
-_ROWS: Select[Any] = select(
-    *(_session[field.name] for field in fields(SessionRow) if field.name != "is_open"),
-    case((turn_table.c.status.in_(OPEN), True), else_=False),
-).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
 _NUMBERS = {
     column.name: select(column).where(_session.session_id == bindparam("session_id"))
     for column in (_session.context_from_position, _session.restored_tokens)
 }
-_ONE = _ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
-
-_ONE_ADMITTED = _ONE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")))
+# One that is deleted is gone for its owner, also while it can be brought back.
+_IS_THERE = _session.deleted_at.is_(None)
+_ONE = ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
+_ONE_THERE = _ONE.where(_IS_THERE)
+_ONE_ADMITTED = _ONE_THERE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")))
 
 
 class SessionStore:
@@ -118,7 +78,7 @@ class SessionStore:
             family: The program's chat that it is a branch of, "" for none.
 
         Raises:
-            NotFoundError: The id belongs to another owner's session.
+            NotFoundError: The id belongs to another owner's session, or to one that is deleted.
         """
         values = {
             "session_id": session_id,
@@ -133,11 +93,11 @@ class SessionStore:
             "family": family,
         }
         with self._database.write() as connection:
-            connection.execute(add_once(session_table).values(**values, **_title_values(title)))
-        return self.get(session_id, owner)
+            connection.execute(add_once(session_table).values(**values, **title_values(title)))
+        return self._one(_ONE_THERE, session_id, owner)
 
     def get(self, session_id: str, owner: str) -> SessionRow:
-        """Returns the session.
+        """Returns the session for a worker: also one that is deleted and can be brought back.
 
         Raises:
             NotFoundError: There is none with this id, or another owner has it.
@@ -161,6 +121,7 @@ class SessionStore:
         limit: int | None = None,
         also: str = "",
         before: tuple[datetime, str] | None = None,
+        pinned_first: bool = False,
     ) -> tuple[SessionRow, ...]:
         """Returns the owner's sessions that have a turn, most recently updated first.
 
@@ -170,11 +131,13 @@ class SessionStore:
             found: Sessions that match the search whatever their title is.
             limit: How many at most; None for all.
             also: A session that is returned too, as the last one, if only the limit leaves it out.
-            before: When a session was updated, and its id: only those behind it.
+            before: When a session was updated, and its id: only those behind it, if the order is by time alone.
+            pinned_first: Whether those that are pinned come before the others.
         """
-        query = _ROWS.where(*_with_turns(owner, search, found))
+        query = ROWS.where(*_with_turns(owner, search, found))
         behind = query if before is None else query.where(_is_behind(*before))
-        newest = behind.order_by(_session.updated_at.desc(), _session.session_id).limit(limit)
+        pinned = (_session.is_pinned.desc(),) if pinned_first else ()
+        newest = behind.order_by(*pinned, _session.updated_at.desc(), _session.session_id).limit(limit)
         with self._database.read() as connection:
             rows = [SessionRow(*row) for row in connection.execute(newest)]
             if also and len(rows) == limit and all(row.session_id != also for row in rows):
@@ -187,13 +150,13 @@ class SessionStore:
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def rename(self, session_id: str, owner: str, title: str) -> None:
+    def rename(self, session_id: str, owner: str, title: str, *, source: str = "user") -> None:
         """Changes the session's title.
 
         Raises:
             NotFoundError: There is none with this id, or another owner has it.
         """
-        self.update(session_id, owner, **_title_values(title))
+        self.update(session_id, owner, **title_values(title), title_source=source)
 
     def update(self, session_id: str, owner: str, **values: object) -> None:
         """Changes columns of the session, at least one: its settings, from the next turn or fold on.
@@ -201,7 +164,7 @@ class SessionStore:
         Raises:
             NotFoundError: There is none with this id, or another owner has it.
         """
-        change = update(session_table).where(_is(session_id, owner)).values(**values)
+        change = update(session_table).where(_is(session_id, owner), _IS_THERE).values(**values)
         with self._database.write(session_id=session_id) as connection:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
@@ -236,6 +199,28 @@ class SessionStore:
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
 
+    def mark_deleted(self, session_id: str, owner: str) -> None:
+        """Has the session be gone for everybody but `bring_back` and `expired`.
+
+        Raises:
+            NotFoundError: There is none with this id, or another owner has it.
+        """
+        self.update(session_id, owner, deleted_at=database_time())
+
+    def bring_back(self, session_id: str, owner: str, *, within_seconds: float) -> bool:
+        """Brings back a session that was marked as deleted, if that was so long ago at most, and tells whether."""
+        is_young = _session.deleted_at > database_time(-within_seconds)
+        change = update(session_table).where(_is(session_id, owner), is_young).values(deleted_at=None)
+        with self._database.write(session_id=session_id) as connection:
+            return connection.execute(change).rowcount > 0
+
+    def expired(self, after_seconds: float) -> tuple[tuple[str, str], ...]:
+        """Returns the ids and owners of all sessions that were marked as deleted so long ago at least."""
+        is_old = _session.deleted_at <= database_time(-after_seconds)
+        with self._database.read() as connection:
+            rows = connection.execute(select(_session.session_id, _session.owner).where(is_old)).all()
+        return tuple((row.session_id, row.owner) for row in rows)
+
     def _one(self, query: Select[Any], session_id: str, owner: str) -> SessionRow:
         with self._database.read() as connection:
             row = connection.execute(query, {"session_id": session_id, "owner": owner}).one_or_none()
@@ -266,7 +251,7 @@ def is_in_title(search: str, title: str) -> bool:
 
 def _with_turns(owner: str, search: str, found: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
     """Leaves out sessions without a turn: their first message was refused, so there is nothing to open."""
-    listed = (_session.owner == owner, _session.turn_count > 0)
+    listed = (_session.owner == owner, _session.turn_count > 0, _IS_THERE)
     if not search:
         return listed
     is_titled = _session.title_folded.contains(_fold(search), autoescape=True)
@@ -283,7 +268,8 @@ def _is(session_id: str, owner: str) -> ColumnElement[bool]:
     return and_(_session.session_id == session_id, _session.owner == owner)
 
 
-def _title_values(title: str) -> dict[str, object]:
+def title_values(title: str) -> dict[str, object]:
+    """Returns the columns of a title."""
     return {"title": title, "title_folded": _fold(title)}
 
 

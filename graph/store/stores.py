@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from graph.core.pin import Pin, pin_of
 from graph.core.snapshot import uncovered_ranges
 from graph.error import SettingsError
 from graph.record import ArchivedMessage, Record
@@ -23,6 +24,7 @@ from graph.store.image import ImageStore
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore
 from graph.store.owner_use import OwnerUseStore
+from graph.store.pin import PinStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
 from graph.store.rule_agreement import RuleAgreementStore
@@ -32,7 +34,10 @@ from graph.store.session import SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.store.title_call import TitleStore
+from graph.store.token_use import TokenUseStore
 from graph.store.turn import TurnStore
+from graph.store.version import VersionStore
 
 if TYPE_CHECKING:
     from graph.store.postgres.pooled_saver import PooledSaver
@@ -64,13 +69,17 @@ class Stores:
     turns: TurnStore
     archive: Archive
     records: RecordStore
+    versions: VersionStore
+    pins: PinStore
     resets: ResetStore
     calls: CallStore
+    token_uses: TokenUseStore
     search: SearchStore
     blocks: ContextBlockStore
     images: ImageStore
     agreements: RuleAgreementStore
     asides: AsideStore
+    titles: TitleStore
     anchors: AnchorStore
     keys: ServerKeyStore
     owners: OwnerStore
@@ -97,6 +106,13 @@ class Stores:
             raw = self.archive.live(session_id, from_position=hole, from_turn=from_turn)
         return Context(kept, raw, records[len(kept) :])
 
+    def pinned(self, session_id: str) -> tuple[Pin, ...]:
+        """Returns what a session's inputs must have word for word: pinned messages behind the last reset, in order."""
+        with self.database.reading():
+            entries = self.pins.live(session_id)
+            begin = self.sessions.context_begin(session_id) if entries else 0
+        return tuple(pin_of(entry) for entry in entries if entry.position > begin)
+
     def oldest_raw_position(self, session_id: str) -> int | None:
         """Returns the archive position of the oldest raw message, None if there is none."""
         begin = self.sessions.context_begin(session_id)
@@ -119,7 +135,7 @@ def open_database(settings: Settings, *, clock: Clock = utc_now) -> Database:
     except ImportError as error:
         msg = "CHAT_DATABASE_URL: needs more packages: pip install 'turnfold[postgres]'"
         raise SettingsError(msg) from error
-    return open_postgres(settings.chat_database_url)
+    return open_postgres(settings.chat_database_url, busy_timeout_seconds=settings.busy_timeout_seconds)
 
 
 @contextmanager
@@ -148,13 +164,17 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
             TurnStore(database, clock=clock),
             Archive(database, clock=clock),
             RecordStore(database),
+            VersionStore(database),
+            PinStore(database),
             ResetStore(database),
             CallStore(database),
+            TokenUseStore(database),
             SearchStore(database),
             ContextBlockStore(database),
             ImageStore(database),
             RuleAgreementStore(database, clock=clock),
             AsideStore(database),
+            TitleStore(database),
             AnchorStore(database),
             ServerKeyStore(database),
             OwnerStore(database, clock=clock),
@@ -179,4 +199,4 @@ def open_checkpoints(settings: Settings) -> Checkpointer | PooledSaver:
         return open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
     from graph.store.postgres.pooled_saver import open_saver  # noqa: PLC0415  # its driver is an extra
 
-    return open_saver(settings.chat_database_url)
+    return open_saver(settings.chat_database_url, busy_timeout_seconds=settings.busy_timeout_seconds)

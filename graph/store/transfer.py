@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any, Final, NamedTuple, NoReturn, cast
 
 from sqlalchemy import Column, Connection, Table, TypeDecorator, insert, select
@@ -41,6 +42,8 @@ _TABLES: Final = {
 _LEFT_OUT: Final = {"record": {"sequence", "facts"}}
 # What stands packed in a row is spelled out in a line.
 _SPELLED: Final = {"record": (Column("kept_facts", JsonTuple), Column("missing_facts", JsonTuple))}
+# What reading a line that comes from outside may end with.
+_MALFORMED: Final = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
 
 
 class Imported(NamedTuple):
@@ -50,6 +53,14 @@ class Imported(NamedTuple):
     skipped_count: int
 
 
+class ReadRow(NamedTuple):
+    """A row of an export, and the number of its line."""
+
+    line_number: int
+    table: Table
+    row: dict[str, Any]
+
+
 def export_lines(database: Database, *, only: str = "") -> Iterator[str]:
     """Yields a head line, then every row of every session, as of one moment: messages, turns, records, calls.
 
@@ -57,7 +68,8 @@ def export_lines(database: Database, *, only: str = "") -> Iterator[str]:
         database: Where from.
         only: The one session to export; "" for all.
     """
-    wanted = select(session_table.c.session_id).order_by(session_table.c.created_at)
+    wanted = select(session_table.c.session_id).where(session_table.c.deleted_at.is_(None))
+    wanted = wanted.order_by(session_table.c.created_at)
     if only:
         wanted = wanted.where(session_table.c.session_id == only)
     with database.read() as connection:
@@ -81,26 +93,60 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str | None)
         InputError: `not_an_export`: a line isn't what an export has; `detail` is its number. Nothing is changed.
         NewerDatabaseError: A newer version wrote the export. Nothing is changed.
     """
-    numbered = enumerate(lines, start=1)
-    _check_head(next(numbered, (1, ""))[1])
-    is_new: dict[str, bool] = {}
     with database.write() as connection:
-        for number, line in numbered:
-            try:
-                table, row = _parse(line)
-                session_id = row["session_id"]
-                owned = row if owner is None else {**row, "owner": owner}
-                if table is session_table:  # one that another import is adding just now is waited for, and skipped
-                    adding = add_once(table).values(owned).returning(table.c.session_id)
-                    is_new[session_id] = connection.execute(adding).first() is not None
-                elif is_new[session_id]:
-                    connection.execute(insert(table).values(_packed(table, owned)))
-                    if table is message_table:
-                        index_message(connection, row)
-            except (ValueError, TypeError, LookupError, OverflowError, RecursionError, IntegrityError):
-                raise InputError("not_an_export", str(number)) from None
+        is_new = add_rows(connection, read_rows(lines), owner=owner)
     session_count = sum(is_new.values())
     return Imported(session_count, len(is_new) - session_count)
+
+
+def read_rows(lines: Iterable[str]) -> Iterator[ReadRow]:
+    """Yields the rows of an export, in order.
+
+    Raises:
+        InputError: `not_an_export`: a line isn't what an export has; `detail` is its number.
+        NewerDatabaseError: A newer version wrote the export.
+    """
+    numbered = enumerate(lines, start=1)
+    _check_head(next(numbered, (1, ""))[1])
+    for number, line in numbered:
+        try:
+            table, row = _parse(line)
+        except _MALFORMED:
+            raise not_an_export(number) from None
+        yield ReadRow(number, table, row)
+
+
+def add_rows(connection: Connection, rows: Iterable[ReadRow], *, owner: str | None) -> dict[str, bool]:
+    """Adds the rows of sessions that don't exist yet, and returns of each session whether it was new.
+
+    Args:
+        connection: In a write transaction.
+        rows: Each session's own row before its others.
+        owner: The owner of all of them; None if each stays its owner's.
+
+    Raises:
+        InputError: `not_an_export`: a row isn't what an export has; `detail` is the number of its line.
+    """
+    is_new: dict[str, bool] = {}
+    for number, table, row in rows:
+        try:
+            session_id = row["session_id"]
+            owned = row if owner is None else {**row, "owner": owner}
+            if table is session_table:  # one that another import is adding just now is waited for, and skipped
+                adding = add_once(table).values(owned).returning(table.c.session_id)
+                is_new[session_id] = connection.execute(adding).first() is not None
+            elif is_new[session_id]:
+                connection.execute(insert(table).values(_packed(table, owned)))
+                if table is message_table:
+                    index_message(connection, row)
+        except (*_MALFORMED, IntegrityError):
+            raise not_an_export(number) from None
+    return is_new
+
+
+def not_an_export(line_number: int) -> InputError:
+    """Returns the error of a line that isn't what an export has."""
+    return InputError("not_an_export", str(line_number))
 
 
 def _rows(connection: Connection, table: Table, session_id: str) -> Iterator[dict[str, Any]]:
@@ -166,17 +212,20 @@ def _from_json(column_type: TypeEngine[Any], value: object) -> object:
     """Converts a value to what its column takes.
 
     Raises:
-        ValueError: It has another type, or is a number too large, which SQLite itself would take.
+        ValueError: It has another type, or is a number too large, which SQLite itself would take, or a time too far.
+        OverflowError: It is a whole number too large for a fraction.
     """
     if value is None:
         return None
     expected = (column_type.impl_instance if isinstance(column_type, TypeDecorator) else column_type).python_type
     if expected is datetime:
         moment = datetime.fromisoformat(str(value))
-        if moment.tzinfo is None:
+        if moment.tzinfo is None or not MINYEAR < moment.year < MAXYEAR:  # in some zones such a day is none
             raise ValueError(value)
         return moment
     if type(value) is not expected and not (expected is float and type(value) is int):
+        raise ValueError(value)
+    if expected is float and not math.isfinite(cast("float", value)):
         raise ValueError(value)
     if expected is int and abs(cast("int", value)) > _LARGEST_NUMBER:
         raise ValueError(value)

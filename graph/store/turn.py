@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from sqlalchemy import Update, insert, update
+from sqlalchemy import Update, case, insert, update
 
 from graph.core.client_chain import EndedAnchor, OpenAnchor
 from graph.error import NotFoundError
@@ -229,6 +229,18 @@ class TurnStore:
                 return
             complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
             change_session(connection, lease.session_id, updated_at=database_time())
+
+    def rate(self, session_id: str, number: int, rating: int, *, attempt: int | None) -> None:
+        """Keeps the rating of a turn's last attempt; one of another attempt changes nothing.
+
+        Raises:
+            NotFoundError: There is no such turn, or it is open.
+        """
+        rated = rating if attempt is None else case((_turn.attempt == attempt, rating), else_=_turn.rating)
+        change = _change(session_id, number).where(_turn.status.not_in(OPEN)).values(rating=rated)
+        with self._database.write(session_id=session_id) as connection:
+            if connection.execute(change).rowcount == 0:
+                raise NotFoundError(str(number))
 
     def save_partials(self, partials: Sequence[PartialText]) -> None:
         """Stores what turns have streamed so far, for any server to show; one that lost its lease stays as it is."""

@@ -27,6 +27,7 @@ class TurnRow:
         history_tokens: Our estimate for everything said before this turn.
         client: The name of the program that asked, "" for the page.
         is_imported: Whether a program brought it along, so that no model of ours answered it.
+        rating: 1 if its user found the answer good, -1 for bad, 0 without a word.
     """
 
     session_id: str
@@ -45,6 +46,7 @@ class TurnRow:
     history_tokens: int
     client: str
     is_imported: bool
+    rating: Literal[-1, 0, 1]
 
     @property
     def is_open(self) -> bool:
@@ -130,4 +132,5 @@ def new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[st
         "error_detail": "",
         "started_at": now,
         "finished_at": None,
+        "rating": 0,
     }

@@ -9,6 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import History, InputItem, Messages, ModelInput, SystemPart, assemble, record_item
+from graph.core.pin import place_pins, unsent
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import with_words, words_of
@@ -61,15 +62,16 @@ class CompactionStrategy:
         """
         if not history:
             return assemble(system, (), messages)
-        summary = f"{COMPACTION_HEADING}\n\n{render_summary(history, system.language)}"
+        told = place_pins(history, unsent(system.pins, messages))
+        summary = f"{COMPACTION_HEADING}\n\n{render_summary(told, system.language)}"
         if messages and not isinstance(messages[0], HumanMessage):
             messages = [HumanMessage("", id=f"summary-{history[-1]['id']}"), *messages]
-        base = assemble(system, (), messages)
+        base = assemble(replace(system, pins=()), (), messages)
         prompt, first, *later = base.messages
         own = words_of(first)
         note = COMPACTION_NOTE[system.language].format(first=history[0]["turns"][0], last=history[-1]["turns"][-1])
         joined = f"{summary}\n\n{note}\n\n---\n\n{own}" if own else summary
-        records = [record_item(entry) for entry in history]
+        records = [record_item(entry, system.language) for entry in told]
         beside = estimate_tokens(joined) - estimate_tokens(own) - sum(record.tokens for record in records)
         around = InputItem("note", "context", 1, max(0, beside))
         return ModelInput(

@@ -48,7 +48,14 @@ class IntervalStrategy:
         """Returns the complete blocks that no record covers, oldest first, then a merge if one is due."""
         limits = self._limits.within(snapshot.input_tokens)
         blocks = list(_blocks(snapshot))
-        merge = due_merge(snapshot.active, snapshot.rate, limits, snapshot.raw, language=snapshot.language)
+        merge = due_merge(
+            snapshot.active,
+            snapshot.rate,
+            limits,
+            snapshot.raw,
+            language=snapshot.language,
+            undone=snapshot.undone,
+        )
         if merge is None and (excess := _excess_tokens(snapshot, blocks, limits)) > 0:
             merge = merge_for_room(snapshot, excess, merged_tokens=limits.merged_tokens)
         return tuple(blocks) if merge is None else (*blocks, merge)

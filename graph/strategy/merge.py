@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Final, TypeVar
@@ -33,6 +33,7 @@ def due_merge(
     raw: Sequence[ArchivedMessage] = (),
     *,
     language: Language,
+    undone: Collection[tuple[int, int]] = (),
 ) -> FoldSpec | None:
     """Returns the merge that is due: the oldest 8 records of one level, or None.
 
@@ -44,18 +45,25 @@ def due_merge(
         limits: The budget and how many records become one.
         raw: The messages that no record covers. Records with one of these between them aren't merged.
         language: The session's language.
+        undone: The first and last positions of merges that the user undid. Their records stay as they are, and so does
+            what the user undid otherwise.
     """
     if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
         return None
     old = active[: max(0, len(active) - limits.newest_records)]
+    apart = [record for record in old if record.is_undone or _is_within(record, undone)]
     # The lowest level first: its records are the largest and the most.
-    due = next((run for run in _runs(old, raw) if len(run) >= limits.merged_together), None)
+    due = next((run for run in _runs(old, raw, apart) if len(run) >= limits.merged_together), None)
     if due is None:
         return None
     sources = due[: limits.merged_together]
     share_tokens = int(sum(record.summary_tokens for record in sources) * _MERGED_SHARE)
     enough_tokens = max(1, share_tokens, room_for_firm(carried_facts(sources), language))
     return merge_fold(sources, rate, min(limits.merged_tokens, enough_tokens), language)
+
+
+def _is_within(record: Record, ranges: Collection[tuple[int, int]]) -> bool:
+    return any(first <= record.from_position and record.to_position <= last for first, last in ranges)
 
 
 def merge_for_room(
@@ -86,11 +94,14 @@ def merge_for_room(
     return None
 
 
-def unbroken(active: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
-    """Splits the records where an uncovered message lies between two of them."""
-    positions = [entry.position for entry in raw]
+def unbroken(
+    active: Sequence[Record], raw: Sequence[ArchivedMessage], apart: Sequence[Record] = ()
+) -> list[list[Record]]:
+    """Splits the records where an uncovered message, or a record that stays apart, lies between two of them."""
+    places = [*(entry.position for entry in raw), *(record.from_position for record in apart)]
     return _split(
-        active, lambda last, record: any(last.to_position < place < record.from_position for place in positions)
+        [record for record in active if record not in apart],
+        lambda last, record: any(last.to_position < place < record.from_position for place in places),
     )
 
 
@@ -112,9 +123,9 @@ def _split(entries: Sequence[_T], is_gap: Callable[[_T, _T], bool]) -> list[list
     return stretches
 
 
-def _runs(active: Sequence[Record], raw: Sequence[ArchivedMessage]) -> list[list[Record]]:
+def _runs(active: Sequence[Record], raw: Sequence[ArchivedMessage], apart: Sequence[Record] = ()) -> list[list[Record]]:
     """Returns the runs of records of one level: the lowest level first, within a level the oldest."""
-    stretches = unbroken(active, raw)
+    stretches = unbroken(active, raw, apart)
     runs = [list(run) for stretch in stretches for _, run in groupby(stretch, key=lambda record: record.level)]
     return sorted(runs, key=lambda run: run[0].level)
 

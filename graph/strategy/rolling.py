@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,13 +18,14 @@ from graph.core.model_input import (
     ModelInput,
     SystemPart,
     assemble,
+    line_of,
     record_item,
 )
-from graph.core.review import label_of
+from graph.core.pin import Pin, place_pins, unsent
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, text_of, with_words, words_of
-from graph.record import ArchivedMessage
+from graph.record import ArchivedMessage, HistoryEntry
 from graph.strategy.base import Limits
 from graph.view import NextFold
 from prompt.system.framing import CONTEXT_PART, CURRENT_PART, RECENT_PART, Language
@@ -78,17 +80,19 @@ class RollingStrategy:
         """
         opened = extract_current_turn(messages)
         recent = messages[: len(messages) - len(opened)]
-        base = assemble(system, (), opened)
+        base = assemble(replace(system, pins=()), (), opened)
         if not opened or (not history and len(recent) <= 1):
             return base
         if not self._limits.rolling_sends_unsummarised:
             recent = recent[unsent_count(recent, self._limits.app_context_recent_messages) :]
+        whole = [message for message in recent if len(_all_words(message)) <= INPUT_CHARS]
+        told = place_pins(history, unsent(system.pins, [*whole, *opened]))
         current = words_of(opened[0])
         volatile = "" if system.volatile is None else system.volatile.text
-        text = build_context_prompt(render_summary(history, system.language), recent, current, volatile)
+        text = build_context_prompt(render_summary(told, system.language), recent, current, volatile)
         joined = with_words(opened[0], text)
         head, rest = base.items[: system.item_count], base.items[system.item_count :]
-        items = [record_item(entry) for entry in history]
+        items = [record_item(entry, system.language) for entry in told]
         items += [InputItem("message", str(message.id), 1, estimate_tokens(_words(message))) for message in recent]
         beside = estimate_tokens(text) - estimate_tokens(current) - sum(item.tokens for item in items)
         if volatile:
@@ -118,11 +122,13 @@ def unsent_count(prior: Messages, recent_messages: int) -> int:
     return cut
 
 
-def render_summary(history: History, language: Language) -> str:
-    """Renders the one summary without a label, or several records of another strategy with theirs."""
-    if len(history) == 1:
-        return unlabelled(history[0]["summary"])
-    return "\n".join(labelled(label_of(entry["turns"], language), entry["summary"]) for entry in history)
+def render_summary(history: Sequence[HistoryEntry | Pin], language: Language) -> str:
+    """Renders the one summary without a label, or several records of another strategy with theirs; then the pins."""
+    is_alone = sum(not isinstance(entry, Pin) for entry in history) == 1
+    return "\n".join(
+        unlabelled(entry["summary"]) if is_alone and not isinstance(entry, Pin) else line_of(entry, language)
+        for entry in history
+    )
 
 
 def build_context_prompt(summary: str, recent: Messages, current: str, volatile: str = "") -> str:
@@ -147,10 +153,14 @@ def build_context_prompt(summary: str, recent: Messages, current: str, volatile:
 
 def _words(message: AnyMessage) -> str:
     """Renders a message's text and tool calls, cut at 2,000 characters; "" if it has neither."""
+    return cut_text(_all_words(message), INPUT_CHARS)
+
+
+def _all_words(message: AnyMessage) -> str:
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     called = [f"(tool call: {call['name']} {json.dumps(call['args'], ensure_ascii=False)})" for call in calls]
     lines = [text_of(message).strip(), *called]
-    return cut_text("\n".join(line for line in lines if line), INPUT_CHARS)
+    return "\n".join(line for line in lines if line)
 
 
 def cut_text(text: str, max_chars: int) -> str:

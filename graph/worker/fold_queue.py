@@ -1,4 +1,4 @@
-"""Runs folds in threads, so that the folds of one session never delay those of another."""
+"""Runs what is made beside turns in threads, so that the folds of one session never delay those of another."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ class FoldQueue:
     """A queue of jobs for each lane; a lane runs one job at a time, and all lanes share a thread pool.
 
     Args:
+        what: What is made, for the names of the threads and the log.
         max_threads: How many jobs run at once.
     """
 
-    def __init__(self, *, max_threads: int = _MAX_THREADS) -> None:
+    def __init__(self, what: str = "fold", *, max_threads: int = _MAX_THREADS) -> None:
+        self._what = what
         self._lock = threading.RLock()  # put_all calls put
         self._lanes: dict[Lane, deque[_Job]] = {}  # the first job of a lane is running or about to
         self._is_closing = False
-        self._pool = ThreadPoolExecutor(max_workers=max_threads, thread_name_prefix="fold")
+        self._pool = ThreadPoolExecutor(max_workers=max_threads, thread_name_prefix=what)
 
     def put(self, lane: Lane, key: str, work: Work, *, is_urgent: bool = False) -> None:
         """Queues work, unless the lane has work with this key already.
@@ -121,7 +123,7 @@ class FoldQueue:
         try:
             goes_on = job.stop.is_set() or job.work(job.stop)
         except Exception:  # noqa: BLE001 - the edge of a worker: the lane must go on
-            _LOG.exception("fold of session=%s ended by a defect", lane[0])
+            _LOG.exception("%s of session=%s ended by a defect", self._what, lane[0])
         with self._lock:
             jobs = self._lanes[lane]
             if not goes_on:

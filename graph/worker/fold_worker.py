@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -78,6 +79,8 @@ class FoldWorker:
         with self._stores.database.reading():
             active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
             front = [self._stores.blocks.newest(session_id, kind) for kind in STANDING]
+            language = session_language(self._stores.archive.opening(session_id))
+            pins = sum(pin.tokens(language) for pin in self._stores.pinned(session_id))
             return SessionSnapshot(
                 complete_turns,
                 active,
@@ -85,8 +88,9 @@ class FoldWorker:
                 rate,
                 self._stores.calls.correction(session_id),
                 self._stores.sessions.restored_tokens(session_id),
-                language=session_language(self._stores.archive.opening(session_id)),
-                front_tokens=sum(estimate_tokens(block.text) for block in front if block),
+                language=language,
+                front_tokens=sum(estimate_tokens(block.text) for block in front if block) + pins,
+                undone=self._stores.versions.undone_merges(session_id),
             )
 
     def remember(self, session_id: str, last: LastInput) -> None:
@@ -175,6 +179,21 @@ class FoldWorker:
         is_stopped = stop.is_set()
         self._queue.withdraw(plan.lane, plan.key, stops_running=is_stopped)
         return None if is_stopped else self._pick(plan)
+
+    def make_anew(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> tuple[Record | None, str]:
+        """Makes another summary of what is folded already, in this thread: no other fold waits for it, nor uses it.
+
+        Returns:
+            The finished record, or None with the code of what went wrong.
+
+        Raises:
+            ModelError: The model depends on the endpoint's list, and the endpoint failed.
+        """
+        plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
+        plan = replace(plan, key=f"anew-{secrets.token_urlsafe(12)}")
+        if self._maker.make(plan, threading.Event()) == "made":
+            return self.prepared(plan), ""
+        return None, self._stores.records.failures_in_a_row(session_id, spec.from_position)[1]
 
     def is_idle(self, session_id: str) -> bool:
         """Whether no fold of this session is queued or running here."""

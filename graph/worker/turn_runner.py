@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, cast
 
 from langchain_core.messages import AnyMessage
 
@@ -36,7 +36,6 @@ from graph.worker.turn_log import TurnLog
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS: Final = 0.5
 _KEPT_JOBS: Final = 64
-_EVENTS: Final = get_args(Event)
 
 
 @dataclass(frozen=True)
@@ -216,17 +215,7 @@ class TurnRunner:
         context = self._blocks.added_to(job.context, job.request)
         if self._projects is not None:  # behind what the session begins with, or this message would be part of it
             self._projects.begin(job.request)
-        parts = self._graph.stream(
-            cast("ChatState", update),
-            config_of(job.session_id),
-            context=context,
-            stream_mode=["custom"],
-            version="v2",
-            durability="sync",
-        )
-        for part in parts:
-            if isinstance(part["data"], _EVENTS):
-                job.log.append(part["data"])
+        self._graph.invoke(cast("ChatState", update), config_of(job.session_id), context=context, durability="sync")
 
     def _ended(self, job: Job) -> Event:
         """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""

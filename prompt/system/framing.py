@@ -13,6 +13,11 @@ SUMMARY_HEADING: Final[Mapping[Language, str]] = {
     "en": "[Earlier conversation, summarised]",
 }
 RECORD_LABEL: Final[Mapping[Language, str]] = {"ko": "[{first}-{last}턴] ", "en": "[Turns {first}-{last}] "}
+# Of a message that its user pinned, by message type.
+PIN_LABEL: Final[Mapping[Language, Mapping[str, str]]] = {
+    "ko": {"human": "[{turn}턴 사용자 원문] ", "ai": "[{turn}턴 AI 원문] "},
+    "en": {"human": "[Turn {turn}, user, verbatim] ", "ai": "[Turn {turn}, AI, verbatim] "},
+}
 CONTINUED: Final[Mapping[Language, str]] = {
     "ko": "(위 요약에서 이어집니다.)",
     "en": "(This continues the summary above.)",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tests.browser import state_attach as attach
+from tests.browser import state_branch as branch
 from tests.browser import state_chat as chat
 from tests.browser import state_fold as fold
 from tests.browser import state_session as session
+from tests.browser import state_steering as steering
 from tests.browser.stage import State
 
 WALKS: Final[dict[str, Sequence[State]]] = {
@@ -35,6 +38,18 @@ WALKS: Final[dict[str, Sequence[State]]] = {
         session.new_chat,
         session.example_open,
     ),
+    "branches": (
+        branch.rated,
+        branch.edit_open,
+        branch.edit_refused,
+        branch.branch_made,
+        branch.origin_open,
+        branch.pinned,
+        branch.file_offered,
+        branch.ticked,
+        branch.many_deleted,
+        branch.brought_back,
+    ),
     "folded": (
         fold.folded,
         fold.fold_open,
@@ -43,6 +58,11 @@ WALKS: Final[dict[str, Sequence[State]]] = {
         fold.facts_open,
         fold.older_rows_open,
         fold.statistics,
+        fold.input_shown,
+        fold.input_turns_listed,
+        fold.input_blocks_open,
+        fold.input_history_open,
+        fold.input_request_open,
         fold.card_followed,
         fold.turns_recalled,
         fold.recalled_followed,
@@ -50,6 +70,24 @@ WALKS: Final[dict[str, Sequence[State]]] = {
         fold.rename_dialog,
         fold.rename_refused,
         fold.delete_dialog,
+    ),
+    "steering": (
+        steering.card_menu,
+        steering.edit_dialog,
+        steering.edit_refused,
+        steering.edited,
+        steering.taken_back,
+        steering.versions,
+        steering.version_used,
+        steering.remake_dialog,
+        steering.remade,
+        steering.only_version,
+        steering.fold_undone,
+        steering.folded_again,
+        steering.message_pinned,
+        steering.pins_listed,
+        steering.message_unpinned,
+        steering.pin_refused,
     ),
     "context": (
         fold.reset_dialog,
@@ -80,5 +118,11 @@ WALKS: Final[dict[str, Sequence[State]]] = {
         chat.back_at_the_end,
         chat.tool_running,
         chat.tool_stopped,
+    ),
+    "files": (
+        attach.files_in_field,
+        attach.file_refused,
+        attach.files_sent,
+        attach.file_open,
     ),
 }

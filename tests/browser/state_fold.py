@@ -58,6 +58,46 @@ def statistics(stage: Stage) -> None:
     expect(stage.panel.locator('[data-testid="stVegaLiteChart"] :is(svg, canvas)').first).to_be_visible()
 
 
+def input_shown(stage: Stage) -> None:
+    stage.panel.get_by_role("tab", name=stage.words.input.tab).click()
+    expect(stage.panel.locator(".input-bar[role='img']")).to_be_visible()
+    expect(stage.panel.get_by_text(stage.words.input.verified)).to_be_visible()
+
+
+def input_blocks_open(stage: Stage) -> None:
+    stage.visitor.page.get_by_role("option", name=stage.words.input.in_turn.format(turn=5)).click()
+    expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=5))).to_be_visible()
+    for kind in ("system", "tools", "records"):
+        stage.panel.locator(f'[class*="st-key-input_{kind}_"] summary').first.click()
+    stage.panel.locator('[class*="st-key-input_tool_"] summary').first.click()
+    expect(stage.panel.locator('[class*="st-key-input_tool_"] [data-testid="stCode"]')).to_be_visible()
+    stage.panel.locator('[class*="st-key-input_part_records_"] summary').first.click()
+    more = stage.panel.locator('[class*="st-key-input_part_records_"] [class*="st-key-more_input_"] button')
+    more.click()
+    expect(more).to_contain_text(stage.words.show_less)
+
+
+def input_turns_listed(stage: Stage) -> None:
+    stage.panel.locator('[class*="st-key-input_turn_"]').get_by_role("combobox").click()
+    expect(stage.visitor.page.get_by_role("option").first).to_be_visible()
+
+
+def input_history_open(stage: Stage) -> None:
+    stage.panel.locator('[class*="st-key-input_history_"] summary').first.click()
+    # The rows come one by one, the oldest last.
+    first = stage.panel.locator(
+        '[class*="st-key-input_past_"][class$="_1"], [class*="st-key-input_past_"][class*="_1 "]'
+    ).first
+    first.locator("summary").click()
+    expect(first.get_by_test_id("stText").first).to_be_visible()
+
+
+def input_request_open(stage: Stage) -> None:
+    box = stage.panel.locator('[class*="st-key-input_request_"]').first
+    box.locator("summary").click()
+    expect(box.get_by_test_id("stCode")).to_contain_text('"messages": [')
+
+
 def card_followed(stage: Stage) -> None:
     stage.panel.get_by_role("tab", name=stage.words.tab_summaries).click()
     stage.panel.locator("button.to-turns").first.click()

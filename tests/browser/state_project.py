@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from graph.project.project_memory import ProjectMemory
@@ -17,6 +18,17 @@ from tests.browser.stage import Stage, State
 
 RULES: Final = "# 가게\n\n- 짧게 답한다. <!-- 사람만 본다 -->\n- 숨은\u200b 글자와 @docs/style.md\n"
 TOKEN: Final = f"ghp_{'16C7e42F292c' * 3}"
+# How much lighter than the text around it an element's colour is, from -1 to 1. The canvas reads every notation.
+LIGHTER_THAN_TEXT: Final = """(element) => {
+    const brush = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+    const light = (of) => {
+        brush.fillStyle = getComputedStyle(of).color;
+        brush.fillRect(0, 0, 1, 1);
+        const [red, green, blue] = brush.getImageData(0, 0, 1, 1).data;
+        return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255;
+    };
+    return light(element) - light(element.closest("code"));
+}"""
 
 
 def fill(root: Path) -> None:
@@ -55,7 +67,7 @@ def note(stage: Stage, root: Path) -> None:
 def inside(stage: Stage, name: str) -> Locator:
     """Finds a part of the tab by its name."""
     place = "drawer" if stage.is_narrow else "rail"
-    return stage.panel.locator(f".st-key-project_{name}_{place}")
+    return stage.panel.locator(f".st-key-project_{name}_{place}").first
 
 
 def pick(stage: Stage, menu: Locator, choice: str) -> None:
@@ -141,7 +153,11 @@ def rules_changed(stage: Stage, root: Path) -> None:
     (root / "AGENTS.md").write_text(RULES + "- 길게 답한다.\n", encoding="utf-8")
     inside(stage, "icon_new_files").locator("button").click()
     inside(stage, "cancel").locator("button").click()
-    expect(inside(stage, "difference").get_by_test_id("stCode")).to_contain_text("+- 길게 답한다.")
+    code = inside(stage, "difference").get_by_test_id("stCode")
+    expect(code).to_contain_text("+- 길게 답한다.")
+    code.locator(".token.inserted").last.scroll_into_view_if_needed()  # what isn't seen isn't measured
+    for kind in ("unchanged", "inserted"):  # not measured in a drawer: its words are as light or dark as its text
+        assert code.locator(f".token.{kind}.line").last.evaluate(LIGHTER_THAN_TEXT) == pytest.approx(0, abs=0.4)
 
 
 def without_memory(stage: Stage) -> None:

@@ -78,7 +78,7 @@ def renamed(stage: Stage) -> None:
     stage.dialog.get_by_role("textbox").fill(title)
     stage.button("dialog_confirm").click()
     expect(stage.dialog).to_have_count(0)
-    expect(stage.visitor.page.locator('[class*="st-key-open_session_"]')).to_contain_text(title)
+    expect(stage.visitor.open_row).to_contain_text(title)
 
 
 def not_deleted(stage: Stage) -> None:

@@ -81,6 +81,7 @@ def test_stop_in_the_middle_keeps_what_was_said(visitor: Visitor, fake_openai: F
     visitor.open()
     visitor.write(asked)
     expect(visitor.turn(1)).to_contain_text("첫 문장은 여기까지입니다.")
+    expect(visitor.find("stop")).to_be_visible()
     visitor.page.keyboard.press("Escape")
     visitor.wait_for_end(1)
     expect(visitor.turn(1)).to_contain_text("첫 문장은 여기까지입니다.")
@@ -189,7 +190,7 @@ def test_stranger_without_a_key_has_a_working_chat(newcomer: Visitor) -> None:
 def test_session_is_renamed_and_deleted_from_its_menu(visitor: Visitor, choice: str) -> None:
     visitor.open()
     visitor.ask(f"{choice} 시험을 위한 대화를 시작합니다.")
-    row = visitor.page.locator('[class*="st-key-open_session_"]')
+    row = visitor.open_row
     expect(row).to_have_count(1)
     row.hover()
     row.locator('[data-testid="stMenuButtonButton"]').click()

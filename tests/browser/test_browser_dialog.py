@@ -52,7 +52,7 @@ def test_a_name_that_is_being_typed_survives_the_end_of_an_answer(
     expect(dialog_of(visitor).get_by_role("textbox")).to_have_value("새로 지은 이름")
     dialog_of(visitor).get_by_role("button", name="저장").click()
     visitor.wait_for_end(1)
-    expect(visitor.page.locator('[class*="st-key-open_session_"]')).to_contain_text("새로 지은 이름")
+    expect(visitor.open_row).to_contain_text("새로 지은 이름")
     expect(dialog_of(visitor)).to_have_count(0)
 
 

@@ -64,7 +64,7 @@ def test_nothing_that_is_gone_stays_while_the_server_lags(
             expect(visitor.turn(number - 1).locator(".stButton")).to_have_count(0)
             visitor.wait_for_end(number)
             expect(visitor.find("stop")).to_have_count(0)
-            expect(visitor.find("regenerate")).to_have_count(1)
+            expect(visitor.every("regenerate")).to_have_count(1)
         visitor.write("/reset")
         visitor.find("dialog_confirm").locator("button").click()
         expect(visitor.find("undo_reset")).to_be_visible()
@@ -80,5 +80,15 @@ def test_page_that_is_asked_for_between_two_runs_is_drawn_in_its_place(
         for number in range(TIMES):
             expect_back(visitor, f"성급한 말 {number}")
             expect(visitor.turn(1)).to_be_visible()
-            expect(visitor.find("chat")).to_have_count(1)
+            expect(visitor.every("chat")).to_have_count(1)
         stop(visitor)
+
+
+def test_presses_one_right_after_another_all_count(chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI) -> None:
+    with answering(chromium, tmp_path, fake_openai, "lagging_app.py") as visitor:
+        stop(visitor)
+        visitor.ask(question(2), question(3), first=2)
+        thumbs = visitor.page.locator('button[data-thumb="up"]')
+        expect(thumbs).to_have_count(3)
+        thumbs.evaluate_all("(all) => all.forEach((thumb, place) => setTimeout(() => thumb.click(), 5 * place))")
+        expect(visitor.page.locator('button[data-thumb="up"][aria-pressed="true"]')).to_have_count(3)

@@ -130,7 +130,7 @@ def test_enter_saves_a_name(visitor: Visitor) -> None:
     field.fill("Enter로 지은 이름")
     field.press("Enter")
     expect(visitor.page.get_by_role("dialog")).to_have_count(0)
-    expect(visitor.page.locator('[class*="st-key-open_session_"]')).to_contain_text("Enter로 지은 이름")
+    expect(visitor.open_row).to_contain_text("Enter로 지은 이름")
 
 
 def test_delete_is_red_and_save_is_not(visitor: Visitor) -> None:

@@ -26,7 +26,9 @@ def own_address(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) 
 
 def status(address: str, token: str) -> int:
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx2.get(f"{address.rstrip('/')}/v1/models", headers=headers, trust_env=False).status_code
+    # The first request to a new server reads the modules of its client, for longer than five seconds beside other work.
+    url = f"{address.rstrip('/')}/v1/models"
+    return httpx2.get(url, headers=headers, trust_env=False, timeout=60).status_code
 
 
 def open_box(visitor: Visitor) -> Locator:

@@ -76,7 +76,7 @@ class Shop:
 
     def menu(self, name: str) -> Locator:
         place = "drawer" if self.stage.is_narrow else "rail"
-        return self.stage.panel.locator(f".st-key-menu_project_{name}_{place}")
+        return self.stage.panel.locator(f".st-key-menu_project_{name}_{place}").first
 
     def fill(self, *texts: str) -> None:
         """Fills the open form and saves it."""

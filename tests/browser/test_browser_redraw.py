@@ -75,7 +75,7 @@ def test_a_long_visit_draws_the_page_anew_when_its_places_are_used_up(
     expect(turns).to_have_count(last)
     shown = turns.evaluate_all("(all) => all.map((turn) => Number(turn.dataset.turn))")
     assert shown == list(range(1, last + 1))
-    expect(visitor.find("regenerate")).to_have_count(1)
+    expect(visitor.every("regenerate")).to_have_count(1)
 
 
 def test_a_fold_far_above_is_shown_without_a_reload(visitor: Visitor, chat: Chat) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from component import browser
 
@@ -119,3 +119,74 @@ def test_a_message_sent_while_another_chat_opens_takes_no_draft_away_and_leaves_
     page.wait_for_function("() => sent.length > 0")
     (message,) = page.evaluate("sent.at(-1)[1]")
     assert message["session"] == "first"
+
+
+LONG_CHAT = """
+<div data-testid="stApp" data-test-script-state="notRunning">
+  <div id="stMain" style="height: 400px; overflow: auto; overflow-anchor: none">
+    <div data-testid="stMainBlockContainer">
+      <div class="turns"></div>
+      <div class="st-key-turn_40" style="height: 2000px">
+        <button class="recalled-turn" data-first="2" data-last="2">2</button>
+      </div>
+    </div>
+    <div data-testid="stBottom"></div>
+    <div class="st-key-ask"><textarea></textarea></div>
+  </div>
+</div>
+"""
+
+
+def draw_first(page: Page, name: str, height: int) -> None:
+    page.evaluate(
+        """([name, height]) => {
+            const drawn = Object.assign(document.createElement("div"), { className: name });
+            drawn.style.height = `${height}px`;
+            document.querySelector(".turns").prepend(drawn);
+        }""",
+        [name, height],
+    )
+
+
+def set_drawing(page: Page, *, is_drawing: bool) -> None:
+    state = "running" if is_drawing else "notRunning"
+    page.evaluate("(state) => { document.body.firstElementChild.dataset.testScriptState = state; }", state)
+
+
+def place_of(page: Page, key: str) -> float:
+    found: float = page.evaluate("(key) => document.querySelector(`.${key}`).getBoundingClientRect().top", key)
+    return found
+
+
+def test_a_jump_waits_and_keeps_its_place_as_long_as_a_slow_server_draws(page: Page) -> None:
+    page.clock.install()
+    page.set_content(LONG_CHAT)
+    hear(page, "", 0)
+    set_drawing(page, is_drawing=True)
+    page.locator("button").click()
+    page.clock.run_for(60_000)
+    assert [name for name, _ in page.evaluate("sent")] == ["turns"]
+    draw_first(page, "st-key-turn_2", 300)
+    page.clock.run_for(100)
+    expect(page.locator(".st-key-turn_2")).to_be_focused()
+    landed = place_of(page, "st-key-turn_2")
+    page.clock.run_for(60_000)
+    draw_first(page, "st-key-turn_1", 700)
+    expect(page.locator(".st-key-turn_2")).to_be_in_viewport()
+    page.wait_for_function(
+        "(top) => document.querySelector('.st-key-turn_2').getBoundingClientRect().top === top", arg=landed
+    )
+
+
+def test_a_jump_that_nothing_is_drawn_for_asks_again_and_gives_up(page: Page) -> None:
+    page.clock.install()
+    page.set_content(LONG_CHAT)
+    hear(page, "", 0)
+    page.locator("button").click()
+    page.clock.run_for(60_000)
+    asked = len(page.evaluate("sent"))
+    assert asked > 1
+    draw_first(page, "st-key-turn_2", 300)
+    page.clock.run_for(10_000)
+    assert len(page.evaluate("sent")) == asked
+    expect(page.locator(".st-key-turn_2")).not_to_be_focused()

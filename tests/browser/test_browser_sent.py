@@ -21,12 +21,6 @@ WHILE_IDLE_MILLISECONDS: Final = 1000 * WATCH_SECONDS + 300
 TIMES: Final = 6
 
 
-def pardon_shared_requests(visitor: Visitor) -> None:
-    """Streamlit warns of presses in several parts of the page that go out as one request."""
-    assert all("Multiple different fragmentIds" in complaint for complaint in visitor.complaints)
-    visitor.complaints.clear()
-
-
 def begin_answer(visitor: Visitor, fake_openai: FakeOpenAI, asked: str) -> None:
     fake_openai.script(hang("여기까지 씁니다. "), to=asked)
     visitor.open()
@@ -69,7 +63,6 @@ def test_a_press_that_a_timer_takes_along_counts_once(visitor: Visitor, fake_ope
     press_along_with_a_timer(visitor.find("regenerate").locator("button"), opened.value, "regenerate")
     visitor.ask("그다음 말", first=2)
     assert len(fake_openai.bodies("chat", to=asked)) == len(["asked", "asked again"])
-    pardon_shared_requests(visitor)
 
 
 def test_what_a_press_opens_stays_open_though_a_timer_takes_it_along(visitor: Visitor) -> None:
@@ -81,7 +74,6 @@ def test_what_a_press_opens_stays_open_though_a_timer_takes_it_along(visitor: Vi
     press_along_with_a_timer(more, opened.value, "more_")
     visitor.ask("그다음 말", first=2)
     expect(visitor.turn(1).locator('[class*="st-key-whole_"]')).to_be_visible()
-    pardon_shared_requests(visitor)
 
 
 @pytest.mark.parametrize("deliver", [lose, deliver_twice])
@@ -173,8 +165,7 @@ def test_presses_that_share_a_request_count_each(visitor: Visitor, fake_openai: 
     )
     visitor.wait_for_end(1)
     expect(visitor.turn(1)).to_contain_text("중지했습니다.")
-    assert visitor.complaints
-    pardon_shared_requests(visitor)
+    assert visitor.shared_requests
 
 
 @pytest.mark.parametrize("composing", ["isComposing: true", "keyCode: 229", "shiftKey: true", "ctrlKey: true"])

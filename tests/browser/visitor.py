@@ -8,6 +8,9 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, R
 
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 PATIENCE_MILLISECONDS = 30_000
+# Streamlit warns of it. What goes out at one moment is one request, for the part of the page that was first; that all
+# of it counts is what `test_presses_that_share_a_request_count_each` shows.
+SHARED_REQUEST = "Multiple different fragmentIds"
 
 
 class Visitor:
@@ -15,6 +18,7 @@ class Visitor:
 
     Attributes:
         complaints: Errors and warnings of the console, errors of the page, requests to any other host.
+        shared_requests: How often presses, or a press and what the page asks for by itself, went out as one request.
     """
 
     def __init__(self, context: BrowserContext, address: str, language: str) -> None:
@@ -22,6 +26,7 @@ class Visitor:
         self.address = address
         self._language = language
         self.complaints: list[str] = []
+        self.shared_requests = 0
         self.page: Page = context.new_page()
         self.page.set_default_timeout(PATIENCE_MILLISECONDS)
         self.page.on("console", self._note_console)
@@ -38,8 +43,17 @@ class Visitor:
         self.expect_language(self._language)
         return self
 
-    def find(self, key: str) -> Locator:
+    def every(self, key: str) -> Locator:
         return self.page.locator(f".st-key-{key}")
+
+    def find(self, key: str) -> Locator:
+        """Finds the newest that has this key: until a run ends, what it has moved also stands where it was, below."""
+        return self.every(key).first
+
+    @property
+    def open_row(self) -> Locator:
+        """The row of the chat that is open."""
+        return self.page.locator('[class*="st-key-open_session_"]').first
 
     @property
     def field(self) -> Locator:
@@ -95,7 +109,9 @@ class Visitor:
         return "\n".join([*(f"{name}: {value}" for name, value in seen.items()), *self.complaints])
 
     def _note_console(self, message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"}:
+        if SHARED_REQUEST in message.text:
+            self.shared_requests += 1
+        elif message.type in {"error", "warning"}:
             self.complaints.append(f"console: {message.text}")
 
     def _note_request(self, request: Request) -> None:

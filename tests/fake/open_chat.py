@@ -37,6 +37,7 @@ def settings_maker(data_dir: Path, base_url: str, database_url: SecretStr | None
             "model_attempts": 1,
             "model_deadline_seconds": 20,
             "fold_wait_seconds": 5,
+            "auto_titles": False,  # tests script their replies in the order of the calls
         }
         if database_url is None and "turnfold_data_dir" not in changes:
             lay_empty_database(data_dir)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal
 
+from prompt import title
 from prompt.summary.in_place_generator import BEGINNING
 from tests.fake.openai_reply import Body, Reply, text
 
-Kind = Literal["chat", "summary"]
+Kind = Literal["chat", "summary", "title"]
 
 _SOURCE: Final = re.compile(r"<source>\n(.*)\n</source>", re.DOTALL)
 _FACTS: Final = re.compile(r"<facts>\n(.*)\n</facts>", re.DOTALL)
 _TARGET: Final = re.compile(r"(\d+)(?:자| characters)")
 _MESSAGE: Final = re.compile(r"<m (?:turn=\"(\d+)\" )?from=\"[^\"]+\">(.*?)</m>", re.DOTALL)
 _BEGINNINGS: Final = tuple(BEGINNING.values())
+_TITLE_RULES: Final = tuple(rules.template.partition("\n")[0] for rules in title.RULES.values())
 _TURNS: Final = re.compile(r"(?:turns? )?(\d+)(?:-\d+)?턴?")
 _OPENING: Final = re.compile(r"[«“](.*?)…?[»”]")
 _HANGUL: Final = re.compile(r"[가-힣]")
@@ -23,8 +25,10 @@ _HANGUL: Final = re.compile(r"[가-힣]")
 def kind_of(body: Body) -> Kind:
     """A summary is asked for by a user message with a source, after one system line at most, or behind a draft.
 
-    Or behind the chat itself.
+    Or behind the chat itself. A title has rules of its own.
     """
+    if _words(body["messages"][0]).startswith(_TITLE_RULES):
+        return "title"
     if instruction_at(body) is not None:
         return "summary"
     roles = [message["role"] for message in body["messages"]]
@@ -49,8 +53,14 @@ def asked_in(body: Body) -> str:
 
 
 def answer_body(body: Body, *, pause_seconds: float = 0.0) -> Reply:
-    """Answers a summary request with a text of the asked length, and a chat with a few sentences about the question."""
-    answer = _chat(body) if kind_of(body) == "chat" else _summarise(_asked_summary(body))
+    """Answers a summary with a text of the asked length, a chat with a few sentences, a title with a title."""
+    match kind_of(body):
+        case "chat":
+            answer = _chat(body)
+        case "title":
+            answer = _title(body)
+        case "summary":
+            answer = _summarise(_asked_summary(body))
     sent = sum(len(_words(message)) for message in body["messages"]) // 3
     usage = {"prompt_tokens": sent, "completion_tokens": len(answer) // 3, "total_tokens": sent + len(answer) // 3}
     return text(answer, usage=usage, pause_seconds=pause_seconds)
@@ -106,6 +116,10 @@ def _summarise(prompt: str) -> str:
 def _cut(source: str, chars: int) -> str:
     cut = source[:chars]
     return cut if len(source) <= chars or chars < 2 else cut.rsplit(" ", 1)[0] if " " in cut[chars // 2 :] else cut
+
+
+def _title(body: Body) -> str:
+    return "시험용 제목" if _HANGUL.search(_words(body["messages"][0])) else "Title of the test"
 
 
 def _chat(body: Body) -> str:

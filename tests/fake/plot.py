@@ -10,14 +10,14 @@ from graph.error import BusyError, InputError
 from graph.event import TurnFailed, TurnStopped
 from graph.view import TurnOptions
 from tests.fake.chat import Chat
-from tests.fake.plotted_session import PlottedSession
 from tests.fake.rows import change_rows
 from tests.fake.scripted_model import Said
+from tests.fake.steered_session import SteeredSession
 
 SESSION = "session-1"
 
 
-class Plot(PlottedSession):
+class Plot(SteeredSession):
     """What may happen to the session; each method is a step."""
 
     def ask(self) -> None:
@@ -129,6 +129,7 @@ class Plot(PlottedSession):
         self._may_lag = True  # a block may be covered already whose next turn isn't asked yet
         self._begun = max((turn for turn in resets if turn <= after), default=0)
         self._resets = [(turn, begun) for turn, begun in self._resets if turn <= after]
+        self._pins, self._undone = frozenset(turn for turn in self._pins if turn <= after), ()
 
     def refuse(self) -> None:
         """A second tab sends while an answer is written, with other settings; then the user stops the answer."""

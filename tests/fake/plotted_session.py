@@ -108,7 +108,7 @@ class PlottedSession:
 
     def _rows_of(self, session_id: str) -> list[object]:
         """All that the file holds of a session."""
-        tables = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call")
+        tables = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call", "pin")
         return [self.chat.rows(f"SELECT * FROM {table} WHERE session_id = ?", session_id) for table in tables]  # noqa: S608  # names of our own
 
     def _die(self) -> None:

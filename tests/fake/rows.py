@@ -12,7 +12,17 @@ from graph.settings import Settings
 
 
 def read_rows(settings: Settings, query: str, *values: object) -> list[Any]:
-    """Returns what a query finds; each `?` in it is a value."""
+    """Returns what a query finds; each `?` in it is a value. Rows that it doesn't order are sorted by their values."""
+    found = found_rows(settings, query, *values)
+    return found if "ORDER BY" in query else sorted(found, key=comparable)
+
+
+def comparable(row: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """Returns what sorts rows in which a column has values of several types, such as None and text."""
+    return [(type(value).__name__, value) for value in row]
+
+
+def found_rows(settings: Settings, query: str, *values: object) -> list[Any]:
     if settings.chat_database_url is not None:
         with psycopg.connect(settings.chat_database_url.get_secret_value()) as postgres:
             return postgres.execute(query.replace("?", "%s").encode(), values or None).fetchall()

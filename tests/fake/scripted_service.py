@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from graph.cost_view import CostView, SavingsMoney
 from graph.error import InputError, NotFoundError, TurnfoldError
+from graph.input_view import Savings
 from graph.record import Record
 from graph.settings import Settings
 from graph.view import (
+    BegunTurn,
     ChartPoint,
     Gauge,
     LiveTurn,
@@ -26,9 +29,11 @@ from graph.view import (
     TurnStatus,
     TurnView,
 )
+from tests.fake.scripted_branches import ScriptedBranches
 from tests.fake.scripted_programs import ScriptedPrograms
 from tests.fake.scripted_projects import ScriptedProjects
-from tests.fake.scripted_session import OFFLINE, START, ScriptedSession, echo
+from tests.fake.scripted_session import COMMANDS, OFFLINE, START, ScriptedSession, chart_of, echo
+from tests.fake.scripted_steering import ScriptedSteering
 
 
 class ScriptedService:
@@ -47,6 +52,8 @@ class ScriptedService:
         deleted_when_asked_for: When this is read of a session next, another tab has just deleted it.
         projects: The one project, if there is any.
         programs: The tokens of the user's programs.
+        cost: What each session and all of them cost, None without prices.
+        saved_money: What folding has saved in each session, None without prices.
     """
 
     def __init__(self, folder: Path, *, models: tuple[ModelOption, ...] = (OFFLINE,)) -> None:
@@ -66,22 +73,26 @@ class ScriptedService:
         self.now = START
         self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192, source="estimate")
         self._numbers = itertools.count(1)
-        self.turns = self.sessions = self.folds = self
+        self.folds = ScriptedSteering(self)
+        self.turns = self.sessions = ScriptedBranches(self)
         self.projects = ScriptedProjects()
         self.programs = ScriptedPrograms()
+        self.costs = self
+        self.cost: CostView | None = None
+        self.saved_money: SavingsMoney | None = None
 
     def new_id(self) -> str:
         return f"session-{next(self._numbers)}"
 
     def open_example(self, language: str) -> str:
-        self._act("open_example")
+        self.act("open_example")
         identifier = f"example-{language}"
         self.stored.setdefault(identifier, ScriptedSession(identifier, self.now))
         self.send(identifier, "예시로 묻습니다", message_id="example", options=TurnOptions())
         return identifier
 
     def send(self, session_id: str, text: str, *, message_id: str, options: TurnOptions) -> int:
-        self._act("send")
+        self.act("send")
         if not text.strip():
             raise InputError("empty")
         assert message_id
@@ -96,15 +107,17 @@ class ScriptedService:
         return number
 
     def retry(self, session_id: str, *, options: TurnOptions) -> int:
-        self._act("retry")
+        self.act("retry")
         return self._again(session_id, options)
 
-    def regenerate(self, session_id: str, *, options: TurnOptions) -> int:
-        self._act("regenerate")
-        return self._again(session_id, options)
+    def regenerate(self, session_id: str, *, turn: int | None = None, options: TurnOptions) -> BegunTurn:
+        self.act("regenerate")
+        if turn is not None:
+            return self.turns.branch(session_id, turn, self.session_of(session_id).turns[turn - 1].user_text, options)
+        return BegunTurn(session_id, self._again(session_id, options))
 
     def stop(self, session_id: str) -> None:
-        self._act("stop")
+        self.act("stop")
         self.stopped.append(session_id)
 
     def live(self, session_id: str) -> LiveTurn | None:
@@ -113,9 +126,16 @@ class ScriptedService:
     def get(self, session_id: str) -> SessionView:
         return self._look("session", session_id).view(session_id)
 
-    def list(self, *, search: str = "", last: int | None = None, also: str = "") -> tuple[SessionItem, ...]:
+    def list(
+        self,
+        *,
+        search: str = "",
+        last: int | None = None,
+        also: str = "",
+        pinned_first: bool = False,
+    ) -> tuple[SessionItem, ...]:
         self.calls.append("sessions")
-        found = self._found(search)
+        found = sorted(self._found(search), key=lambda item: not (pinned_first and item.is_pinned))
         shown = found[:last]
         return (*shown, *(item for item in found[len(shown) :] if item.session_id == also))
 
@@ -124,19 +144,19 @@ class ScriptedService:
         return len(self._found(search))
 
     def rename(self, session_id: str, title: str) -> None:
-        self._act("rename")
+        self.act("rename")
         if not title:
             raise InputError("empty")
-        self._get(session_id).title = title
+        self.session_of(session_id).title = title
 
     def delete(self, session_id: str) -> None:
-        self._act("delete")
-        self._get(session_id)
+        self.act("delete")
+        self.session_of(session_id)
         del self.stored[session_id]
 
     def configure(self, session_id: str, **changes: Any) -> SessionView:  # noqa: ANN401  # as TurnOptions has them
-        self._act("configure")
-        self._apply(self._get(session_id), TurnOptions(**changes))
+        self.act("configure")
+        self._apply(self.session_of(session_id), TurnOptions(**changes))
         return self.get(session_id)
 
     def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
@@ -152,6 +172,17 @@ class ScriptedService:
     def statistics(self, session_id: str) -> Statistics:
         return self._look("statistics", session_id).statistics()
 
+    def savings(self, session_id: str) -> Savings:
+        sums = self._look("savings", session_id).statistics()
+        return Savings(sums.unsent_tokens, sums.fold_tokens, is_fold_usage=True, lost_tokens=60, money=self.saved_money)
+
+    def of_session(self, session_id: str) -> CostView | None:
+        self._look("cost", session_id)
+        return self.cost
+
+    def of_all(self) -> CostView | None:
+        return self.cost
+
     def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
         assert strategy in self.strategies()
         session = self._look("next_fold", session_id) if session_id is not None else ScriptedSession("", self.now)
@@ -161,16 +192,7 @@ class ScriptedService:
         return strategy == "interval"
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
-        turns = self._look("chart", session_id).turns
-        return tuple(
-            ChartPoint(
-                turn=turn.number,
-                sent_tokens=300 + 250 * ((turn.number - 1) % 3 + 1) + 90 * ((turn.number - 1) // 3),
-                full_tokens=300 + 250 * turn.number,
-                has_fold=turn.number > 1 and turn.number % 3 == 1,
-            )
-            for turn in turns[self.reset_after :]
-        )
+        return chart_of(self._look("chart", session_id).turns[self.reset_after :])
 
     def gauge(self, session_id: str | None, *, model: str) -> Gauge:
         if session_id is not None:
@@ -189,25 +211,24 @@ class ScriptedService:
         return "interval"
 
     def command_of(self, text: str) -> Literal["compact", "reset"] | None:
-        commands: dict[str, Literal["compact", "reset"]] = {"/compact": "compact", "/reset": "reset"}
-        return commands.get(text.strip())
+        return COMMANDS.get(text.strip())
 
     def compact(self, session_id: str) -> Record:
-        self._act(f"compact {session_id}")
+        self.act(f"compact {session_id}")
         return self.records(session_id)[-1]
 
     def restore(self, session_id: str, record_id: str) -> None:
-        self._act(f"restore {session_id} {record_id}")
+        self.act(f"restore {session_id} {record_id}")
 
     def reset(self, session_id: str) -> None:
-        self._act(f"reset {session_id}")
-        session = self._get(session_id)
+        self.act(f"reset {session_id}")
+        session = self.session_of(session_id)
         session.past_records, session.records = [*session.past_records, *session.records], []
         session.resets.append(len(session.turns))
 
     def undo_reset(self, session_id: str) -> None:
-        self._act(f"undo_reset {session_id}")
-        session = self._get(session_id)
+        self.act(f"undo_reset {session_id}")
+        session = self.session_of(session_id)
         session.past_records, session.records = [], session.past_records
         session.resets.pop()
 
@@ -215,26 +236,22 @@ class ScriptedService:
         return tuple(self._look("past_records", session_id).past_records[-last:])
 
     def compactions(self, session_id: str) -> tuple[Record, ...]:
-        return tuple(self._get(session_id).compactions)
+        return tuple(self.session_of(session_id).compactions)
 
     def strategies(self) -> tuple[str, ...]:
         return ("interval", "rolling", "compaction", "window")
 
     def health(self) -> None:
-        self._act("health")
+        self.act("health")
 
-    def _act(self, name: str) -> None:
+    def act(self, name: str) -> None:
         self.calls.append(name)
         refusal, self.refusal = self.refusal, None
         if refusal is not None:
             raise refusal
 
     def _found(self, search: str) -> Sequence[SessionItem]:
-        items = (
-            SessionItem(key, item.title, item.updated_at, len(item.turns), item.live is not None, client=item.client)
-            for key, item in self.stored.items()
-            if search.lower() in item.title.lower()
-        )
+        items = (item.row(key) for key, item in self.stored.items() if search.lower() in item.title.lower())
         return sorted(items, key=lambda item: item.updated_at, reverse=True)
 
     def _look(self, name: str, session_id: str) -> ScriptedSession:
@@ -242,9 +259,9 @@ class ScriptedService:
         if name == self.deleted_when_asked_for:
             self.deleted_when_asked_for = ""
             self.stored.pop(session_id, None)
-        return self._get(session_id)
+        return self.session_of(session_id)
 
-    def _get(self, session_id: str) -> ScriptedSession:
+    def session_of(self, session_id: str) -> ScriptedSession:
         if session_id not in self.stored:
             raise NotFoundError
         return self.stored[session_id]
@@ -258,7 +275,7 @@ class ScriptedService:
         session.has_memory = session.has_memory if options.has_memory is None else options.has_memory
 
     def _again(self, session_id: str, options: TurnOptions) -> int:
-        session = self._get(session_id)
+        session = self.session_of(session_id)
         self._apply(session, options)
         last = session.turns[-1]
         session.turns[-1] = self._turn(last.number, last.attempt + 1, last.user_text, session)
@@ -278,4 +295,6 @@ class ScriptedService:
             error_detail="",
             model=session.model,
             is_last=True,
+            user_message_id=f"user-{number}",
+            answer_message_id=f"answer-{number}" if self.status in {"finished", "stopped"} else "",
         )

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Final, Literal
 
 from graph.record import Record
 from graph.view import (
+    ChartPoint,
     ContextNotice,
     LiveTurn,
     ModelOption,
     NextFold,
+    SessionItem,
     SessionView,
     Statistics,
     TurnView,
 )
 
+COMMANDS: Final[dict[str, Literal["compact", "reset"]]] = {"/compact": "compact", "/reset": "reset"}
 START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 
 
@@ -67,6 +72,8 @@ class ScriptedSession:
     model: str = "offline-mini"
     turns: list[TurnView] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    inactive: list[Record] = field(default_factory=list)
+    pinned: list[str] = field(default_factory=list)
     compactions: list[Record] = field(default_factory=list)
     past_records: list[Record] = field(default_factory=list)
     resets: list[int] = field(default_factory=list)
@@ -80,6 +87,20 @@ class ScriptedSession:
     project_root: str = ""
     has_memory: bool = True
     client: str = ""
+    is_pinned: bool = False
+    forked_from: str = ""
+    forked_after: int = 0
+
+    def row(self, session_id: str) -> SessionItem:
+        return SessionItem(
+            session_id,
+            self.title,
+            self.updated_at,
+            len(self.turns),
+            self.live is not None,
+            client=self.client,
+            is_pinned=self.is_pinned,
+        )
 
     def view(self, session_id: str) -> SessionView:
         return SessionView(
@@ -97,6 +118,9 @@ class ScriptedSession:
             project_root=self.project_root,
             has_memory=self.has_memory,
             client=self.client,
+            is_pinned=self.is_pinned,
+            forked_from=self.forked_from,
+            forked_after=self.forked_after,
         )
 
     def statistics(self) -> Statistics:
@@ -126,6 +150,28 @@ class ScriptedSession:
             is_due=last <= complete,
         )
 
+    def versions_of(self, record_id: str) -> list[Record]:
+        """Returns every version of a record, oldest first."""
+        every = [*self.records, *self.inactive]
+        turns = next(record.turns for record in every if record.id == record_id)
+        return sorted((record for record in every if record.turns == turns), key=lambda record: record.version)
+
+    def add_version(self, record_id: str, **changes: object) -> Record:
+        """Has a changed copy of a record take its place."""
+        newest = self.versions_of(record_id)[-1].version + 1
+        record = next(record for record in self.records if record.id == record_id)
+        self.inactive.append(record.with_changes(**changes, id=f"{record_id}-v{newest}", version=newest))
+        return self.use_version(f"{record_id}-v{newest}")
+
+    def use_version(self, record_id: str) -> Record:
+        """Has a record take the place of the active one with its turns."""
+        chosen = next(record for record in self.inactive if record.id == record_id)
+        place = next(place for place, record in enumerate(self.records) if record.turns == chosen.turns)
+        self.inactive.remove(chosen)
+        self.inactive.append(self.records[place])
+        self.records[place] = chosen
+        return chosen
+
     def fold_before(self, number: int) -> None:
         """Folds the three turns before this one if they are a block."""
         if number > 1 and number % 3 == 1:
@@ -136,3 +182,16 @@ class ScriptedSession:
 
 def _length(turn: TurnView) -> int:
     return len(turn.user_text) + len(turn.answer_text)
+
+
+def chart_of(turns: Sequence[TurnView]) -> tuple[ChartPoint, ...]:
+    """A request that grows within three turns and by a summary with every three."""
+    return tuple(
+        ChartPoint(
+            turn=turn.number,
+            sent_tokens=300 + 250 * ((turn.number - 1) % 3 + 1) + 90 * ((turn.number - 1) // 3),
+            full_tokens=300 + 250 * turn.number,
+            has_fold=turn.number > 1 and turn.number % 3 == 1,
+        )
+        for turn in turns
+    )

@@ -49,6 +49,7 @@ def served(
         "OPENAI_BASE_URL": url,
         "OPENAI_API_KEY": KEY,
         "CHAT_MODEL": "scripted-model",
+        "AUTO_TITLES": "false",
         "TURNFOLD_DATA_DIR": str(folder),
         "TURNFOLD_TEST_MESSAGE": question(1),
         **settings,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from graph.project_view import (
     DecisionView,
@@ -17,6 +17,20 @@ from graph.project_view import (
     TaskView,
 )
 from tests.fake.scripted_projects import NO_RULES
+
+
+def primed_on(day: date) -> tuple[PrimedLineView, ...]:
+    """Returns what a chat that starts on that day is told."""
+    return (
+        PrimedLineView("가게", day, is_old=False, kind="project", item_id=""),
+        PrimedLineView("여름 배포", day - timedelta(days=20), is_old=True, kind="plan", item_id="plan-1"),
+        PrimedLineView("릴리스 노트", day - timedelta(days=1), is_old=False, kind="task", item_id="task-1"),
+        PrimedLineView("포트는 8502", day - timedelta(days=3), is_old=False, kind="decision", item_id="decision-2"),
+        PrimedLineView("old.py", None, is_old=False, kind="file", item_id="old.py", is_gone=True),
+        PrimedLineView("배포 준비 중", day, is_old=False, kind="summary", item_id=""),
+        PrimedLineView("무엇을 적지?", day, is_old=False, kind="message", item_id="m-1", speaker="user"),
+    )
+
 
 ROOT = "/srv/projects/shop"
 TODAY = datetime.now(UTC).date()
@@ -37,15 +51,7 @@ DECISIONS = (
     DecisionView("decision-1", "포트는 8501", TODAY, is_in_force=False, replaces=None),
     DecisionView("decision-2", "포트는 8502", TODAY, is_in_force=True, replaces="decision-1"),
 )
-PRIMED = (
-    PrimedLineView("가게", TODAY, is_old=False, kind="project", item_id=""),
-    PrimedLineView("여름 배포", TODAY - timedelta(days=20), is_old=True, kind="plan", item_id="plan-1"),
-    PrimedLineView("릴리스 노트", TODAY - timedelta(days=1), is_old=False, kind="task", item_id="task-1"),
-    PrimedLineView("포트는 8502", TODAY - timedelta(days=3), is_old=False, kind="decision", item_id="decision-2"),
-    PrimedLineView("old.py", None, is_old=False, kind="file", item_id="old.py", is_gone=True),
-    PrimedLineView("배포 준비 중", TODAY, is_old=False, kind="summary", item_id=""),
-    PrimedLineView("무엇을 적지?", TODAY, is_old=False, kind="message", item_id="m-1", speaker="user"),
-)
+PRIMED = primed_on(TODAY)
 SNAPSHOT = SnapshotView("20261120T030000000000Z-0123456789ab.json", datetime(2026, 11, 20, 3, tzinfo=UTC), 4_200)
 VIEW = ProjectView(
     root=ROOT,

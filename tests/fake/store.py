@@ -230,7 +230,7 @@ def open_store_set(folder: Path, url: SecretStr | None = None) -> Iterator[Store
     if url is None:
         database = open_sqlite(path, busy_timeout_seconds=10, clock=clock)
     else:
-        database = open_postgres(url)
+        database = open_postgres(url, busy_timeout_seconds=30)
         clock = MovableDeadlines(database)
     leases = LeaseStore(database, lease_seconds=20, heartbeat_seconds=60)
     yield StoreSet(

@@ -118,7 +118,7 @@ def every_connection_taken(server: PostgresServer, url: str) -> Iterator[None]:
 def pool_exhausted(folder: Path) -> list[str]:
     """All connections of a server are in use for longer than anybody waits: a message is refused, and nothing lost."""
     ledger = Ledger()
-    with serve(folder) as service:
+    with serve(folder, busy_timeout_seconds=5) as service:
         say_all(service, ledger, [1])
         database, is_over = service._access.stores.database, threading.Event()  # noqa: SLF001  # whoever else uses them
         holders = [threading.Thread(target=_hold, args=(database, is_over)) for _ in range(_HOLDERS)]

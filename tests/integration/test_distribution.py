@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Connection, Engine, Table, event
 
 from graph.event import TurnFailed
+from graph.service.deletion import erase_expired
 from graph.store.schema import METADATA
 from graph.store.transfer import export_lines
 from tests.fake.chat import Chat, question
@@ -17,6 +18,7 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.resending import begin
+from tests.fake.titled import wait_for_tries
 
 pytestmark = pytest.mark.both_engines
 
@@ -36,8 +38,10 @@ OF_ALL_SESSIONS = {
     r"FROM session LEFT OUTER JOIN turn .* WHERE session\.owner = \? AND session\.turn_count > \?": "an owner's list",
     r"SELECT count\(\*\) AS count_1 FROM session WHERE session\.owner = \?": "how long an owner's list is",
     r"FROM \(SELECT .* FROM message_search .* message\.owner = \?": "the search over an owner's sessions",
-    r"FROM anchor JOIN turn .* WHERE anchor\.scope = \? AND anchor\.\w+ IN": "a program's session is recognised",
-    r"^SELECT session\.session_id FROM session ORDER BY": "an export by the operator",
+    r"FROM anchor JOIN turn .* WHERE anchor\.scope = \? AND .* AND anchor\.\w+ IN": "a program's session is recognised",
+    r"FROM session JOIN model_call .* AND session\.owner = \? AND session\.deleted_at": "what an owner's calls cost",
+    r"^SELECT session\.session_id FROM session WHERE session\.deleted_at IS NULL ORDER BY": "an export by the operator",
+    r"^SELECT session\.session_id, session\.owner FROM session WHERE session\.deleted_at <=": "what is to be erased",
     r"^SELECT session\.session_id FROM session LIMIT": "the health check",
 }
 PARAMETER = re.compile(r"%\(\w+\)s(::[A-Z]\w+( WITH TIME ZONE)?)?")  # as psycopg writes one
@@ -94,6 +98,7 @@ def tell_story(chat: Chat, server: FakeOpenAI) -> None:
     """Does about everything once that a user, a program, a server or an operator can do."""
     service, sessions, folds = chat.service, chat.service.sessions, chat.service.folds
     chat.ask(1, 7)
+    wait_for_tries(chat, 1)
     call = ScriptedCall("recall", json.dumps({"query": "서버 이전"}), "call-1")
     server.script(tools(call), text("찾았습니다."), to="찾아 주세요")
     chat.say("찾아 주세요")
@@ -105,6 +110,17 @@ def tell_story(chat: Chat, server: FakeOpenAI) -> None:
     for search in ("", "예산"):
         assert len(sessions.list(search=search)) == sessions.count(search=search) == 1
     folds.statistics(chat.session_id)
+    folds.savings(chat.session_id)
+    service.costs.of_session(chat.session_id)
+    service.costs.of_all()
+    folds.pin(chat.session_id, chat.turns[0].user_message_id)
+    folds.pin(chat.session_id, chat.turns[1].user_message_id)
+    folds.unpin(chat.session_id, chat.turns[1].user_message_id)
+    made = folds.records(chat.session_id)[0].id
+    folds.edit(chat.session_id, made, "서버는 10월에 옮깁니다.")
+    folds.remake(chat.session_id, made, rate=0.5)
+    folds.undo(chat.session_id, made)
+    folds.use_version(chat.session_id, folds.versions(chat.session_id, made)[0].id)
     folds.compact(chat.session_id)
     folds.restore(chat.session_id, folds.compactions(chat.session_id)[0].id)
     folds.reset(chat.session_id)
@@ -115,6 +131,13 @@ def tell_story(chat: Chat, server: FakeOpenAI) -> None:
     program = begin(fork)
     program.ask(question(1))
     program.ask(question(2), is_retry=True)
+    sessions.pin(chat.session_id, is_pinned=True)
+    sessions.undo_delete(sessions.delete_many([chat.session_id]))
+    erase_expired(service._access, has_others=True)  # noqa: SLF001  # as a server does when it begins
+    service.turns.rate(chat.session_id, 1, 1)
+    fork_of_fork = Chat(service, service.turns.edit(fork.session_id, 2, question(2)))
+    fork_of_fork.events()
+    sessions.delete(fork_of_fork.session_id)
     list(export_lines(service._access.stores.database))  # noqa: SLF001  # as the operator's command does
     service._access.stores.database.check()  # noqa: SLF001  # as /health does
     sessions.delete(fork.session_id)
@@ -126,7 +149,8 @@ def test_every_statement_names_its_session_but_those_that_are_of_all(
     names = [table.name for table in OF_SESSIONS]
     if engine == "postgres":
         names.append("message_search")  # a table of sessions there, and an index of SQLite's own here
-    chat = open_chat(heartbeat_seconds=0.05, lease_seconds=5)
+    prices = '{"currency": "USD", "models": {"scripted-model": {"input": 1, "output": 2}}}'
+    chat = open_chat(heartbeat_seconds=0.05, lease_seconds=5, auto_titles=True, model_prices=prices)
     with statements() as found:
         tell_story(chat, server)
     unnamed = {statement for statement in on_sessions(found, names) if not names_session(statement)}

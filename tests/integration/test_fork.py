@@ -17,7 +17,7 @@ from tests.fake.program import asked_by
 
 pytestmark = pytest.mark.both_engines
 
-OWN = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call", "image")
+OWN = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call", "image", "pin")
 
 
 def rows_of(chat: Chat) -> list[object]:

@@ -62,7 +62,7 @@ def test_the_archive_has_each_image_once_and_the_state_none(chat: Chat) -> None:
     send(chat, question(1), PNG)
     send(chat, question(2), PNG, WEB)
     assert chat.rows("SELECT hash, data_url FROM image") == [(reference_of(PNG), PNG)]
-    told = chat.rows("SELECT content FROM message")
+    told = chat.rows("SELECT content FROM message ORDER BY position")
     assert not any(PNG in content for (content,) in told)
     assert WEB in told[2][0]
     assert PNG.encode() not in chat.service.settings.checkpoint_path.read_bytes()

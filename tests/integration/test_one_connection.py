@@ -47,5 +47,5 @@ def second_connections() -> Iterator[set[str]]:
 
 def test_nobody_takes_a_second_connection_while_holding_one(open_chat: OpenChat, server: FakeOpenAI) -> None:
     with second_connections() as found:
-        tell_story(open_chat(heartbeat_seconds=0.05, lease_seconds=5), server)
+        tell_story(open_chat(heartbeat_seconds=0.05, lease_seconds=5, auto_titles=True), server)
     assert found == set()

@@ -11,6 +11,7 @@ from graph.core.recognise import Decision
 from graph.error import NotFoundError, SignInError, TurnfoldError
 from graph.service import ChatService
 from graph.service.completions import Completions
+from graph.service.costs import Costs
 from graph.service.folds import Folds
 from graph.service.programs import Programs
 from graph.service.projects import Projects
@@ -29,18 +30,25 @@ ARGUMENTS = {
     "text": question(9),
     "title": "내 것",
     "record_id": "record-1",
+    "rate": 0.5,
+    "message_id": "message-1",
     "last": 3,
     "turn": 1,
+    "attempt": 1,
+    "ordinal": 1,
     "context": {},
     "after_turn": 1,
     "answers": (),
     "options": TurnOptions(),
+    "rating": 1,
+    "is_pinned": True,
     "decision": Decision("regenerate", "history"),
 }
 PARTS = {
     "turns": Turns,
     "sessions": Sessions,
     "folds": Folds,
+    "costs": Costs,
     "projects": Projects,
     "programs": Programs,
     "completions": Completions,
@@ -66,8 +74,12 @@ OF_THE_SERVER = {
 }
 OF_AN_OWNER = {
     "completions.begin",
+    "costs.of_all",
     "sessions.list",
     "sessions.count",
+    "sessions.delete_many",
+    "sessions.undo_delete",
+    "sessions.import_session",
     "sessions.open_example",
     "programs.admit",
     "programs.list",

@@ -176,7 +176,7 @@ def test_a_database_that_comes_back_after_a_while_is_used_at_once(
     postgres_head_url: str, postgres: PostgresServer
 ) -> None:
     name = postgres_head_url.rpartition("/")[2]
-    with closing(pooled_saver.open_saver(SecretStr(postgres_head_url))) as saver:
+    with closing(pooled_saver.open_saver(SecretStr(postgres_head_url), busy_timeout_seconds=30)) as saver:
         graph = build(saver)
         graph.invoke({"count": 1}, thread())
         postgres.execute("ALTER DATABASE {} ALLOW_CONNECTIONS false", name)

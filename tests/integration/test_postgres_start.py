@@ -34,7 +34,7 @@ def test_a_server_that_starts_waits_for_the_migration_of_another_beyond_the_limi
     waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND now() - query_start > '1200 ms'"
     with psycopg.connect(postgres_head_url) as migrating, ThreadPoolExecutor(1) as pool:
         migrating.execute("SELECT pg_advisory_xact_lock(8204412087)")
-        starting = pool.submit(open_postgres, SecretStr(postgres_head_url))
+        starting = pool.submit(open_postgres, SecretStr(postgres_head_url), busy_timeout_seconds=30)
         while not (starting.done() or postgres.execute(waits)):
             time.sleep(0.05)
         migrating.rollback()
@@ -44,12 +44,17 @@ def test_a_server_that_starts_waits_for_the_migration_of_another_beyond_the_limi
 
 def test_a_server_that_takes_connections_and_says_nothing_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DatabaseUnreachableError):
-        open_postgres(SecretStr(f"postgresql://turnfold@127.0.0.1:{silent.getsockname()[1]}/turnfold"))
+        open_postgres(
+            SecretStr(f"postgresql://turnfold@127.0.0.1:{silent.getsockname()[1]}/turnfold"), busy_timeout_seconds=30
+        )
 
 
 def test_the_silence_of_a_network_is_noticed_unless_the_url_says_otherwise(postgres_head_url: str) -> None:
     for more, wanted in (("", "10000"), ("?tcp_user_timeout=700", "700")):
-        with closing(open_postgres(SecretStr(postgres_head_url + more))) as database, database.read() as connection:
+        with (
+            closing(open_postgres(SecretStr(postgres_head_url + more), busy_timeout_seconds=30)) as database,
+            database.read() as connection,
+        ):
             driver: Any = connection.connection.driver_connection
             assert driver.info.get_parameters()["tcp_user_timeout"] == wanted
             assert driver.info.get_parameters()["keepalives_idle"] == "5"
@@ -68,7 +73,7 @@ def test_a_server_that_cannot_be_reached_is_said_to_be_so_without_the_password(
     postgres_url: str, change: tuple[str, str], error: type[Exception]
 ) -> None:
     with pytest.raises(error) as caught:
-        open_postgres(SecretStr(postgres_url.replace(*change)))
+        open_postgres(SecretStr(postgres_url.replace(*change)), busy_timeout_seconds=30)
     assert "pass-word" not in "".join(traceback.format_exception(caught.value))
 
 
@@ -76,5 +81,5 @@ def test_what_is_in_the_way_is_told_and_nothing_is_left_behind(postgres_url: str
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE lease (in_the_way text)")
     with pytest.raises(DatabaseError, match="DuplicateTable"):
-        open_postgres(SecretStr(postgres_url))
+        open_postgres(SecretStr(postgres_url), busy_timeout_seconds=30)
     assert tables_of(postgres_url) == {"lease"}

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
@@ -171,6 +171,56 @@ def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: Open
     with open_plot(**EARLY) as plot:
         play(plot, steps)
         end_well(plot)
+
+
+PLACES = st.integers(0, 4)
+STEERED = st.one_of(
+    st.tuples(st.just("edit"), PLACES, st.text(max_size=80)),
+    st.tuples(st.just("remake"), PLACES, st.sampled_from([0.1, 0.5])),
+    st.tuples(st.just("undo"), PLACES),
+    st.tuples(st.just("redo"), PLACES),
+    st.tuples(st.just("use"), PLACES, PLACES),
+    st.tuples(st.just("pin"), PLACES),
+    st.tuples(st.just("unpin"), PLACES),
+)
+STEERING_STEPS = st.one_of(
+    st.just(("ask",)),
+    STEERED,
+    STEERED,
+    STEERED.map(lambda step: ("meanwhile", *step)),
+    st.sampled_from([("regenerate",), ("reset",), ("undo_reset",), ("compact",), ("restart",)]),
+    st.tuples(st.just("restore"), st.integers(0, 2)),
+    st.tuples(st.just("switch"), st.sampled_from(STRATEGIES)),
+    st.tuples(st.just("fork"), st.integers(0, 6)),
+)
+
+
+STEERED_STORIES: Final[list[list[Step]]] = [
+    [("edit", 0, "짧게"), ("undo", 0), ("ask",), ("use", 0, 0), ("fork", 2), ("ask",), ("use", 0, 1), *ASKS],
+    [("undo", 0), ("undo", 1), ("ask",), ("redo", 0), ("edit", 0, "합친 것"), ("undo", 0), ("ask",), ("redo", 0)],
+    [("pin", 4), ("pin", 0), *ASKS, ("reset",), ("ask",), ("pin", 0), ("undo_reset",), ("unpin", 0), ("ask",)],
+    [("compact",), ("undo", 0), ("ask",), ("remake", 0, 0.5), ("restore", 0), ("meanwhile", "undo", 0), ("ask",)],
+    [("pin", 3), ("switch", "rolling"), *ASKS, ("edit", 0, "[1-3턴] \n---"), ("switch", "compaction"), *ASKS],
+]
+
+
+def steer(open_plot: OpenPlot, steps: list[Step]) -> None:
+    with open_plot(words=LONG, **EARLY) as plot:
+        play(plot, [("ask",)] * 10)
+        play(plot, steps)
+        end_well(plot)
+
+
+@pytest.mark.parametrize("steps", STEERED_STORIES)
+def test_every_turn_is_sent_once_in_a_story_of_steered_folds(open_plot: OpenPlot, steps: list[Step]) -> None:
+    steer(open_plot, steps)
+
+
+@pytest.mark.sqlite
+@repeatable(16)
+@given(st.lists(STEERING_STEPS, min_size=4, max_size=14))
+def test_every_turn_is_sent_once_however_folds_are_steered(open_plot: OpenPlot, steps: list[Step]) -> None:
+    steer(open_plot, steps)
 
 
 @pytest.mark.sqlite

@@ -198,6 +198,7 @@ def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat
             "context_block",
             "rule_agreement",
             "context_reset",
+            "pin",
             "message_search",
             "search_session",
             *OF_PROGRAMS,
@@ -210,9 +211,19 @@ def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat
             "session DROP COLUMN has_memory",
             *(
                 f"session DROP COLUMN {name}"
-                for name in ("client", "family", "forked_from", "forked_after", "tools_off")
+                for name in (
+                    "client",
+                    "family",
+                    "forked_from",
+                    "forked_after",
+                    "tools_off",
+                    "title_source",
+                    "is_pinned",
+                    "deleted_at",
+                )
             ),
-            *(f"turn DROP COLUMN {name}" for name in ("client", "is_imported")),
+            *(f"turn DROP COLUMN {name}" for name in ("client", "is_imported", "rating")),
+            "record DROP COLUMN wish",
         ):
             connection.exec_driver_sql(f"ALTER TABLE {column}")
         connection.exec_driver_sql("CREATE INDEX message_by_turn ON message (session_id, turn, position)")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.error import PathError, PathReason
+from graph.error import PathError
+from graph.error_reason import PathReason
 from graph.root_folder import RootFolder, RootFolders
 from tests.fake.privilege import without_privilege
 

@@ -7,6 +7,7 @@ from typing import Final, get_args
 import psycopg
 import pytest
 
+from graph.settings import Settings
 from graph.store.postgres import pooled_saver, postgres_database
 from prompt.system.framing import Language
 from tests.unit.test_scale_guide import coded, guide
@@ -85,5 +86,5 @@ def test_the_guide_s_connections_are_those_of_the_pools(language: Language) -> N
     checkpoints = pooled_saver._POOL_SIZE  # noqa: SLF001  # a figure of the guide
     (paragraph,) = [line for line in guide(language).splitlines() if line.startswith(("**Connections.**", "**연결.**"))]
     told = sorted(int(figure) for figure in re.findall(r"\d+", paragraph))
-    seconds = int(postgres_database._POOL_SECONDS)  # noqa: SLF001  # a figure of the guide
+    seconds = int(Settings.model_fields["busy_timeout_seconds"].default)
     assert told == sorted([tables, checkpoints, 2 * (tables + checkpoints), 100, seconds])

@@ -9,8 +9,8 @@ import pytest
 
 from graph.api_token import new_token
 from graph.error import InputError
+from graph.program_view import ProgramToken
 from graph.store.api_token import MOST_TOKENS
-from graph.view import ProgramToken
 from tests.fake.store import OWNER, StoreSet
 
 pytestmark = pytest.mark.both_engines

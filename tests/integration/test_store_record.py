@@ -228,11 +228,11 @@ def test_records_read_before_are_the_same_as_a_new_server_reads(stores: StoreSet
 
 def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> None:
     lease = stores.make_session()
-    assert stores.records.sums(SESSION) == RecordSums(0, 0, 0, 0, 0, 0)
+    assert stores.records.sums(SESSION) == RecordSums(0, 0, 0, 0, 0, 0, 0)
     for number in range(2):
         record = stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6)
         turns = (3 * number + 1, 3 * number + 2, 3 * number + 3)
         stores.complete(record.with_changes(turns=turns, input_tokens=100, output_tokens=10), "x" * 300)
         stores.records.adopt(lease, record.id)
     stores.complete(stores.make_record("thrown away", 13, 18).with_changes(input_tokens=50, output_tokens=5))
-    assert stores.records.sums(SESSION) == RecordSums(2, 6, 3000, 600, 250, 25)
+    assert stores.records.sums(SESSION) == RecordSums(2, 6, 3000, 600, 250, 25, 3)

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import func, insert, inspect, select
 
 from graph.error import NotFoundError
+from graph.store.pin import PinStore
 from graph.store.reset import ResetStore
 from graph.store.schema import METADATA, anchor_table, image_table
 from tests.fake.store import OWNER, SESSION, StoreSet
@@ -156,6 +157,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         stores.calls.add(lease, stores.make_call(f"call-{name}", 1, session_id=name), OWNER)
         ResetStore(stores.database).begin_context(lease, 2)
         stores.blocks.keep(lease, "front", f"front of {name}", owner=OWNER)
+        PinStore(stores.database).add(name, f"message-of-{name}", owner=OWNER)
     stores.sessions.delete(SESSION, OWNER)
     with pytest.raises(NotFoundError):
         stores.sessions.get(SESSION, OWNER)
@@ -178,6 +180,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         "lease": [("kept", 1)],
         "anchor": [("kept", 1)],
         "image": [("kept", 1)],
+        "pin": [("kept", 1)],
     }
     kept = {name: count for name, count in all_left.items() if name in names}
     assert {name: [tuple(row) for row in rows] for name, rows in left.items()} == kept

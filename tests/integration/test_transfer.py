@@ -192,7 +192,10 @@ def test_of_two_imports_at_once_one_skips_what_the_other_adds(
     exported: list[str], postgres_head_url: str, postgres: PostgresServer
 ) -> None:
     waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    with closing(open_postgres(SecretStr(postgres_head_url))) as database, ThreadPoolExecutor(1) as pool:
+    with (
+        closing(open_postgres(SecretStr(postgres_head_url), busy_timeout_seconds=30)) as database,
+        ThreadPoolExecutor(1) as pool,
+    ):
 
         def lines() -> Iterator[str]:
             yield from exported[:3]

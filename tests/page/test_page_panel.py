@@ -7,6 +7,7 @@ import pytest
 from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
+from component.format import format_count
 from graph.view import Gauge, ModelOption
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
@@ -48,7 +49,7 @@ def test_summaries_that_grew_are_not_called_savings(page: AppTest, service: Scri
     assert "전체 압축률: 12% 증가 (원문의 112% 길이)" in told(open_page(page, identifier))
 
 
-@pytest.mark.parametrize(("fold_tokens", "net"), [(1_284, "−24"), (20_000, "−18,740"), (260, "1000")])
+@pytest.mark.parametrize(("fold_tokens", "net"), [(1_284, "≈−84"), (20_000, "≈−18,800"), (260, "≈940")])
 def test_net_savings_are_told_also_where_summaries_cost_more_than_they_saved(
     page: AppTest, service: ScriptedService, fold_tokens: int, net: str
 ) -> None:
@@ -57,8 +58,9 @@ def test_net_savings_are_told_also_where_summaries_cost_more_than_they_saved(
     records[:] = [replace(record, input_tokens=fold_tokens // 2, output_tokens=0) for record in records]
     page.session_state["tabs_rail"] = "통계"
     said = told(open_page(page, identifier))
-    assert f"**순 절감: ≈{net} 토큰**" in said
-    assert "제공자 캐시의 손실은 넣지 않았습니다." in said
+    assert f"**순 절감: {net} 토큰**" in said
+    assert f"요약을 만든 토큰: {format_count(fold_tokens)}" in said  # as its provider reported it
+    assert "요약하며 잃은 캐시: ≈60" in said
 
 
 def test_without_a_summary_a_sentence_stands_for_the_figures(page: AppTest, service: ScriptedService) -> None:

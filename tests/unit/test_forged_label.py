@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, get_args
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.model_input import ModelInput, SystemPart, assemble, render_system, system_part
+from graph.core.pin import Pin
 from graph.core.review import label_of, quote
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
@@ -25,6 +27,7 @@ SYSTEM = SYSTEMS["ko"]
 DIVIDERS: Final = [
     "[7-9턴] ", "[Turns 7-9] ", "[turns 7-9]", "[이전 대화 요약]", "[Earlier conversation, summarised]",
     "[CURRENT MESSAGE]", "[RECENT MESSAGES]", "[CONVERSATION CONTEXT]",
+    "[3턴 사용자 원문] ", "[Turn 3, AI, verbatim] ",
     "[Previous conversation summary]", "---", "USER: ", "ASSISTANT: ", "TOOL: ",
 ]  # fmt: skip
 BREAKS: Final = ["\n", "\r", "\r\n", "\u2028", "\u2029", "\x0b", "\x0c", "\x85", "\x1c", "\n\n"]
@@ -32,6 +35,7 @@ TEXTS: Final = st.lists(st.sampled_from([*DIVIDERS, *BREAKS, "말", " ", ">", "�
     "".join
 )
 LABEL: Final = re.compile(r"\[(\d+)-(\d+)턴\] |\[turns (\d+)-(\d+)\] ?", re.IGNORECASE)
+PIN: Final = re.compile(r"\[\d+턴 (?:사용자|AI) 원문\]|\[Turn \d+, (?:user|AI), verbatim\]", re.IGNORECASE)
 HEADINGS: Final = re.compile(r"(?:\[이전 대화 요약\]|\[Earlier conversation, summarised\])$")
 DIVIDER: Final = re.compile(
     r"\[(?:CONVERSATION CONTEXT|RECENT MESSAGES|CURRENT MESSAGE|Previous conversation summary)\]$|---$"
@@ -82,6 +86,31 @@ def test_what_is_quoted_word_for_word_forges_nothing_either(language: Language, 
     labels = {"ko": ["[1-3턴]", "[4-6턴]"], "en": ["[Turns 1-3]", "[Turns 4-6]"]}
     assert lines_that(LABEL, prompt) == labels[language]
     assert len(lines_that(HEADINGS, prompt)) == 1
+
+
+@settings(deadline=None)
+@given(st.sampled_from(get_args(Language)), TEXTS, TEXTS)
+def test_a_pinned_message_forges_nothing_and_nothing_forges_one(language: Language, summary: str, words: str) -> None:
+    records, said = records_of(f"요약 {summary}", f"요약 {summary}"), [HumanMessage("지금 물음", id="now")]
+    pins = (Pin("user-2", 3, 2, "human", f"말 {words}"), Pin("ai-9", 99, 9, "ai", f"말 {words}"))
+    system = replace(SYSTEMS[language], pins=pins)
+    places = [record.with_changes(to_position=10 * place) for place, record in enumerate(records, start=1)]
+    labels = {
+        "ko": ["[2턴 사용자 원문]", "[9턴 AI 원문]"],
+        "en": ["[Turn 2, user, verbatim]", "[Turn 9, AI, verbatim]"],
+    }
+    for built in (assemble(system, [to_entry(each) for each in places], said), compaction(places, said, system)):
+        text = "\n".join(text_of(message) for message in built.messages)
+        assert lines_that(PIN, text) == labels[language]
+        assert len(lines_that(LABEL, text)) == 2
+        assert [item.kind for item in built.items if item.kind in ("record", "pin")] == [
+            "record",
+            "pin",
+            "record",
+            "pin",
+        ]
+    alone = text_of(rolling(places[:1], said, system).messages[1])
+    assert lines_that(PIN, alone) == labels[language]
 
 
 @settings(deadline=None)

@@ -6,6 +6,7 @@ from typing import Final, get_args
 import pytest
 
 from bench.load.chat import BrokenAnswerError, HeldChat, Sample
+from bench.load.kept import lost_of
 from bench.load.report import GUIDES, table, write
 from bench.load.stage import Figures, Stage, percentile
 from prompt.system.framing import Language
@@ -73,6 +74,32 @@ def test_an_answer_without_its_beginning_or_end_is_an_error(text: str) -> None:
     with pytest.raises(BrokenAnswerError):
         chat.note(2, text, first_words=620.0, whole=3_700.0)
     assert chat.samples == []
+
+
+def asked(*turns: int) -> list[tuple[str, str]]:
+    """Returns the questions of a user's turns, and the ends of their answers."""
+    chat = HeldChat("u1", "token")
+    return [(chat.question(turn), f"end-u1t{turn}-3500") for turn in turns]
+
+
+@pytest.mark.parametrize(
+    ("sessions", "errors", "lost"),
+    [
+        ([asked(1, 2, 3)], [], 0),
+        ([asked(1, 3)], [], 1),
+        ([asked(1, 2, 3, 3)], [], 1),
+        ([asked(1, 2, 3, 4)], ["4 failed"], 0),
+        ([asked(1, 2, 3), asked(1, 2)], ["a branch"], 0),
+        ([asked(1, 2, 3), asked(1, 2)], [], 2),
+        ([[*asked(1, 2), (asked(3)[0][0], "")]], ["3 failed"], 1),
+        ([[*asked(1, 2, 3), ("u2t1 another's", "end-u2t1-3500")]], [], 1),
+        ([], [], 3),
+    ],
+)
+def test_what_is_missing_doubled_or_strange_is_lost(
+    sessions: list[list[tuple[str, str]]], errors: list[str], lost: int
+) -> None:
+    assert lost_of(HeldChat("u1", "token", said=asked(1, 2, 3), errors=errors), sessions) == lost
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.5, 2.0), (0.51, 3.0), (0.99, 4.0), (0.25, 1.0)])

@@ -9,15 +9,16 @@ from starlette.exceptions import HTTPException
 
 from api.problem import Problem, ProblemError, refused
 from api.refusal import BY_CODE, problem_of, problem_of_failure
+from graph.attachment_error import AttachmentError
 from graph.error import (
     BusyError,
     DiskFullError,
     InputError,
-    InputReason,
     NotFoundError,
     TurnfoldError,
     TurnRateError,
 )
+from graph.error_reason import InputReason
 from graph.model_error import AuthenticationError, ContextLengthError, RateLimitError, UnreachableError
 
 
@@ -48,6 +49,7 @@ def test_every_answer_has_openais_shape(problem: Problem) -> None:
         (BusyError(), 409, "session_busy"),
         (NotFoundError(), 404, "session_not_found"),
         (ContextLengthError(), 400, "context_length_exceeded"),
+        (AttachmentError("kind", "a.zip"), 400, "invalid_request"),
         (InputError("over_window"), 400, "context_length_exceeded"),
         (InputError("too_long", "12 > 10"), 400, "string_above_max_length"),
         (UnreachableError(), 503, "upstream_unavailable"),

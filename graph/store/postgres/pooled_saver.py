@@ -24,7 +24,7 @@ from graph.store.postgres.postgres_error import errors_as_ours
 Pool = ConnectionPool[PsycopgConnection[DictRow]]
 
 _POOL_SIZE: Final = 8
-_POOL_SECONDS: Final = 5.0
+_RECONNECT_SECONDS: Final = 5.0  # a longer one makes longer and longer pauses, also when Postgres is back
 _IDLE_SECONDS: Final = 300.0
 _RECYCLE_SECONDS: Final = 1_800.0
 _VERSION: Final = "SELECT coalesce(max(v), -1) FROM checkpoint_migrations"
@@ -139,10 +139,14 @@ class PooledSaver(PostgresSaver):
             yield cursor
 
 
-def open_saver(url: SecretStr) -> PooledSaver:
+def open_saver(url: SecretStr, *, busy_timeout_seconds: float) -> PooledSaver:
     """Opens the checkpoints in a database that has their tables; connects when it is first asked.
 
     Through PgBouncer, in transaction mode, too: no statement is prepared under a name.
+
+    Args:
+        url: The database's.
+        busy_timeout_seconds: How long to wait for a connection when all are in use.
     """
     arguments: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "prepare_threshold": None}
     pool: Pool = ConnectionPool(
@@ -150,8 +154,8 @@ def open_saver(url: SecretStr) -> PooledSaver:
         kwargs=arguments,
         min_size=1,
         max_size=_POOL_SIZE,
-        timeout=_POOL_SECONDS,
-        reconnect_timeout=_POOL_SECONDS,  # a longer one makes longer and longer pauses, also when Postgres is back
+        timeout=busy_timeout_seconds,
+        reconnect_timeout=_RECONNECT_SECONDS,
         max_idle=_IDLE_SECONDS,
         max_lifetime=_RECYCLE_SECONDS,
         check=ConnectionPool.check_connection,  # servers and proxies end connections that are idle

@@ -19,7 +19,6 @@ from graph.store.schema import METADATA, POSTGRES_TABLES, lease_table, session_t
 
 _POOL_SIZE: Final = 8
 _POOL_OVERFLOW: Final = 4
-_POOL_SECONDS: Final = 5.0
 _RECYCLE_SECONDS: Final = 1_800
 # Nothing but this number is shared by servers that start at once. Of the transaction: PgBouncer knows no other locks.
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(8204412087)")
@@ -46,6 +45,7 @@ class PostgresDatabase(Database):
 
     Args:
         url: As `CHAT_DATABASE_URL` names it; also through PgBouncer, in transaction mode.
+        busy_timeout_seconds: How long to wait for a connection when all are in use.
     """
 
     # The session is locked first, as by everybody, and then the lease, so that nobody takes it meanwhile.
@@ -53,8 +53,8 @@ class PostgresDatabase(Database):
         session_table, lease_table, session_table.c.session_id == lease_table.c.session_id
     ).with_for_update(key_share=True)
 
-    def __init__(self, url: SecretStr) -> None:
-        engine = _make_engine(url.get_secret_value())
+    def __init__(self, url: SecretStr, *, busy_timeout_seconds: float) -> None:
+        engine = _make_engine(url.get_secret_value(), busy_timeout_seconds)
         reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         super().__init__(reader, engine)
 
@@ -69,7 +69,7 @@ class PostgresDatabase(Database):
         connection.execute(_SESSION, {"session_id": session_id})
 
 
-def open_postgres(url: SecretStr) -> PostgresDatabase:
+def open_postgres(url: SecretStr, *, busy_timeout_seconds: float) -> PostgresDatabase:
     """Opens the database; makes its tables, or migrates them to the newest revision, first, if needed.
 
     Safe when several servers start at once on an empty database: it is all one transaction, and they take turns.
@@ -85,7 +85,7 @@ def open_postgres(url: SecretStr) -> PostgresDatabase:
     except psycopg.ProgrammingError:
         msg = "CHAT_DATABASE_URL: takes postgresql://user:password@host:port/database"
         raise SettingsError(msg) from None
-    database = PostgresDatabase(url)
+    database = PostgresDatabase(url, busy_timeout_seconds=busy_timeout_seconds)
     try:
         with database.write() as connection:
             for statement in _ALONE:
@@ -115,7 +115,7 @@ def _write_revision(connection: Connection) -> None:
     connection.execute(written, {"revision": head_revision()})
 
 
-def _make_engine(url: str) -> Engine:
+def _make_engine(url: str, busy_timeout_seconds: float) -> Engine:
     conninfo = with_patience(url)
     return create_engine(
         "postgresql+psycopg://",
@@ -123,7 +123,7 @@ def _make_engine(url: str) -> Engine:
         creator=lambda: psycopg.connect(conninfo, prepare_threshold=None),
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_OVERFLOW,
-        pool_timeout=_POOL_SECONDS,
+        pool_timeout=busy_timeout_seconds,
         pool_pre_ping=True,
         pool_use_lifo=True,
         pool_recycle=_RECYCLE_SECONDS,

@@ -1,0 +1,21 @@
+// Reads a file that the reader chooses, and gives its text to the server.
+const FILE_BYTES = 10 * 1024 * 1024;
+const FILE_KINDS = ".jsonl,.json,application/jsonl,application/json";
+
+function onOpenFile(event) {
+  if (!event.target.closest?.("button.open-file")) return;
+  const input = document.createElement("input");
+  input.type = "file";
+  input.accept = FILE_KINDS;
+  input.addEventListener("change", () => sendFile(input.files[0]));
+  input.click();
+}
+
+async function sendFile(file) {
+  if (!file) return;
+  // A larger one would end the connection: the server is only told of it.
+  const text = file.size <= FILE_BYTES ? await file.text() : null;
+  askServer("file", { text, size: file.size });
+}
+
+const OPEN_FILE_LISTENERS = [["click", onOpenFile, false]];

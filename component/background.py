@@ -1,0 +1,88 @@
+"""Runs what waits for a model in a thread, so that the page stays usable; one thing at a time in a tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import NamedTuple
+
+import streamlit as st
+
+from component import delivery, dialog, open_form, page_state
+from component.delivery import delivered
+from component.wording import words_of
+from graph.error import TurnfoldError
+from graph.record import Record
+
+_PENDING = "pending_job"
+_POLL_SECONDS = 0.3
+_AT_ONCE_SECONDS = 0.3
+
+
+class _Job(NamedTuple):
+    label: str
+    made: Future[Record]
+    tell: Callable[[Record], None]
+    can_stop: bool
+
+
+def start(label: str, make: Callable[[], Record], tell: Callable[[Record], None], *, can_stop: bool = False) -> None:
+    """Starts to make a record; an immediate result is told in this run of the script.
+
+    Args:
+        label: What is shown meanwhile.
+        make: Makes it, in a thread; a `TurnfoldError` that it raises is told as the page's notice.
+        tell: Says in a run of the script that it is made.
+        can_stop: Whether `turns.stop` ends it.
+    """
+    if is_pending():
+        page_state.tell_in_passing(words_of(st.session_state[page_state.LANGUAGE]).steering.still_making)
+        return
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="make")
+    made = pool.submit(make)
+    pool.shutdown(wait=False)  # its thread ends with the job
+    st.session_state[_PENDING] = _Job(label, made, tell, can_stop)
+    wait([made], timeout=_AT_ONCE_SECONDS)
+    _end()
+
+
+def is_pending() -> bool:
+    """Whether this tab started something whose result isn't told yet."""
+    return _PENDING in st.session_state
+
+
+def can_stop() -> bool:
+    """Whether Stop ends what runs."""
+    job: _Job | None = st.session_state.get(_PENDING)
+    return job is not None and job.can_stop
+
+
+@st.fragment(run_every=_POLL_SECONDS)
+@delivered
+def draw() -> None:
+    """Shows what runs; when it has ended, reruns the page with its result."""
+    delivery.note_automatic(by_timer=True)
+    job: _Job | None = st.session_state.get(_PENDING)
+    # The drawer tells the result itself; what is typed in it, or in a dialog, would be lost by the rerun.
+    is_typed = dialog.is_open(but=dialog.DRAWER) or (dialog.is_open() and open_form.is_typed_in_panel())
+    if not is_typed and _end():
+        st.rerun()
+    if job is not None:
+        st.html(f'<p class="phase" role="status">{job.label}</p>')
+
+
+def _end() -> bool:
+    """Tells the result if there is one; returns whether nothing is pending any more."""
+    job: _Job | None = st.session_state.get(_PENDING)
+    if job is None:
+        return True
+    if not job.made.done():
+        return False
+    del st.session_state[_PENDING]
+    try:
+        job.tell(job.made.result())
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+    else:
+        page_state.set_notice(None)
+    return True

@@ -1,0 +1,46 @@
+"""Draws the dialog that saves a chat as a file."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import streamlit as st
+
+from component.page_state import PageState
+from graph.view import SessionItem
+
+_NO_FILE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
+_NAME_CHARS: Final = 60
+
+
+def draw(now: PageState, item: SessionItem) -> None:
+    """Draws the two kinds of file to choose from; each is made when it is asked for."""
+    said, sessions, identifier = now.words.sessions, now.service.sessions, item.session_id
+    name = file_name(item.title) or file_name(now.words.untitled)
+    st.download_button(
+        said.as_markdown,
+        lambda: sessions.export_markdown(identifier),
+        file_name=f"{name}.md",
+        mime="text/markdown",
+        key="export_markdown",
+        icon=":material/description:",
+        width="stretch",
+        on_click="ignore",
+    )
+    st.download_button(
+        said.as_json,
+        lambda: "\n".join(sessions.export(identifier)),
+        file_name=f"{name}.jsonl",
+        mime="application/jsonl",
+        key="export_json",
+        icon=":material/data_object:",
+        width="stretch",
+        on_click="ignore",
+    )
+    st.markdown(f":small[:gray[{said.json_note}]]")
+
+
+def file_name(title: str) -> str:
+    """Returns a title as the name of a file on any system, without its ending; "" if nothing is left of it."""
+    return " ".join(_NO_FILE_NAME.sub(" ", title).split())[:_NAME_CHARS].strip(". ")

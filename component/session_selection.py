@@ -1,0 +1,119 @@
+"""Deletes several chats at once: they are ticked in the list of the sidebar, and come back for some seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import streamlit as st
+
+from component import action, delivery, dialog, page_state, redraw
+from component.delivery import delivered
+from component.format import escape_label
+from component.word import Words
+from graph.view import SessionItem
+
+UNDO_SECONDS: Final = 10.0
+_IS_ON: Final = "is_selecting"
+_DELETED: Final = "deleted_sessions"
+
+
+class _Deleted(NamedTuple):
+    """The chats that were deleted last; `opened` is the one of them that was open, `until` a time of this process."""
+
+    identifiers: Sequence[str]
+    opened: str | None
+    until: float
+
+
+def is_on() -> bool:
+    """Whether the list shows boxes to tick in place of its menus."""
+    return bool(st.session_state.get(_IS_ON))
+
+
+def draw_button(words: Words) -> None:
+    """Draws the button that begins the selection."""
+    st.button(
+        words.sessions.select,
+        key="icon_select",
+        type="tertiary",
+        icon=":material/checklist:",
+        disabled=is_on(),
+        on_click=_switch,
+        args=(True,),
+    )
+
+
+def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
+    """Draws what can be done with the ticked chats of the list, while some can be ticked."""
+    if not is_on():
+        return
+    ticked = [item.session_id for item in items if st.session_state.get(_key(item.session_id))]
+    with st.container(horizontal=True, gap="xsmall", wrap=False, key="danger_selection"):
+        st.button(
+            words.sessions.delete_ticked.format(count=len(ticked)),
+            key="delete_ticked",
+            type="primary",
+            disabled=not ticked,
+            on_click=_delete,
+            args=(ticked,),
+        )
+        st.button(words.cancel, key="cancel_selection", on_click=_switch, args=(False,))
+
+
+def draw_row(words: Words, item: SessionItem) -> None:
+    """Draws the box of a chat."""
+    with st.container(horizontal=True, wrap=False, key=f"row_session_{item.session_id}"):
+        st.checkbox(escape_label(item.title) or words.untitled, key=_key(item.session_id), width="stretch")
+
+
+def draw_undo(words: Words) -> None:
+    """Draws that chats were deleted and the way back, for some seconds."""
+    deleted: _Deleted | None = st.session_state.get(_DELETED)
+    if deleted is None:
+        return
+    _end_undo()
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="deleted"):
+        said = words.sessions.deleted.format(count=len(deleted.identifiers))
+        st.html(f'<span role="status">{said}</span>', width="content")
+        st.button(
+            words.sessions.undo_delete, key="undo_delete", type="tertiary", icon=":material/undo:", on_click=_undo
+        )
+
+
+@st.fragment(run_every=1)
+@delivered
+def _end_undo() -> None:
+    # Apart from the button: a press in a part that is drawn by a timer counts as one that the timer took along.
+    delivery.note_automatic(by_timer=True)
+    deleted: _Deleted | None = st.session_state.get(_DELETED)
+    if deleted is not None and time.monotonic() > deleted.until and not dialog.is_open():
+        del st.session_state[_DELETED]
+        st.rerun()
+
+
+@delivery.once
+def _switch(is_on: bool) -> None:  # noqa: FBT001  # the argument of a widget callback
+    st.session_state[_IS_ON] = is_on
+
+
+def _delete(identifiers: Sequence[str]) -> None:
+    opened = page_state.session_id()
+    if action.delete_many(identifiers):
+        opened = opened if opened in identifiers else None
+        st.session_state[_DELETED] = _Deleted(identifiers, opened, time.monotonic() + UNDO_SECONDS)
+        st.session_state[_IS_ON] = False
+
+
+def _undo() -> None:
+    deleted: _Deleted | None = st.session_state.get(_DELETED)
+    if deleted is not None and action.undo_delete(deleted.identifiers):
+        del st.session_state[_DELETED]
+        if deleted.opened is not None and page_state.session_id() is None:
+            page_state.open_session(deleted.opened)
+        redraw.page()
+
+
+def _key(identifier: str) -> str:
+    return f"tick_{identifier}"

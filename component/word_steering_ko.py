@@ -1,0 +1,55 @@
+"""The page's texts on steering summaries and pins in Korean."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from component.word_steering import SteeringWords
+
+KOREAN_STEERING: Final = SteeringWords(
+    menu="{turns}턴 요약 메뉴",
+    edited="고침",
+    in_force="쓰는 중",
+    from_next_turn="다음 턴부터 쓰입니다. 대화 원문과 앞선 버전은 모두 남습니다.",
+    edit="고치기",
+    edit_title="요약 고치기",
+    summary="{turns}턴 요약",
+    edit_done="{turns}턴 요약을 고쳤습니다.",
+    remake="새로 만들기…",
+    remake_title="요약 새로 만들기",
+    wish="꼭 남길 것(선택)",
+    wish_hint="예: 가격은 빠짐없이 남겨 줘",
+    make="만들기",
+    making="{turns}턴 요약을 새로 만드는 중…",
+    remake_done="{turns}턴 요약을 새로 만들었습니다: {before}자 → {after}자.",
+    still_making="요약을 만드는 중입니다. 끝나면 다시 해 주세요.",
+    versions="버전 비교",
+    versions_title="요약의 버전",
+    other_version="지금 쓰는 버전과 비교",
+    version="v{version} · {about} · {summary}자",
+    version_rate="압축률 {rate}",
+    version_verbatim="원문 그대로",
+    only_here="여기에만: ",
+    change_ends=" (끝) ",
+    same_text="두 글이 같습니다.",
+    only_version="아직 다른 버전이 없습니다. 고치거나 새로 만들면 여기서 비교하고 되돌릴 수 있습니다.",
+    close="닫기",
+    use="이 버전 쓰기",
+    use_done="{turns}턴 요약을 다른 버전으로 바꿨습니다: v{version}.",
+    undo_fold="요약 풀기",
+    undo_fold_done="다음부터 {turns}턴을 원문 그대로 보냅니다.",
+    unmerged="{turns}턴의 요약을 합치기 전의 요약 {count}개로 되돌렸습니다.",
+    undone="요약을 풀어 원문 그대로 보냅니다.",
+    fold_again="다시 요약",
+    fold_again_done="{turns}턴을 다시 요약했습니다.",
+    take_back="되돌리기",
+    pin="이 메시지 고정",
+    pin_hint="이 메시지를 항상 원문 그대로 보내기",
+    unpin="고정 풀기",
+    pins="고정한 메시지 {count}개 · ≈{used} / {budget}토큰",
+    pins_unsent="지금 전략은 최근 턴만 보내므로 고정한 메시지를 따로 보내지 않습니다.",
+    pin_turn="{turn}턴",
+    pin_tokens="≈{tokens}토큰",
+    rates="목표 {target} → 실제 {achieved}",
+    tokens="토큰 ≈{before} → ≈{after}",
+)

@@ -1,0 +1,19 @@
+"""Files that a user attaches to a message: read as text, put into it, and told apart again.
+
+attachment = read_attachment("report.pdf", data, max_chars=200_000)
+message = with_attachments("What does it say?", [attachment], "en")
+typed, attachments = split_attached(message)
+"""
+
+from graph.attachment.reading import EXTENSIONS, MAX_BYTES, MAX_FILES, read_attachment
+from graph.core.attached import Attachment, split_attached, with_attachments
+
+__all__ = [
+    "EXTENSIONS",
+    "MAX_BYTES",
+    "MAX_FILES",
+    "Attachment",
+    "read_attachment",
+    "split_attached",
+    "with_attachments",
+]

@@ -1,0 +1,121 @@
+"""Adds sessions of an export, which may be any file, to those of an owner."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, select
+
+from graph.core.schedule import round_rate
+from graph.core.text import title_of
+from graph.error import BusyError, InputError
+from graph.store.database import Database
+from graph.store.import_check import check_rows
+from graph.store.schema import call_table, record_table, session_table
+from graph.store.session import title_values
+from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
+
+# Ids as this program makes them (`service.access.new_session_id`, `Sessions.new_id`); that of an owner's example chat
+# isn't one of them: nobody takes it from him.
+_OWN_ID: Final = re.compile(r"[A-Za-z0-9_-]{16}|[0-9a-f]{32}")
+
+
+def import_sessions(
+    database: Database,
+    lines: Iterable[str],
+    *,
+    owner: str,
+    new_session_id: Callable[[], str],
+    allowed: Callable[[dict[str, Any]], dict[str, Any]],
+) -> tuple[str, ...]:
+    """Reads an export in one transaction: all of it or nothing.
+
+    A session gets a new id if its own is taken, or none that this program makes. Records always get one, everywhere
+    that they are named: what is known by a record's id must not come from a file.
+
+    Args:
+        database: Where to.
+        lines: The export.
+        owner: The owner of the imported sessions, whoever owned them before.
+        new_session_id: Makes an unused id.
+        allowed: Returns the row of a session as its owner may have it here.
+
+    Returns:
+        The ids that the sessions have here, in the order of the export.
+
+    Raises:
+        InputError: `not_an_export`: a line isn't what an export has; `detail` is its number.
+        NewerDatabaseError: A newer version wrote the export.
+        BusyError: Somebody else added one of the sessions at this moment.
+    """
+    rows = list(read_rows(lines))
+    check_rows(rows)
+    exported = [row["session_id"] for _, table, row in rows if table is session_table]
+    with database.write() as connection:
+        sessions = {old: new_session_id() if _is_taken(connection, old) else old for old in exported}
+        records = {row["id"]: f"rec-{secrets.token_urlsafe(9)}" for _, table, row in rows if table is record_table}
+        adapted = (_adapted(read, sessions, records, allowed) for read in rows)
+        if not all(add_rows(connection, adapted, owner=owner).values()):
+            raise BusyError
+    return tuple(sessions.values())
+
+
+def _is_taken(connection: Connection, session_id: str) -> bool:
+    """Whether a session can't have this id here."""
+    if not _OWN_ID.fullmatch(session_id):
+        return True
+    query = select(session_table.c.session_id).where(session_table.c.session_id == session_id)
+    return connection.execute(query).first() is not None
+
+
+def _adapted(
+    read: ReadRow,
+    sessions: Mapping[str, str],
+    records: Mapping[str, str],
+    allowed: Callable[[dict[str, Any]], dict[str, Any]],
+) -> ReadRow:
+    """Returns the row with the ids that are used here.
+
+    Raises:
+        InputError: `not_an_export`: it is of a session that the export doesn't have, or has a value that none has.
+    """
+    number, table, row = read
+    if row["session_id"] not in sessions:
+        raise not_an_export(number)
+    row = {**row, "session_id": sessions[row["session_id"]]}
+    if table is session_table:
+        origin = row.get("forked_from", "")
+        row |= {"deleted_at": None, "forked_from": sessions.get(origin, origin), **title_values(title_of(row["title"]))}
+        row = allowed(row)
+        try:
+            round_rate(row["compression_rate"])
+        except InputError:
+            raise not_an_export(number) from None
+    elif table is record_table:
+        row |= {
+            name: records.get(row[name], row[name]) for name in ("id", "replaces", "superseded_by") if row.get(name)
+        }
+        row["sources"] = tuple(records.get(source, source) for source in row["sources"])
+    elif table is call_table:
+        row["manifest"] = _renamed(row["manifest"], records)
+    return ReadRow(number, table, row)
+
+
+def _renamed(manifest: str, records: Mapping[str, str]) -> str:
+    """Returns the list of what a call was sent, whole or a difference, with the new ids; as it is if unreadable."""
+    try:
+        entries = json.loads(manifest)
+    except ValueError:
+        return manifest
+    if not isinstance(entries, list):
+        return manifest
+    renamed = [_renamed_block(entry, records) if isinstance(entry, list) else entry for entry in entries]
+    return json.dumps(renamed, ensure_ascii=False, separators=(",", ":"))
+
+
+def _renamed_block(block: Sequence[object], records: Mapping[str, str]) -> list[object]:
+    return [records.get(value, value) if isinstance(value, str) else value for value in block]

@@ -1,0 +1,178 @@
+"""Sums up what the model calls of a session, or of all of an owner's sessions, took: the databases add it up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Table,
+    bindparam,
+    case,
+    func,
+    literal,
+    not_,
+    null,
+    or_,
+    select,
+    union_all,
+)
+from sqlalchemy.sql.selectable import CompoundSelect
+
+from graph.core.cost import TokenUse
+from graph.error import TurnStoppedSignal
+from graph.model_error import CutStreamError
+from graph.store.active import IS_IN_CONTEXT
+from graph.store.database import Database
+from graph.store.schema import call_table, message_table, record_table, session_table
+
+_call = call_table.c
+_message = message_table.c
+_record = record_table.c
+_COSTS_TOKENS: Final = _record.input_tokens + _record.output_tokens > 0
+_IS_REPORTED: Final = _call.usage_input_tokens.is_not(None)
+# A call that failed otherwise costs what its provider reported; without that nothing, as far as anybody knows.
+_IS_PAID: Final = or_(_IS_REPORTED, _call.error_code.in_(("", TurnStoppedSignal.code, CutStreamError.code)))
+_Within = Callable[[Select[Any], Table], Select[Any]]
+
+
+def _in_session(query: Select[Any], table: Table) -> Select[Any]:
+    return query.where(table.c.session_id == bindparam("session_id"))
+
+
+def _of_owner(query: Select[Any], table: Table) -> Select[Any]:
+    session = session_table.c
+    query = query.join_from(session_table, table, session.session_id == table.c.session_id)
+    return query.where(session.owner == bindparam("owner"), session.deleted_at.is_(None))
+
+
+def _calls(within: _Within) -> Select[Any]:
+    """Returns what the calls of turns took, by model; what wasn't reported is our estimate.
+
+    The answer of a call is the message of the same place within its attempt.
+    """
+    place = func.row_number().over(
+        partition_by=[_call.session_id, _call.turn, _call.attempt, _call.kind], order_by=[_call.ordinal, _call.id]
+    )
+    cached = func.coalesce(_call.usage_cached_tokens, 0)
+    asked = within(
+        select(
+            _call.session_id,
+            _call.turn,
+            _call.attempt,
+            _call.kind,
+            _call.model,
+            _call.sent_tokens,
+            _call.usage_input_tokens,
+            case((cached < _call.usage_input_tokens, cached), else_=_call.usage_input_tokens).label("cached_tokens"),
+            _call.usage_output_tokens,
+            place.label("place"),
+        ).where(_IS_PAID),
+        call_table,
+    ).cte("asked")
+    is_estimate = asked.c.usage_input_tokens.is_(None)
+    # Messages are read only of sessions that need them.
+    lacking = select(asked.c.session_id).where(is_estimate, asked.c.kind == "answer").distinct().subquery("lacking")
+    place = func.row_number().over(
+        partition_by=[_message.session_id, _message.turn, _message.attempt], order_by=_message.position
+    )
+    said = (
+        select(_message.session_id, _message.turn, _message.attempt, _message.tokens, place.label("place"))
+        .join_from(lacking, message_table, lacking.c.session_id == _message.session_id)
+        .where(_message.role == "ai")
+        .subquery("said")
+    )
+    # Summed up by call instead of joined: SQLite would read all messages again for each call.
+    read_tokens = case((is_estimate, asked.c.sent_tokens), else_=asked.c.usage_input_tokens - asked.c.cached_tokens)
+    names = ("session_id", "turn", "attempt", "place")
+    parts = union_all(
+        select(
+            *(asked.c[name] for name in names),
+            asked.c.kind,
+            asked.c.model,
+            case((is_estimate, 1), else_=0).label("is_estimate"),
+            read_tokens.label("read_tokens"),
+            asked.c.cached_tokens,
+            asked.c.usage_output_tokens.label("written_tokens"),
+            literal(0).label("said_tokens"),
+        ),
+        select(
+            *(said.c[name] for name in names), literal("answer"), null(), null(), null(), null(), null(), said.c.tokens
+        ),
+    ).subquery("parts")
+    part = parts.c
+    call = (
+        select(
+            func.max(part.model).label("model"),
+            func.max(part.is_estimate).label("is_estimate"),
+            *(func.sum(part[name]).label(name) for name in ("read_tokens", "cached_tokens", "written_tokens")),
+            func.sum(part.said_tokens).label("said_tokens"),
+        )
+        .group_by(*(part[name] for name in names), part.kind)
+        .having(func.count(part.model) > 0)  # not of an answer whose call isn't counted
+        .subquery("call")
+        .c
+    )
+    return select(
+        call.model,
+        literal(0).label("is_summary"),
+        func.count().label("call_count"),
+        func.sum(call.is_estimate).label("estimated_count"),
+        *_sums(
+            call.read_tokens,
+            call.cached_tokens,
+            case((call.is_estimate == 1, call.said_tokens), else_=call.written_tokens),
+        ),
+    ).group_by(call.model)
+
+
+def _summaries(within: _Within, *conditions: ColumnElement[bool]) -> Select[Any]:
+    """Returns what the summaries took, by model."""
+    return within(
+        select(
+            _record.model,
+            literal(1).label("is_summary"),
+            func.count().label("call_count"),
+            func.count().filter(not_(_record.is_usage)).label("estimated_count"),
+            *_sums(_record.input_tokens, literal(0), _record.output_tokens),
+        )
+        .where(_COSTS_TOKENS, *conditions)
+        .group_by(_record.model),
+        record_table,
+    )
+
+
+def _sums(*columns: ColumnElement[Any]) -> list[ColumnElement[int]]:
+    names = ("input_tokens", "cached_tokens", "output_tokens")
+    return [func.coalesce(func.sum(column), 0).label(name) for name, column in zip(names, columns, strict=True)]
+
+
+_OF_SESSION: Final = union_all(_calls(_in_session), _summaries(_in_session))
+_OF_OWNER: Final = union_all(_calls(_of_owner), _summaries(_of_owner))
+_FOLDS: Final = _summaries(_in_session, IS_IN_CONTEXT)
+
+
+class TokenUseStore:
+    """Reads what model calls took, each time in one statement."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of_session(self, session_id: str) -> list[TokenUse]:
+        """Returns what all calls of a session took, by model: of all attempts, and of discarded records, too."""
+        return self._read(_OF_SESSION, session_id=session_id)
+
+    def of_owner(self, owner: str) -> list[TokenUse]:
+        """Returns the same of all sessions of an owner that aren't deleted."""
+        return self._read(_OF_OWNER, owner=owner)
+
+    def of_folds(self, session_id: str) -> list[TokenUse]:
+        """Returns what the summaries of a session took since its last reset, by model."""
+        return self._read(_FOLDS, session_id=session_id)
+
+    def _read(self, query: Select[Any] | CompoundSelect[Any], **values: str) -> list[TokenUse]:
+        with self._database.read() as connection:
+            rows = connection.execute(query, values).all()
+        return [TokenUse(model, bool(is_summary), *map(int, counts)) for model, is_summary, *counts in rows]

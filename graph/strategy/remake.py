@@ -1,0 +1,57 @@
+"""The fold of what a record covers already: to make it anew, or to compare another text with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from graph.core.fact_carry import carried_facts, room_for_firm
+from graph.core.fold_spec import FoldSpec, PromptStyle, fold_of
+from graph.record import ArchivedMessage, Record, RecordKind
+from graph.strategy import compaction, rolling
+from graph.strategy.merge import merge_fold
+from prompt.system.framing import Language
+
+_STYLES: Final[dict[RecordKind, PromptStyle]] = {"rolling": "rolling", "compaction": "structured"}
+_LIMITS: Final = {
+    "rolling": (rolling.SUMMARY_TOKENS, rolling.SUMMARY_CHARS),
+    "compaction": (compaction.SUMMARY_TOKENS, compaction.SUMMARY_CHARS),
+}
+
+
+def fold_anew(
+    record: Record,
+    sources: Sequence[Record],
+    said: Sequence[ArchivedMessage],
+    *,
+    kind: RecordKind,
+    rate: float,
+    language: Language,
+) -> FoldSpec:
+    """Returns the fold of a record's own sources.
+
+    Args:
+        record: The record, in any version.
+        sources: The records that it was made from, oldest first.
+        said: The live messages behind these that it covers.
+        kind: What it was before it was undone.
+        rate: The share of its source to aim at.
+        language: The session's language.
+    """
+    if kind == "merge":
+        tokens = sum(source.summary_tokens for source in sources)
+        enough_tokens = max(int(tokens * rate), room_for_firm(carried_facts(sources), language))
+        return merge_fold(sources, rate, max(1, min(tokens // 2, enough_tokens)), language)
+    spec = fold_of(sources, said, kind=kind, rate=rate, language=language, style=_STYLES.get(kind, "plain"))
+    spec = replace(spec, turns=record.turns, until_message_id=record.covered_until_message_id)
+    if kind == "interval":
+        return spec
+    max_tokens, max_chars = _LIMITS[kind]
+    return replace(
+        spec.bounded(max_tokens, most_chars=min(max_chars, spec.target_chars)),
+        context_messages=record.context_messages,
+        context_messages_after=record.context_messages_after,
+        context_tokens=record.context_tokens,
+        answer_tokens=max_tokens,
+    )

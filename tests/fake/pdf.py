@@ -1,0 +1,62 @@
+"""PDF files made by hand: of pages with a line each, encrypted, without text, and hostile ones.
+
+pdf_of("first page", "second page")
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Sequence
+
+from pypdf import PdfWriter
+
+
+def pdf_of(*pages: str) -> bytes:
+    """Returns a PDF with a page for each of these texts, in Latin letters; "" is a page without any."""
+    return _file([b"BT /F1 12 Tf 72 720 Td (%s) Tj ET" % page.encode("ascii") if page else b"" for page in pages])
+
+
+def encrypted_pdf(password: str, *, algorithm: str = "RC4-128") -> bytes:
+    """Returns a PDF that nobody can open without the password."""
+    writer = PdfWriter(clone_from=io.BytesIO(pdf_of("secret")))
+    writer.encrypt(password, algorithm=algorithm)
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def swelling_pdf() -> bytes:
+    """Returns a small PDF whose page has 128 MB once it is unpacked."""
+    return _file([b"BT /F1 12 Tf (" + b"A" * (128 * 1024 * 1024) + b") Tj ET"], is_packed=True)
+
+
+def endless_pdf() -> bytes:
+    """Returns a PDF whose page takes minutes to read."""
+    return _file([b"BT /F1 12 Tf " + b"[(A) -300 (B)] TJ 0 -1 Td " * 400_000 + b"ET"], is_packed=True)
+
+
+def _file(contents: Sequence[bytes], *, is_packed: bool = False) -> bytes:
+    kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(len(contents)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(contents)),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, content in enumerate(contents):
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (5 + 2 * number)
+        )
+        data, kind = (zlib.compress(content, 1), b"/Filter /FlateDecode ") if is_packed else (content, b"")
+        objects.append(b"<< %s/Length %d >>\nstream\n%s\nendstream" % (kind, len(data), data))
+    written, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        places.append(len(written))
+        written += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    count = len(objects) + 1
+    return written + (
+        b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
+        % (count, table, count, len(written))
+    )

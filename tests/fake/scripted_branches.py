@@ -1,0 +1,69 @@
+"""What a scripted service does with turns that are rated and branched, and with sessions pinned, deleted and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from graph.view import BegunTurn, Rating, TurnOptions
+from tests.fake.scripted_session import ScriptedSession
+
+if TYPE_CHECKING:
+    from tests.fake.scripted_service import ScriptedService
+
+
+class ScriptedBranches:
+    """The turns and the sessions of a scripted service, whose summaries have methods of the same names.
+
+    Attributes:
+        gone: The sessions that were deleted and may come back.
+    """
+
+    def __init__(self, service: ScriptedService) -> None:
+        self._service = service
+        self.gone: dict[str, ScriptedSession] = {}
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the service has
+        return getattr(self._service, name)
+
+    def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions) -> str:
+        return self.branch(session_id, turn, text, options).session_id
+
+    def branch(self, session_id: str, turn: int, text: str, options: TurnOptions) -> BegunTurn:
+        identifier = self.new_id()
+        origin = self.stored[session_id]
+        kept = [replace(kept, is_last=False) for kept in origin.turns[: turn - 1]]
+        made = replace(origin, turns=kept, records=[], forked_from=session_id, forked_after=turn - 1)
+        self.stored[identifier] = made
+        try:
+            return BegunTurn(identifier, self.send(identifier, text, message_id="branch", options=options))
+        except Exception:
+            del self.stored[identifier]
+            raise
+
+    def fork(self, session_id: str, *, after_turn: int) -> str:
+        identifier: str = self.new_id()
+        origin = self.stored[session_id]
+        self.stored[identifier] = replace(
+            origin, turns=origin.turns[:after_turn], forked_from=session_id, forked_after=after_turn
+        )
+        return identifier
+
+    def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
+        assert attempt in {None, self.stored[session_id].turns[turn - 1].attempt}
+        turns = self.stored[session_id].turns
+        turns[turn - 1] = replace(turns[turn - 1], rating=rating)
+
+    def pin(self, session_id: str, is_pinned: bool) -> None:  # noqa: FBT001  # as the service has it
+        self.stored[session_id].is_pinned = is_pinned
+
+    def delete_many(self, session_ids: Sequence[str]) -> tuple[str, ...]:
+        self.act("delete_many")
+        self.gone = {identifier: self.stored.pop(identifier) for identifier in session_ids}
+        return tuple(session_ids)
+
+    def undo_delete(self, session_ids: Sequence[str]) -> tuple[str, ...]:
+        back = {identifier: self.gone.pop(identifier) for identifier in session_ids if identifier in self.gone}
+        self.stored.update(back)
+        return tuple(back)

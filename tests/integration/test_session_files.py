@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graph.error import InputError, NewerDatabaseError, SignInError
+from graph.event import TurnFailed
+from graph.service.session_files import IMPORT_CHARS
+from graph.view import TurnOptions
+from tests.fake.body import shape
+from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import ScriptedCall, failure, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.owners import withdrawn
+
+pytestmark = pytest.mark.both_engines
+
+PNG = "data:image/png;base64,iVBORw0K"
+
+
+def rows_in(lines: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    """The rows of an export, without the ids that an import may change."""
+    rows = [(entry["table"], entry["row"]) for entry in map(json.loads, [*lines][1:])]
+    names = {row["id"]: f"record {number}" for number, (table, row) in enumerate(rows) if table == "record"}
+    names |= {row["session_id"]: "session" for _, row in rows}
+    return [
+        (table, {column: _named(value, names) for column, value in row.items() if column != "owner"})
+        for table, row in rows
+    ]
+
+
+def _named(value: Any, names: dict[str, str]) -> Any:  # noqa: ANN401  # a value of any column
+    if isinstance(value, str):
+        for name, shown in names.items():
+            value = value.replace(name, shown)
+    return value
+
+
+def live(chat: Chat, server: FakeOpenAI) -> None:
+    """Has the session have what a session may have."""
+    chat.ask(1, 3)
+    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text("아홉 시입니다."), to="몇 시")
+    chat.say("지금 몇 시인가요? \U0001f600 \x00")
+    chat.service.turns.send(chat.session_id, question(5), images=[PNG])
+    chat.events()
+    chat.ask(6, 7)
+    chat.regenerate()
+    server.script(failure(500))
+    assert isinstance(chat.say(question(8))[-1], TurnFailed)
+    folds = chat.service.folds
+    folds.edit(chat.session_id, folds.records(chat.session_id)[0].id, "1~3턴: 10월에 서버를 옮긴다.")
+    chat.service.turns.rate(chat.session_id, 2, 1)
+    chat.service.turns.rate(chat.session_id, 4, -1)
+    folds.reset(chat.session_id)
+    folds.undo_reset(chat.session_id)
+    chat.service.sessions.pin(chat.session_id, is_pinned=True)
+    columns = "session_id, message_id, owner, created_at"
+    chat.change(f"INSERT INTO pin ({columns}) SELECT {columns} FROM message WHERE position = 1")  # noqa: S608  # names of our own
+
+
+def test_an_export_comes_back_whole_beside_its_origin_and_in_its_place(chat: Chat, server: FakeOpenAI) -> None:
+    live(chat, server)
+    sessions = chat.service.sessions
+    exported = sessions.export(chat.session_id)
+    (copied,) = sessions.import_session(exported)
+    copy = Chat(chat.service, copied)
+    assert copied != chat.session_id
+    assert rows_in(sessions.export(copied)) == rows_in(exported)
+    assert copy.turns == chat.turns
+    assert [turn.rating for turn in copy.turns] == [0, 1, 0, -1, 0, 0, 0, 0]
+    for turn in range(1, 9):
+        calls = copy.service.folds.inputs(copied, turn)
+        assert turn == 8 or calls[-1].is_verified  # of a failed turn nothing was answered
+        assert [call.is_verified for call in calls] == [
+            call.is_verified for call in chat.service.folds.inputs(chat.session_id, turn)
+        ]
+    ours = {record.id for record in chat.service.folds.records(chat.session_id)}
+    assert ours.isdisjoint(record.id for record in copy.service.folds.records(copied))
+    sessions.delete(chat.session_id)
+    assert sessions.import_session(exported) == (chat.session_id,)
+    assert rows_in(sessions.export(chat.session_id)) == rows_in(exported)
+    for again in (chat, copy):
+        again.ask(9, 9)
+        assert shape(server.bodies("chat")[-1])[0] == (1, 3)
+    assert {item.session_id for item in sessions.list(search="김민수")} == {chat.session_id, copied}
+
+
+def test_a_branch_of_a_session_whose_pinned_answer_was_made_anew_comes_back(chat: Chat) -> None:
+    chat.ask(1, 1)
+    chat.service.folds.pin(chat.session_id, str(chat.last_turn.answer_message_id))
+    chat.regenerate()
+    branch = chat.service.sessions.fork(chat.session_id, after_turn=1)
+    (copied,) = chat.service.sessions.import_session(chat.service.sessions.export(branch))
+    assert Chat(chat.service, copied).turns == chat.turns
+
+
+def test_an_import_belongs_to_whoever_imports_it(chat: Chat, open_chat: OpenChat, tmp_path: Path) -> None:
+    chat.say(question(1))
+    exported = chat.service.sessions.export(chat.session_id)
+    other = chat.service.for_owner("second")
+    (taken,) = other.sessions.import_session(exported)
+    assert [item.session_id for item in other.sessions.list()] == [taken]
+    assert [item.session_id for item in chat.service.sessions.list()] == [chat.session_id]
+    if chat.service.settings.chat_database_url is None:
+        elsewhere = open_chat(turnfold_data_dir=tmp_path / "elsewhere")
+        assert elsewhere.service.sessions.import_session(exported) == (chat.session_id,)
+
+
+def test_whoever_is_not_let_in_imports_nothing(chat: Chat) -> None:
+    chat.say(question(1))
+    exported = chat.service.sessions.export(chat.session_id)
+    other = chat.service.for_owner("second")
+    with withdrawn(chat.service, "second"):
+        for call in (partial(other.sessions.import_session, exported), partial(other.sessions.undo_delete, ["x"])):
+            with pytest.raises(SignInError):
+                call()
+    assert chat.rows("SELECT count(*) FROM session") == [(1,)]
+
+
+def test_branches_that_are_imported_together_stay_branches(chat: Chat) -> None:
+    chat.ask(1, 2)
+    sessions = chat.service.sessions
+    branch = sessions.fork(chat.session_id, after_turn=1)
+    head, *lines = sessions.export(chat.session_id)
+    both = sessions.import_session([head, *lines, *sessions.export(branch)[1:]])
+    assert sessions.get(both[1]).forked_from == both[0] != chat.session_id
+
+
+def test_a_folder_that_is_not_allowed_here_is_left_out(open_chat: OpenChat, root: Path) -> None:
+    chat = open_chat(project_roots=(root.parent,))
+    chat.say(question(1), options=TurnOptions(project_root=str(root)))
+    exported = chat.service.sessions.export(chat.session_id)
+    (copied,) = chat.service.sessions.import_session(exported)
+    assert chat.service.sessions.get(copied).project_root == str(root)
+    chat.close()
+    again = open_chat()
+    (copied,) = again.service.sessions.import_session(exported)
+    assert again.service.sessions.get(copied).project_root == ""
+
+
+def _changed(table: str, **values: object) -> Any:  # noqa: ANN401  # a test's case
+    return lambda entry: entry["row"].update(values) if entry.get("table") == table else None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        _changed("session", compression_rate=7.0),
+        _changed("session", turn_count=3),
+        _changed("session", turn_count=10**9),
+        _changed("turn", user_message_id="none"),
+        _changed("turn", session_id="another"),
+        _changed("message", role="system"),
+        _changed("message", role="no-such-role"),
+        _changed("message", content="[1, 2]"),
+        _changed("message", content="{"),
+        _changed("record", session_id="another"),
+        _changed("record", id=["x"]),
+        _changed("model_call", manifest=None),
+        _changed("session", updated_at="9999-12-31T23:59:59+00:00"),
+        _changed("session", created_at="0001-01-01T00:00:00+23:00"),
+        _changed("session", compression_rate=10**400),
+        _changed("turn", status="asleep"),
+        _changed("turn", rating=2),
+        _changed("message", turn=9),
+        _changed("message", role="remove"),
+        _changed("message", content="[" * 100_000),
+        _changed("record", kind="no-such-kind"),
+        _changed("record", turns="[]"),
+        _changed("record", turns='["one"]'),
+        _changed("record", sources='[["x"]]'),
+        _changed("record", from_position=9, to_position=1),
+        _changed("model_call", manifest="[" * 100_000),
+        _changed("model_call", seconds=10**400),
+    ],
+)
+def test_what_no_session_can_be_is_refused_and_nothing_is_stored(chat: Chat, spoil: Any) -> None:  # noqa: ANN401
+    chat.ask(1, 4)
+    entries = [json.loads(line) for line in chat.service.sessions.export(chat.session_id)]
+    for entry in entries:
+        spoil(entry)
+    with pytest.raises(InputError) as caught:
+        chat.service.sessions.import_session(map(json.dumps, entries))
+    assert caught.value.reason == "not_an_export"
+    assert chat.rows("SELECT count(*) FROM session") == [(1,)]
+
+
+@pytest.mark.parametrize("link", ["replaces", "sources"])
+def test_a_record_is_neither_its_own_source_nor_its_own_earlier_version(chat: Chat, link: str) -> None:
+    chat.ask(1, 4)
+    entries = [json.loads(line) for line in chat.service.sessions.export(chat.session_id)]
+    first = next(entry["row"] for entry in entries if entry.get("table") == "record")
+    second = {**first, "id": "rec-second", "source_key": "second"}
+    for row, other in ((first, second), (second, first)):
+        row |= {"kind": "compaction", link: json.dumps([other["id"]]) if link == "sources" else other["id"]}
+    with pytest.raises(InputError) as caught:
+        chat.service.sessions.import_session(map(json.dumps, [*entries, {"table": "record", "row": second}]))
+    assert caught.value.reason == "not_an_export"
+
+
+def test_no_answer_of_a_tool_is_pinned_and_only_its_own_image_stands_behind_a_hash(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    live(chat, server)
+    exported = [json.loads(line) for line in chat.service.sessions.export(chat.session_id)]
+    tool = next(entry["row"] for entry in exported if entry.get("row", {}).get("role") == "tool")
+    for spoil in (
+        _changed("pin", message_id=tool["message_id"]),
+        _changed("image", data_url="https://example.com/another"),
+    ):
+        entries = [json.loads(json.dumps(entry)) for entry in exported]
+        for entry in entries:
+            spoil(entry)
+        with pytest.raises(InputError):
+            chat.service.sessions.import_session(map(json.dumps, entries))
+
+
+@pytest.mark.parametrize("taken", ["", "a/b", "x" * 10_000, "example-ko-0123456789abcdef01234567"])
+def test_an_id_that_is_none_of_ours_gives_way_to_a_new_one(chat: Chat, taken: str) -> None:
+    chat.ask(1, 1)
+    lines = [line.replace(chat.session_id, taken) for line in chat.service.sessions.export(chat.session_id)]
+    (copied,) = chat.service.sessions.import_session(lines)
+    assert copied not in (taken, chat.session_id)
+    assert Chat(chat.service, copied).turns == chat.turns
+
+
+def test_a_title_is_one_short_line_and_is_found_by_its_own_words(chat: Chat) -> None:
+    chat.ask(1, 1)
+    entries = [json.loads(line) for line in chat.service.sessions.export(chat.session_id)]
+    for entry in entries:
+        _changed("session", title="Ledger\n" + "x" * 1_000, title_folded="something else")(entry)
+    (copied,) = chat.service.sessions.import_session(map(json.dumps, entries))
+    assert chat.service.sessions.get(copied).title == "Ledger"
+    assert [item.session_id for item in chat.service.sessions.list(search="ledger")] == [copied]
+
+
+@pytest.mark.sqlite
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text() | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps), max_size=4))
+def test_any_other_file_is_refused(chat: Chat, lines: list[str]) -> None:
+    head = json.dumps({"format": "turnfold-export", "version": 1, "revision": "0001"})
+    for read in (lines, [head, *lines, "{}"]):
+        with pytest.raises(InputError):
+            chat.service.sessions.import_session(read)
+
+
+def test_a_file_that_is_too_large_or_too_new_is_refused(chat: Chat) -> None:
+    head = json.dumps({"format": "turnfold-export", "version": 1, "revision": "9999"})
+    with pytest.raises(NewerDatabaseError):
+        chat.service.sessions.import_session([head])
+    with pytest.raises(InputError) as caught:
+        chat.service.sessions.import_session([head.replace("9999", "0001"), " " * IMPORT_CHARS])
+    assert caught.value.reason == "import_too_large"
+
+
+def test_a_session_is_read_as_markdown(chat: Chat, server: FakeOpenAI) -> None:
+    live(chat, server)
+    said = chat.service.sessions.export_markdown(chat.session_id)
+    assert said.startswith(f"# {chat.view.title}\n\n## 1턴\n\n**사용자**\n\n> {question(1)}\n")
+    assert "- 도구: `get_current_time`\n\n아홉 시입니다.\n\n👎\n" in said
+    assert [line for line in said.splitlines() if line.startswith("## ")] == [
+        *(f"## {number}턴" for number in range(1, 9)),
+        "## 이전 대화 요약",
+    ]
+    assert "**[1-3턴]**\n\n> 1~3턴: 10월에 서버를 옮긴다." in said
+    assert "(답변을 만들지 못했습니다.)" in said
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.sqlite
+@given(st.text(min_size=1).map(lambda words: f"가\n## 2턴\n{words}\n**AI**"))
+def test_no_line_of_a_question_looks_like_another_turn(chat: Chat, words: str) -> None:
+    asked = Chat(chat.service)
+    asked.say(words)
+    said = chat.service.sessions.export_markdown(asked.session_id)
+    headings = [line for line in said.splitlines() if line.startswith(("## ", "**AI**"))]
+    assert headings == ["## 1턴", "**AI**"]

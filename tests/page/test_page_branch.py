@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graph.error import BusyError, InputError
+from tests.fake.scripted_service import ScriptedService
+from tests.page.reading import keys, open_page, raw_html, store_session, told
+
+
+def buttons(page: AppTest) -> list[dict[str, str]]:
+    """What each plain button tells the server."""
+    return [
+        dict(re.findall(r'data-(\w+)="([^"]*)"', tag))
+        for tag in re.findall(r"<button[^>]*data-press[^>]*>", raw_html(page))
+    ]
+
+
+def offered(page: AppTest, turn: int) -> list[str]:
+    return [told["press"] for told in buttons(page) if told.get("turn") == str(turn)]
+
+
+def ratings(page: AppTest, turn: int) -> dict[str, str]:
+    """What a press of each thumb would set."""
+    return {told["thumb"]: told["wanted"] for told in buttons(page) if told.get("thumb") and told["turn"] == str(turn)}
+
+
+def edit(page: AppTest, identifier: str, turn: int) -> AppTest:
+    """Opens the form, as the page's script does."""
+    page.session_state["edited_question"] = (identifier, turn)
+    return page.run()
+
+
+def test_the_rating_of_an_answer_is_what_its_next_press_takes_back(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    service.turns.rate(identifier, 1, 1)
+    open_page(page, identifier)
+    assert ratings(page, 1) == {"up": "false", "down": "true"}
+    assert ratings(page, 2) == {"up": "true", "down": "true"}
+    assert 'title="‘좋은 답변’ 표시 지우기" aria-label="좋은 답변" aria-pressed="true"' in raw_html(page)
+
+
+def test_a_turn_without_an_answer_has_nothing_to_rate(page: AppTest, service: ScriptedService) -> None:
+    service.status = "failed"
+    open_page(page, store_session(service, 1))
+    assert "retry" in keys(page)
+    assert offered(page, 1) == ["edit"]
+
+
+def test_an_edited_question_is_asked_in_a_branch(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 3)
+    edit(open_page(page, identifier), identifier, 2)
+    field = page.text_area(key=f"edited_{identifier}_2")
+    assert field.value == "질문 2"
+    assert "지금 대화는 그대로 남습니다" in told(page)
+    field.set_value("다른 질문")
+    page.button(key="edit_confirm").click().run()
+    branch = page.query_params["session"]
+    assert branch != identifier
+    assert [turn.user_text for turn in service.stored[branch].turns] == ["질문 1", "다른 질문"]
+    assert [turn.user_text for turn in service.stored[identifier].turns] == ["질문 1", "질문 2", "질문 3"]
+    assert "‘질문 1’ 대화의 1턴까지 이어받은 갈래입니다." in told(page)
+    assert "새 갈래로 옮겨 왔습니다" in page.toast[0].value
+    assert "edit_confirm" not in keys(page)
+
+
+def test_a_refused_edit_keeps_its_form_and_what_was_typed(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    edit(open_page(page, identifier), identifier, 1)
+    page.text_area(key=f"edited_{identifier}_1").set_value("  ")
+    page.button(key="edit_confirm").click().run()
+    assert page.query_params["session"] == identifier
+    assert page.text_area(key=f"edited_{identifier}_1").value == "  "
+    assert list(service.stored) == [identifier]
+    page.button(key="edit_cancel").click().run()
+    assert "edit_confirm" not in keys(page)
+
+
+def test_one_question_at_most_is_being_edited(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    edit(open_page(page, identifier), identifier, 1)
+    edit(page, identifier, 2)
+    assert [area.key for area in page.text_area] == [f"edited_{identifier}_2"]
+
+
+@pytest.mark.parametrize("refusal", [BusyError(), InputError("empty")])
+def test_a_refused_branch_leaves_the_chat_open(page: AppTest, service: ScriptedService, refusal: Exception) -> None:
+    identifier = store_session(service, 2)
+    edit(open_page(page, identifier), identifier, 2)
+    service.refusal = refusal  # type: ignore[assignment]  # both are of the hierarchy
+    page.button(key="edit_confirm").click().run()
+    assert page.query_params["session"] == identifier
+    assert list(service.stored) == [identifier]
+
+
+def test_a_branch_of_the_first_question_says_so_and_leads_back(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    edit(open_page(page, identifier), identifier, 1)
+    page.button(key="edit_confirm").click().run()
+    assert page.query_params["session"] != identifier
+    assert "‘질문 1’ 대화를 첫 턴부터 다시 시작한 갈래입니다." in told(page)
+    page.button(key="to_origin").click().run()
+    assert page.query_params["session"] == identifier
+
+
+def test_every_answer_but_the_last_is_made_anew_in_a_branch(page: AppTest, service: ScriptedService) -> None:
+    open_page(page, store_session(service, 3))
+    assert [offered(page, turn)[-1] for turn in (1, 2, 3)] == ["branch", "branch", "rate"]
+    assert {key for key in keys(page) if key.startswith("regenerate")} == {"regenerate"}
+
+
+def _page_with_presses() -> None:
+    import streamlit as st  # noqa: PLC0415  # it runs as a page of its own
+
+    from component import page, turn_buttons  # noqa: PLC0415  # see above
+
+    st.button("", key="press", on_click=lambda: turn_buttons.press(st.session_state["pressed"]))
+    page.main()
+
+
+def test_a_double_press_makes_one_branch(service: ScriptedService) -> None:
+    identifier = store_session(service, 3)
+    page = open_page(AppTest.from_function(_page_with_presses, default_timeout=60), identifier)
+    asked = {"press": "branch", "session": identifier, "turn": "1"}
+    page.session_state["pressed"] = [{**asked, "at": 1.5}, {**asked, "at": 2.5}]
+    page.button(key="press").click().run()
+    assert not page.exception
+    assert len(service.stored) == 2
+    assert page.query_params["session"] in set(service.stored) - {identifier}
+
+
+def test_a_press_that_comes_again_with_the_next_one_counts_once(service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    page = open_page(AppTest.from_function(_page_with_presses, default_timeout=60), identifier)
+    thumb = {"press": "rate", "session": identifier, "attempt": "1", "wanted": "true"}
+    first, second = {**thumb, "turn": "1", "thumb": "up", "at": 1.5}, {**thumb, "turn": "2", "thumb": "up", "at": 2.5}
+    page.session_state["pressed"] = [first]
+    page.button(key="press").click().run()
+    service.turns.rate(identifier, 1, -1, attempt=1)
+    page.session_state["pressed"] = [first, second]
+    page.button(key="press").click().run()
+    assert not page.exception
+    assert [turn.rating for turn in service.stored[identifier].turns] == [-1, 1]
+
+
+def test_a_running_turn_is_neither_rated_nor_edited(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    service.status = "running"
+    service.send(identifier, "길게", message_id="long", options=service.sent[0])
+    open_page(page, identifier)
+    assert offered(page, 1) == ["edit", "rate", "rate", "branch"]
+    assert offered(page, 2) == []

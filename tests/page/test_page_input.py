@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from component import service_provider
+from component.wording import words_of
+from graph.service import ChatService, open_service
+from graph.settings import Settings
+from tests.page.reading import new_page, open_page, told
+
+TABS = "tabs_rail"
+
+
+@pytest.fixture
+def real_service(tmp_path: Path) -> Iterator[ChatService]:
+    with open_service(Settings(_env_file=None, turnfold_data_dir=tmp_path)) as opened:  # type: ignore[call-arg]  # the base class's own argument
+        service_provider.provide(opened)
+        yield opened
+    service_provider.provide(None)
+
+
+@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
+def test_the_model_input_of_every_strategy_is_shown(real_service: ChatService, strategy: str) -> None:
+    identifier = real_service.sessions.new_id()
+    for number in range(1, 5):
+        real_service.turns.send(identifier, f"서버 이전 {number}단계에서 할 일을 설명해 줘")
+        list(real_service.turns.follow(identifier))
+        real_service.sessions.configure(identifier, strategy=strategy)
+    if strategy == "compaction":
+        real_service.folds.compact(identifier)
+    real_service.turns.send(identifier, "지금까지의 일정을 정리해 줘")
+    list(real_service.turns.follow(identifier))
+    page = new_page()
+    page.session_state[TABS] = words_of("ko").input.tab
+    open_page(page, identifier)
+    assert not page.exception
+    assert "다시 만들어 확인했습니다" in told(page)
+    groups = [box.label for box in page.expander if "시스템 프롬프트" in box.label or "머리말" in box.label]
+    assert len(groups) == (2 if strategy in ("rolling", "compaction") else 1)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from streamlit.testing.v1 import AppTest
+
+from graph.error import BusyError
+from tests.fake.scripted_service import ScriptedService
+from tests.page.reading import keys, open_page, store_session, told
+
+
+def listed(page: AppTest) -> list[str]:
+    return [button.key for button in page.sidebar.button if button.key and button.key.startswith("session_")]
+
+
+def choose(page: AppTest, identifier: str, choice: str) -> AppTest:
+    return page.menu_button(key=f"menu_{identifier}").click(choice).run()
+
+
+def test_pinned_chats_stand_first_under_their_own_head(page: AppTest, service: ScriptedService) -> None:
+    for days in (0, 40):
+        service.stored[store_session(service, 1)].updated_at = datetime.now(UTC) - timedelta(days=days)
+    choose(page.run(), "session-2", "고정")
+    assert listed(page) == ["session_session-2", "session_session-1"]
+    said = [element.value for element in page.sidebar.markdown]
+    assert said.index(":small[:gray[고정됨]]") < said.index(":small[:gray[오늘]]")
+    assert ":small[:gray[이전]]" not in said
+    choose(page, "session-2", "고정 해제")
+    assert listed(page) == ["session_session-1", "session_session-2"]
+    assert ":small[:gray[고정됨]]" not in [element.value for element in page.sidebar.markdown]
+
+
+def test_a_branch_is_made_of_a_chat_in_the_list(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    choose(page.run(), identifier, "갈래 만들기")
+    branch = page.query_params["session"]
+    assert branch != identifier
+    assert service.stored[branch].forked_after == 2
+    assert "2턴까지 이어받은 갈래" in told(page)
+
+
+def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: ScriptedService) -> None:
+    kept, gone, opened = (store_session(service, 1) for _ in range(3))
+    open_page(page, opened).button(key="icon_select").click().run()
+    assert page.button(key="delete_ticked").disabled
+    assert not [key for key in keys(page) if key.startswith("menu_")]
+    for identifier in (gone, opened):
+        page.checkbox(key=f"tick_{identifier}").check().run()
+    assert page.button(key="delete_ticked").label == "2개 삭제"
+    page.button(key="delete_ticked").click().run()
+    assert list(service.stored) == [kept]
+    assert "session" not in page.query_params
+    assert "delete_ticked" not in keys(page)
+    page.button(key="undo_delete").click().run()
+    assert set(service.stored) == {kept, gone, opened}
+    assert page.query_params["session"] == opened
+    assert "undo_delete" not in keys(page)
+
+
+def test_the_selection_can_be_left(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    page.run().button(key="icon_select").click().run()
+    page.checkbox(key=f"tick_{identifier}").check().run()
+    page.button(key="cancel_selection").click().run()
+    assert f"session_{identifier}" in keys(page)
+    page.button(key="icon_select").click().run()
+    assert page.checkbox(key=f"tick_{identifier}").value is False
+
+
+def test_a_refused_deletion_leaves_the_ticks(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    page.run().button(key="icon_select").click().run()
+    page.checkbox(key=f"tick_{identifier}").check().run()
+    service.refusal = BusyError()
+    page.button(key="delete_ticked").click().run()
+    assert list(service.stored) == [identifier]
+    assert page.checkbox(key=f"tick_{identifier}").value is True
+    assert "undo_delete" not in keys(page)
+
+
+def test_a_chat_is_offered_as_two_kinds_of_file(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    service.stored[identifier].title = 'Q3/Q4: "계획" '
+    choose(page.run(), identifier, "파일로 저장")
+    assert [getattr(button, "label", "") for button in page.get("download_button")] == [
+        "Markdown · 읽기 좋은 글",
+        "JSON Lines · 빠짐없이",
+    ]

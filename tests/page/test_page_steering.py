@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from graph.error import InputError
+from graph.view import NextFold
+from tests.fake.scripted_service import ScriptedService
+from tests.fake.scripted_session import make_record
+from tests.page.reading import keys, open_page, raw_html, say, store_session, told
+
+CARD = "menu_card_rail_record-1"
+
+
+def open_card(page: AppTest, service: ScriptedService, summary: str = "출시는 10월 14일로 정했다.") -> str:
+    identifier = store_session(service, 4)
+    service.stored[identifier].records = [make_record((1, 2, 3), original_chars=1500, summary=summary)]
+    open_page(page, identifier)
+    return identifier
+
+
+def pick(page: AppTest, choice: str, key: str = CARD) -> AppTest:
+    return page.menu_button(key=key).click(choice).run()
+
+
+def steps(service: ScriptedService) -> list[str]:
+    names = {"edit", "remake", "undo", "use_version"}
+    return [call for call in service.calls if call.split()[0] in names]
+
+
+def take_back(page: AppTest) -> AppTest:
+    return page.button(key="take_back_bar").click().run()
+
+
+def edit(page: AppTest, text: str) -> AppTest:
+    pick(page, "고치기").text_area(key="text_record-1").set_value(text)
+    return page.button(key="dialog_confirm").click().run()
+
+
+def test_a_summary_is_edited_and_that_can_be_taken_back(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service)
+    assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
+    assert "다음 턴부터 쓰입니다." in told(page)
+    page.text_area(key="text_record-1").set_value("출시는 10월 21일이다.")
+    said = told(page.button(key="dialog_confirm").click().run())
+    assert "출시는 10월 21일이다." in said
+    assert r":gray-badge[v2] :gray-badge[고침]" in said
+    assert "1-3턴 요약을 고쳤습니다." in said
+    assert "dialog_confirm" not in keys(page)
+    said = told(take_back(page))
+    assert "출시는 10월 14일로 정했다." in said
+    assert "고침" not in said
+    assert "take_back_bar" not in keys(page)
+    assert steps(service) == ["edit record-1", "use_version record-1"]
+
+
+@pytest.mark.parametrize(("typed", "sentence"), [("  ", "내용이 없습니다."), ("가" * 9, "너무 깁니다.")])
+def test_a_refused_edit_is_told_in_its_dialog_which_stays(
+    page: AppTest, service: ScriptedService, typed: str, sentence: str
+) -> None:
+    open_card(page, service)
+    pick(page, "고치기").text_area(key="text_record-1").set_value(typed)
+    service.refusal = InputError("too_long") if typed.strip() else None
+    page.button(key="dialog_confirm").click().run()
+    assert sentence in page.error[0].value
+    assert page.text_area(key="text_record-1").value == typed
+    page.text_area(key="text_record-1").set_value("이제 됩니다.")
+    page.button(key="dialog_confirm").click().run()
+    assert "이제 됩니다." in told(page)
+    assert not page.error
+
+
+def test_a_cancelled_edit_changes_nothing(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service)
+    pick(page, "고치기").text_area(key="text_record-1").set_value("버릴 글")
+    page.button(key="dialog_cancel").click().run()
+    assert "dialog_cancel" not in keys(page)
+    assert steps(service) == []
+    assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
+
+
+def test_a_summary_is_made_anew_at_a_rate_and_with_a_wish(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service)
+    assert pick(page, "새로 만들기…").slider(key="rate_record-1").value == 0.3
+    page.slider(key="rate_record-1").set_value(0.15)
+    page.text_input(key="wish_record-1").set_value(" 가격은 남겨 줘 ")
+    said = told(page.button(key="dialog_confirm").click().run())
+    assert "비율 0.15, 가격은 남겨 줘" in said
+    assert "1-3턴 요약을 새로 만들었습니다: 450자 → 17자." in said
+    assert "출시는 10월 14일로 정했다." in told(take_back(page))
+
+
+def test_what_cannot_be_made_anew_is_told_by_the_message_field(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service)
+    pick(page, "새로 만들기…")
+    service.refusal = InputError("compact_failed")
+    page.button(key="dialog_confirm").click().run()
+    assert "더 짧은 요약을 만들지 못했습니다." in page.error[0].value
+    assert "take_back_bar" not in keys(page)
+
+
+def test_a_chat_that_is_deleted_while_its_summary_is_made_anew_leaves_a_page_to_use(
+    page: AppTest, service: ScriptedService
+) -> None:
+    open_card(page, service)
+    pick(page, "새로 만들기…")
+    service.deleted_when_asked_for = "session"
+    page.button(key="dialog_confirm").click().run()
+    assert not page.exception
+    assert "대화를 찾을 수 없습니다" in page.error[0].value
+
+
+def test_a_wish_that_could_not_be_fulfilled_is_still_there(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service)
+    pick(page, "새로 만들기…").text_input(key="wish_record-1").set_value("가격은 남겨 줘")
+    service.refusal = InputError("remake_failed")
+    page.button(key="dialog_confirm").click().run()
+    assert "새 요약을 만들지 못했습니다." in page.error[0].value
+    assert pick(page, "새로 만들기…").text_input(key="wish_record-1").value == "가격은 남겨 줘"
+    page.button(key="dialog_confirm").click().run()
+    assert pick(page, "새로 만들기…", f"{CARD}-v2").text_input(key="wish_record-1-v2").value == "가격은 남겨 줘"
+    page.button(key="dialog_cancel").click().run()
+    take_back(page)
+    assert pick(page, "새로 만들기…").text_input(key="wish_record-1").value == ""
+
+
+def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service, "출시는 10월 14일로 정했다.")
+    edit(page, "출시는 10월 21일로 정했다.")
+    edited = "menu_card_rail_record-1-v2"
+    pick(page, "버전 비교", edited)
+    assert "v1 · 압축률 0.3 · 450자" in told(page)
+    assert "**v2 · 고침 · 17자** :primary-badge[쓰는 중]" in told(page)
+    versions = [line for line in raw_html(page).splitlines() if 'class="version"' in line]
+    assert "10월 <del>" in versions[0]
+    assert "14일로" in versions[0]
+    assert "10월 <ins>" in versions[1]
+    assert "21일로" in versions[1]
+    assert versions[1].count("여기에만") == 1
+    said = told(page.button(key="dialog_confirm").click().run())
+    assert "1-3턴 요약을 다른 버전으로 바꿨습니다: v1." in said
+    assert "출시는 10월 14일로 정했다." in said
+    assert "출시는 10월 21일로 정했다." in told(take_back(page))
+    assert steps(service)[1:] == ["use_version record-1", "use_version record-1-v2"]
+
+
+def test_the_only_version_says_so_and_nothing_can_be_used(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service, "<b>하나</b>뿐인 글")
+    said = told(pick(page, "버전 비교"))
+    assert "아직 다른 버전이 없습니다." in said
+    assert "&lt;b&gt;하나&lt;/b&gt;뿐인 글" in raw_html(page)
+    assert "dialog_confirm" not in keys(page)
+    page.button(key="dialog_cancel").click().run()
+    assert "dialog_cancel" not in keys(page)
+
+
+def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service)
+    said = told(pick(page, "요약 풀기"))
+    assert "다음부터 1-3턴을 원문 그대로 보냅니다." in said
+    assert "말한 그대로" in said
+    assert "요약을 풀어 원문 그대로 보냅니다." in said
+    assert "짧아서" not in said
+    said = told(pick(page, "다시 요약", "menu_card_rail_record-1-v2"))
+    assert "1-3턴을 다시 요약했습니다." in said
+    assert "비율 0.3, 바라는 것 없음" in said
+    assert "말한 그대로" in told(take_back(page))
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "offered"),
+    [
+        ("interval", 1, ["고치기", "새로 만들기…", "버전 비교", "요약 풀기"]),
+        ("merge", 1, ["고치기", "새로 만들기…", "버전 비교", "요약 풀기"]),
+        ("verbatim", 1, ["버전 비교"]),
+        ("verbatim", 2, ["다시 요약", "버전 비교"]),
+        ("compaction", 1, ["고치기", "새로 만들기…", "버전 비교"]),
+    ],
+)
+def test_a_menu_offers_what_can_be_done_with_its_record(
+    page: AppTest, service: ScriptedService, kind: str, version: int, offered: list[str]
+) -> None:
+    identifier = open_card(page, service)
+    records = service.stored[identifier].records
+    records[0] = records[0].with_changes(kind=kind, version=version)
+    assert page.run().menu_button(key=CARD).options == offered
+
+
+def test_a_merge_that_is_undone_says_that_its_summaries_are_back(page: AppTest, service: ScriptedService) -> None:
+    identifier = open_card(page, service)
+    records = service.stored[identifier].records
+    records[0] = records[0].with_changes(kind="merge", sources=("r-1", "r-2"))
+    page.run()
+    said = told(pick(page, "요약 풀기"))
+    assert "1-3턴의 요약을 합치기 전의 요약 2개로 되돌렸습니다." in said
+    assert "원문 그대로 보냅니다" not in said
+
+
+def test_the_line_of_a_change_goes_with_the_next_message(page: AppTest, service: ScriptedService) -> None:
+    open_card(page, service)
+    pick(page, "요약 풀기")
+    assert "take_back_bar" in keys(page)
+    assert "take_back_bar" not in keys(say(page, "다음 말"))
+
+
+@pytest.mark.parametrize(
+    ("prepare", "act"),
+    [(lambda page: page, lambda page: pick(page, "요약 풀기")), (lambda page: edit(page, "고친 글"), take_back)],
+    ids=["undo", "take back"],
+)
+def test_a_change_that_comes_too_late_is_told(
+    page: AppTest, service: ScriptedService, prepare: Callable[[AppTest], AppTest], act: Callable[[AppTest], AppTest]
+) -> None:
+    open_card(page, service)
+    prepare(page)
+    service.refusal = InputError("not_active")
+    act(page)
+    assert "그사이 다른 요약으로 바뀌었습니다." in [*page.error, *page.toast][0].value
+    assert "말한 그대로" not in told(page)
+
+
+def test_a_card_tells_target_and_achieved_rate_and_tokens(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    record = replace(make_record((1, 2, 3)), summary_chars=390, source_tokens=900, summary_tokens=12_345)
+    service.stored[identifier].records = [record]
+    assert "목표 0.3 → 실제 0.26 · 토큰 ≈900 → ≈12,345" in told(open_page(page, identifier))
+    service.stored[identifier].records = [replace(record, kind="merge")]
+    said = told(page.run())
+    assert "토큰 ≈900 → ≈12,345" in said
+    assert "목표" not in said
+
+
+def pinned(page: AppTest) -> list[tuple[str, str]]:
+    """The buttons that pin: whether each is pressed, and its message."""
+    return re.findall(r'class="press pin"[^>]*aria-pressed="(\w+)"[^>]*data-message="([^"]+)"', raw_html(page))
+
+
+def pins_box(page: AppTest) -> list[str]:
+    return [box.label for box in page.expander if "고정한 메시지" in box.label]
+
+
+def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    open_page(page, identifier)
+    assert pinned(page) == [("false", f"{who}-{turn}") for turn in (1, 2) for who in ("user", "answer")]
+    assert pins_box(page) == []
+    service.folds.pin(identifier, "answer-1")
+    assert ("true", "answer-1") in pinned(page.run())
+    assert pins_box(page) == ["고정한 메시지 1개 · ≈120 / 280토큰"]
+    page.session_state["pins_rail"] = True
+    listed = next(line for line in raw_html(page.run()).splitlines() if 'class="pins"' in line)
+    assert 'data-first="1" data-last="1"' in listed
+    assert "≈120토큰" in listed
+    assert 'data-message="answer-1"' in listed
+
+
+def test_a_strategy_that_sends_turns_alone_says_that_pins_are_not_sent(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    service.folds.pin(identifier, "answer-1")
+    note = "지금 전략은 최근 턴만 보내므로 고정한 메시지를 따로 보내지 않습니다."
+    assert note not in told(open_page(page, identifier))
+    service.stored[identifier].next_fold = NextFold(sent_turns=10)
+    assert note in told(page.run())
+
+
+def test_a_turn_without_an_answer_has_no_answer_to_pin(page: AppTest, service: ScriptedService) -> None:
+    service.status = "failed"
+    open_page(page, store_session(service, 1))
+    assert pinned(page) == [("false", "user-1")]
