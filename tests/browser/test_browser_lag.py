@@ -95,5 +95,4 @@ def test_presses_one_right_after_another_all_count(chromium: Browser, tmp_path: 
         visitor.ask(question(2), question(3), first=2)
         expect(visitor.page.locator(THUMB)).to_have_count(3)
         visitor.page.evaluate(PRESS_ALL, THUMB)
-        # Such a server draws late when the machine is busy, too: what counts is that none is lost.
-        expect(visitor.page.locator(f'{THUMB}[aria-pressed="true"]')).to_have_count(3, timeout=90_000)
+        expect(visitor.page.locator(f'{THUMB}[aria-pressed="true"]')).to_have_count(3)

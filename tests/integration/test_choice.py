@@ -51,6 +51,8 @@ def test_settings_are_kept_while_no_model_can_be_reached(open_chat: OpenChat, ca
     with open_chat(chat.session_id, context_strategy="interval", **nowhere) as chat:
         view = chat.service.sessions.configure(chat.session_id, compression_rate=0.5)
         assert (view.compression_rate, chat.view.compression_rate) == (0.5, 0.5)
-    assert [record.getMessage() for record in caplog.records if record.getMessage().startswith("folds of")] == [
+    # An earlier test's server may still be losing its lease.
+    told = [record.getMessage() for record in caplog.records if record.name != "graph.store.lease"]
+    assert [message for message in told if "unreachable" in message] == [
         f"folds of session={chat.session_id} not prepared: unreachable"
     ]
