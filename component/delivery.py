@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ParamSpec
 import streamlit as st
 from streamlit import runtime
 from streamlit.delta_generator_singletons import context_dg_stack, get_default_dg_stack_value
-from streamlit.runtime.scriptrunner import ScriptRunnerEvent, get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunData, ScriptRunnerEvent, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from component import service_provider
@@ -99,6 +99,35 @@ def note_automatic(*, by_timer: bool = False) -> None:
     """Says that the fragment that is being drawn need not be drawn when its run is joined with another's."""
     automatic = st.session_state.get(_AUTOMATIC, {})
     st.session_state[_AUTOMATIC] = {**automatic, ThreadState.get().fragment_id: by_timer}
+
+
+def draw_once_more() -> None:
+    """Has the fragment that is being drawn drawn again when this run has ended, before the browser's timer asks."""
+    _request(ThreadState.get().fragment_id)
+
+
+def keep_timed() -> None:
+    """Has what follows by a timer drawn later, though its run is about to be broken off for other parts."""
+    for fragment in _fragments():
+        if st.session_state.get(_AUTOMATIC, {}).get(fragment):
+            _request(fragment)
+
+
+def _request(fragment: str | None) -> None:
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None or context.script_requests is None or not is_served():
+        return
+    # Streamlit has no call for it: `st.rerun` breaks the run off, and what it didn't draw any more stays in the page.
+    context.script_requests.request_rerun(
+        RerunData(
+            query_string=context.query_string,
+            page_script_hash=context.page_script_hash,
+            fragment_id=fragment,
+            is_auto_rerun=True,
+            cached_message_hashes=context.cached_message_hashes,
+            context_info=context.context_info,
+        )
+    )
 
 
 def pressed_fragments() -> int | None:

@@ -19,12 +19,13 @@ from component.word import Words
 from graph.error import NotFoundError
 from graph.view import LiveTurn, SessionView
 
-# The browser asks for the next run before the last one ends, so a run waits nearly all the time.
-ASK_SECONDS = 0.15
+# A run that ends before the turn asks for the next one itself, so a run waits nearly all the time; the browser asks in
+# case that request is lost.
+ASK_SECONDS = 1.0
 RUN_SECONDS = 20.0
 _ANSWER_SECONDS = 0.5
 _PAUSE_SECONDS = 0.02  # between looks whether the user wants something else
-_DRAW_SECONDS = 0.15  # text is drawn no more often
+_DRAW_SECONDS = 0.2  # text is drawn no more often
 WATCH_SECONDS = 3
 _FRESH = "live_is_fresh"
 
@@ -129,16 +130,17 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
             return
         turn = following
         if turn.steps != seen.steps:
-            return  # the next run draws them
+            break
         began = time.monotonic()
         answer.show(turn.text)
         if _phase(now.words, turn) != _phase(now.words, seen):
             line.html(_phase(now.words, turn))
             if redraw.stale_parts():  # a fold has been made
                 _ask(line)
-                return
+                break
         if turn != seen:
             time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # a very long answer takes its time
+    delivery.draw_once_more()
 
 
 def _ask(place: DeltaGenerator | None = None) -> None:

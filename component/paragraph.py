@@ -9,7 +9,7 @@ from typing import Final
 
 from markdown_it import MarkdownIt
 
-PART_CHARS: Final = 1_000
+PART_CHARS: Final = 300
 
 _PARSER: Final = MarkdownIt("commonmark", {"maxNesting": 20}).enable("table").disable(["inline", "text_join"])
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")

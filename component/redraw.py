@@ -208,6 +208,7 @@ def _draw(parts: list[str], own: int) -> None:
     pressed = delivery.pressed_fragments()
     try:
         if parts and pressed is not None and pressed <= own:
+            delivery.keep_timed()
             st.rerun(parts)
     except StreamlitAPIException:
         pass  # an error stands where one of them was

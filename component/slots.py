@@ -33,8 +33,9 @@ class Shown(NamedTuple):
 def read(service: ChatService, identifier: str, last: int) -> Shown:
     """Returns the newest `last` turns."""
     transcript = service.turns.transcript(identifier, last=last)
-    # A block is three turns, so these records reach back to the oldest turn.
-    count = len(transcript.turns) // 3 + 1
+    # A block is three turns, so these records reach back to the oldest turn. There are never fewer than at the time of
+    # drawing: an older one that comes into sight with a later turn would look like one that was made meanwhile.
+    count = max(len(transcript.turns), TURNS_BEFORE + TURNS_AFTER) // 3 + 1
     records = service.folds.records(identifier, last=count)
     has_reset = any(turn >= transcript.turns[0].number for turn in transcript.reset_after)
     past = service.folds.past_records(identifier, last=count) if has_reset else ()

@@ -8,6 +8,7 @@ from component.slots import TURNS_AFTER, TURNS_BEFORE
 from graph.service import ChatService
 from tests.browser.runs import Runs
 from tests.browser.visitor import Visitor
+from tests.browser.wire import without_timers
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import hang, slowed, text
 from tests.fake.openai_server import FakeOpenAI
@@ -76,6 +77,35 @@ def test_a_long_visit_draws_the_page_anew_when_its_places_are_used_up(
     shown = turns.evaluate_all("(all) => all.map((turn) => Number(turn.dataset.turn))")
     assert shown == list(range(1, last + 1))
     expect(visitor.every("regenerate")).to_have_count(1)
+
+
+@pytest.mark.parametrize("last", [24, 25, 26])
+def test_a_long_chat_goes_on_without_a_drawing_of_the_whole_page(
+    visitor: Visitor, other_server: ChatService, last: int
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, last)
+    chat.wait_for_folds()
+    runs = Runs(visitor.page)
+    visitor.open(f"?session={chat.session_id}")
+    visitor.page.wait_for_timeout(500)
+    runs.clear()
+    visitor.ask(*map(question, range(last + 1, last + 8)), first=last + 1)
+    expect(visitor.find("panel").get_by_text("[28-30턴 요약]")).to_be_visible()
+    assert runs.whole_count == 0
+
+
+def test_an_answer_is_shown_as_it_comes_though_no_clock_of_the_page_asks(
+    visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI
+) -> None:
+    asked = "시계 없이 기다리는 말"
+    fake_openai.script(hang("여기까지 ", "말합니다. "), to=asked)
+    without_timers(visitor)
+    visitor.open(f"?session={chat.session_id}")
+    visitor.write(asked)
+    expect(visitor.turn(9)).to_contain_text("여기까지 말합니다.")
+    visitor.find("stop").locator("button").click()
+    visitor.wait_for_end(9)
 
 
 def test_a_fold_far_above_is_shown_without_a_reload(visitor: Visitor, chat: Chat) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from playwright.sync_api import WebSocketRoute
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.browser.visitor import Visitor
 
@@ -34,6 +35,23 @@ def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
             else:
                 met.append(data)
                 deliver(server, data)
+
+        browser.on_message(pass_on)
+
+    visitor.page.route_web_socket("**/_stcore/stream", connect)
+
+
+def without_timers(visitor: Visitor) -> None:
+    """Loses what the page asks for by its clocks alone."""
+
+    def connect(browser: WebSocketRoute) -> None:
+        server = browser.connect_to_server()
+
+        def pass_on(request: str | bytes) -> None:
+            message = BackMsg()
+            message.ParseFromString(request if isinstance(request, bytes) else request.encode())
+            if not message.rerun_script.is_auto_rerun:
+                server.send(request)
 
         browser.on_message(pass_on)
 
