@@ -30,8 +30,9 @@ function sendWithFiles(text, session) {
   // Whoever leaves meanwhile finds the words again.
   if (text) sessionStorage.setItem(draftKey(session), text);
   document.querySelector(".st-key-ask").ariaBusy = "true";
-  // Streamlit hands over the files with what its field holds: nothing, once it has noticed.
-  setTimeout(() => {
+  // Streamlit hands over the files with what its field holds: nothing, once it has noticed. A timer would come behind
+  // the next key, and what is typed would go out with the files.
+  queueMicrotask(() => {
     isHandedOver = true;
     document.querySelector(SUBMIT)?.click();
     isHandedOver = false;

@@ -107,7 +107,16 @@ def test_an_enter_that_ends_a_syllable_hands_no_file_over(visitor: Visitor) -> N
     expect(visitor.find("ask").get_by_test_id("stFileChip")).to_have_count(1)
 
 
-def test_what_is_typed_while_a_file_is_read_stays(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+# What a browser with much to do does.
+LATE_TIMERS = """
+const early = window.setTimeout;
+window.setTimeout = (act, milliseconds = 0, ...rest) => early(act, milliseconds + 300, ...rest);
+"""
+
+
+@pytest.mark.parametrize("hurry", ["", LATE_TIMERS], ids=["idle", "busy"])
+def test_what_is_typed_while_a_file_is_read_stays(visitor: Visitor, fake_openai: FakeOpenAI, hurry: str) -> None:
+    visitor.page.add_init_script(hurry)
     visitor.open()
     attach(visitor, ("pages.pdf", pdf_of(*["page"] * 40)))
     visitor.write("먼저 보낸 말")

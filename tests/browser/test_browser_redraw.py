@@ -88,9 +88,9 @@ def test_a_long_chat_goes_on_without_a_drawing_of_the_whole_page(
     chat.wait_for_folds()
     runs = Runs(visitor.page)
     visitor.open(f"?session={chat.session_id}")
-    visitor.page.wait_for_timeout(500)
+    visitor.ask(question(last + 1), first=last + 1)
     runs.clear()
-    visitor.ask(*map(question, range(last + 1, last + 8)), first=last + 1)
+    visitor.ask(*map(question, range(last + 2, last + 9)), first=last + 2)
     expect(visitor.find("panel").get_by_text("[28-30턴 요약]")).to_be_visible()
     assert runs.whole_count == 0
 
