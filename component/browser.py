@@ -14,7 +14,6 @@ from component import (
     project_choice,
     redraw,
     summary_panel,
-    turn_buttons,
 )
 from component.delivery import delivered
 from component.page_state import PageState
@@ -24,7 +23,6 @@ _SCRIPTS = (
     "scroll.js",
     "jump.js",
     "edit.js",
-    "press.js",
     "field.js",
     "attach.js",
     "open_file.js",
@@ -89,7 +87,6 @@ def _mount(now: PageState) -> None:
         on_sent_change=_take_sent,
         on_turns_change=_show_turns,
         on_record_change=_show_record,
-        on_pressed_change=_press,
         on_file_change=_take_file,
     )
 
@@ -112,10 +109,6 @@ def _show_turns() -> None:
 def _show_record() -> None:
     summary_panel.want_card(str(st.session_state[_KEY]["record"]))
     redraw.alone_as_asked(redraw.PANEL)
-
-
-def _press() -> None:
-    turn_buttons.press(st.session_state[_KEY]["pressed"])
 
 
 def script() -> str:

@@ -19,6 +19,7 @@ from component import (
     sign_in_page,
     summary_panel,
     transcript,
+    turn_buttons,
 )
 from component.error_box import error_box
 from component.wording import language_of_locale, words_of
@@ -45,6 +46,7 @@ def main() -> None:
             return
         if project_choice.is_on(now.service):
             st.html(asset_file.FOLDER / "project.css")
+        turn_buttons.listen()
         with error_box(now.words):
             sidebar.draw(now)
         with error_box(now.words):

@@ -8,13 +8,33 @@ from typing import Any, Final
 
 import streamlit as st
 
-from component import action, copy_button, delivery, page_state, press_button, question_form, redraw
+from component import action, asset_file, copy_button, delivery, page_state, press_button, question_form, redraw
+from component.delivery import delivered
 from component.word import Words
 from graph.view import Rating, TurnView
 
 _RATINGS: Final[Mapping[str, Rating]] = {"up": 1, "down": -1}
 _DONE: Final = "done_presses"
+_KEY: Final = "heard_press"
 _Press = Mapping[str, Any]
+
+
+def listen() -> None:
+    """Mounts the script that hears the presses; drawn before the buttons, so that none stands there unheard."""
+    with st.container(key="listening"):  # taken out of the column by the style sheet
+        _listen()
+
+
+@st.fragment
+@delivered
+def _listen() -> None:
+    delivery.note_automatic()
+    heard = st.components.v2.component("turnfold_press", js=asset_file.read("press.js"))
+    heard(key=_KEY, on_pressed_change=_press)
+
+
+def _press() -> None:
+    press(st.session_state[_KEY]["pressed"])
 
 
 def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:

@@ -1,7 +1,8 @@
 // A question that is being edited: its field has the focus once it is drawn, and is seen from its first line on.
 const EDITED = ".st-key-edit_choice";
 
-function awaitEdit() {
+function onEdit(event) {
+  if (!event.target.closest?.("button[data-press='edit']")) return;
   holdPlace(document.querySelector(SCROLLER));
   const find = () => document.querySelector(EDITED)?.closest("[data-testid='stForm']")?.querySelector("textarea");
   whenReady(find, (field) => {
@@ -19,3 +20,5 @@ function bringDown(field) {
   box.scrollTop += above;
   holdPlace(box);
 }
+
+const EDIT_LISTENERS = [["click", onEdit, false]];

@@ -5,15 +5,16 @@ const MOMENT_MILLISECONDS = 10000;
 
 let presses = [];
 
-function onPlainPress(event) {
-  const button = event.target.closest?.("button[data-press]");
-  if (!button) return;
-  // The second click of a double one would make another branch: the address may still name the chat that is left.
-  if (button.dataset.press === "branch" && event.detail > 1) return;
-  if (button.dataset.press === "edit") awaitEdit();
-  const at = performance.timeOrigin + performance.now();
-  presses = presses.filter((other) => at - other.at < MOMENT_MILLISECONDS).concat({ ...button.dataset, at });
-  askServer("pressed", presses);
+export default function ({ setTriggerValue }) {
+  const onPress = (event) => {
+    const button = event.target.closest?.("button[data-press]");
+    if (!button) return;
+    // The second click of a double one would make another branch: the address may still name the chat that is left.
+    if (button.dataset.press === "branch" && event.detail > 1) return;
+    const at = performance.timeOrigin + performance.now();
+    presses = presses.filter((other) => at - other.at < MOMENT_MILLISECONDS).concat({ ...button.dataset, at });
+    setTriggerValue("pressed", presses);
+  };
+  document.addEventListener("click", onPress);
+  return () => document.removeEventListener("click", onPress);
 }
-
-const PRESS_LISTENERS = [["click", onPlainPress, false]];

@@ -13,7 +13,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import hang, slowed, text
 from tests.fake.openai_server import FakeOpenAI
 
-MAIN, CHAT = 0, 0
+MAIN, CHAT = 0, 1  # the script that hears presses stands before it
 
 
 @pytest.fixture
