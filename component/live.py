@@ -138,7 +138,7 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
             if redraw.stale_parts():  # a fold has been made
                 _ask(line)
                 break
-        if turn != seen:
+        if turn != seen and seen.text:  # the first word may come in two pieces
             time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # a very long answer takes its time
     delivery.draw_once_more()
 
