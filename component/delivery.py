@@ -106,10 +106,18 @@ def draw_once_more() -> None:
     _request(ThreadState.get().fragment_id)
 
 
-def keep_timed() -> None:
-    """Has what follows by a timer drawn later, though its run is about to be broken off for other parts."""
-    for fragment in _fragments():
-        if st.session_state.get(_AUTOMATIC, {}).get(fragment):
+def keep_drawn(own: int) -> None:
+    """Has what this run was for drawn later, though it is about to be broken off for other parts.
+
+    What follows by a timer is always kept; all of it, if the run joins several requests.
+
+    Args:
+        own: How many fragments the callback that breaks the run off was pressed in.
+    """
+    fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
+    is_joined = len(fragments) > 1 or len(fragments - set(automatic)) > own
+    for fragment in fragments:
+        if is_joined or automatic.get(fragment):
             _request(fragment)
 
 
@@ -130,14 +138,9 @@ def _request(fragment: str | None) -> None:
     )
 
 
-def pressed_fragments() -> int | None:
-    """Returns how many fragments a user's press has to have drawn in this run, which may join several requests.
-
-    Returns:
-        None if the whole page has to be drawn.
-    """
-    fragments = _fragments()
-    return len(fragments - set(st.session_state.get(_AUTOMATIC, {}))) if fragments else None
+def is_for_page() -> bool:
+    """Whether this run was asked to draw the whole page, and not parts of it."""
+    return not _fragments()
 
 
 def is_early() -> bool:

@@ -58,7 +58,8 @@ def draw() -> None:
     taken = " ".join(key for key, session in newest if session is not None)
     refused = " ".join(key for key, session in newest if session is None)
     read = attaching.mark()
-    st.html(f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}" {read}></i>')
+    served = redraw.served_count()
+    st.html(f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}" data-served="{served}" {read}></i>')
 
 
 def _messages(sent: object) -> Iterator[_Sent]:

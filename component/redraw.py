@@ -7,6 +7,7 @@ fragment that finds a change in its own run has the page's script ask for it (`a
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
@@ -105,7 +106,7 @@ def changed_as_asked() -> None:
 def _draw_changed(own: int) -> None:
     if not _can_draw():
         return
-    st.session_state[_SERVED] = st.session_state.get(_SERVED, 0) + 1
+    st.session_state[_SERVED] = served_count() + 1
     parts = stale_parts()
     if parts is None:
         st.rerun()
@@ -135,13 +136,18 @@ def page() -> None:
         st.rerun()
 
 
+def served_count() -> int:
+    """Returns how many requests for what has changed were served: a mark from before has had its answer."""
+    return int(st.session_state.get(_SERVED, 0))
+
+
 def ask(place: DeltaGenerator | None = None) -> None:
     """Has the browser ask for what has changed; draws the page if nothing comes of it.
 
     Args:
         place: An element that gives its place to the request, which is invisible.
     """
-    mark = st.session_state.get(_SERVED, 0)
+    mark = served_count()
     asked, since = st.session_state.get(_ASKED, (-1, 0.0))
     if asked != mark:
         st.session_state[_ASKED] = mark, time.monotonic()
@@ -204,12 +210,9 @@ def _can_draw() -> bool:
 
 
 def _draw(parts: list[str], own: int) -> None:
-    """Draws these parts and no other: the page, if this run is also for a fragment of another press."""
-    pressed = delivery.pressed_fragments()
-    try:
-        if parts and pressed is not None and pressed <= own:
-            delivery.keep_timed()
+    """Draws these parts and what else this run was asked for."""
+    if parts and not delivery.is_for_page():
+        with suppress(StreamlitAPIException):  # an error stands where one of them was
+            delivery.keep_drawn(own)
             st.rerun(parts)
-    except StreamlitAPIException:
-        pass  # an error stands where one of them was
     st.rerun()

@@ -8,11 +8,12 @@ from component.slots import TURNS_AFTER, TURNS_BEFORE
 from graph.service import ChatService
 from tests.browser.runs import Runs
 from tests.browser.visitor import Visitor
-from tests.browser.wire import without_timers
+from tests.browser.wire import lose, on_the_way, together, without_timers
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import hang, slowed, text
 from tests.fake.openai_server import FakeOpenAI
 
+REQUEST = '{"event":"changed"'
 MAIN, CHAT = 0, 1  # the script that hears presses stands before it
 
 
@@ -92,6 +93,33 @@ def test_a_long_chat_goes_on_without_a_drawing_of_the_whole_page(
     runs.clear()
     visitor.ask(*map(question, range(last + 2, last + 9)), first=last + 2)
     expect(visitor.find("panel").get_by_text("[28-30턴 요약]")).to_be_visible()
+    assert runs.whole_count == 0
+
+
+def test_a_lost_request_for_what_has_changed_is_made_again(visitor: Visitor, chat: Chat) -> None:
+    on_the_way(visitor, REQUEST, lose)
+    runs = Runs(visitor.page)
+    visitor.open(f"?session={chat.session_id}")
+    runs.clear()
+    visitor.ask(question(9), question(10), first=9)
+    expect(visitor.find("panel").get_by_text("[7-9턴 요약]")).to_be_visible()
+    assert runs.whole_count == 0
+
+
+def test_a_press_that_meets_a_request_for_what_has_changed_draws_no_whole_page(
+    visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.script(hang("여기까지 말합니다. "), to="오래 걸리는 말")
+    together(visitor, "-tabs_rail", REQUEST)
+    runs = Runs(visitor.page)
+    visitor.open(f"?session={chat.session_id}")
+    visitor.write("오래 걸리는 말")
+    expect(visitor.turn(9)).to_contain_text("여기까지 말합니다.")
+    runs.clear()
+    visitor.find("panel").get_by_role("tab", name="통계").click()
+    visitor.find("stop").locator("button").click()
+    visitor.wait_for_end(9)
+    expect(visitor.find("panel").get_by_text("📊 요약 통계")).to_be_visible()
     assert runs.whole_count == 0
 
 

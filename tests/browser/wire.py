@@ -41,6 +41,29 @@ def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
     visitor.page.route_web_socket("**/_stcore/stream", connect)
 
 
+def together(visitor: Visitor, first: str, second: str) -> None:
+    """Holds back the first request that holds the words `first` until one that holds `second` goes out."""
+    held: list[str | bytes] = []
+    met: list[str | bytes] = []
+
+    def connect(browser: WebSocketRoute) -> None:
+        server = browser.connect_to_server()
+
+        def pass_on(request: str | bytes) -> None:
+            data = request if isinstance(request, bytes) else request.encode()
+            if not met and not held and first.encode() in data:
+                held.append(request)
+                return
+            if held and second.encode() in data:
+                met.append(held.pop())
+                server.send(met[0])
+            server.send(request)
+
+        browser.on_message(pass_on)
+
+    visitor.page.route_web_socket("**/_stcore/stream", connect)
+
+
 def without_timers(visitor: Visitor) -> None:
     """Loses what the page asks for by its clocks alone."""
 
