@@ -33,7 +33,6 @@ def draw(now: PageState) -> None:
 @st.fragment(key=redraw.COMPOSER)
 @delivered
 def _draw(page: PageState) -> None:
-    delivery.note_automatic()  # it is drawn with whatever else has changed
     # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
     with st.container(key="told", gap="small"):
         label = page.words.to_end

@@ -109,16 +109,16 @@ def draw_once_more() -> None:
 def keep_drawn(own: int) -> None:
     """Has what this run was for drawn later, though it is about to be broken off for other parts.
 
-    What follows by a timer is always kept; all of it, if the run joins several requests.
+    That is what follows by a timer, and what another press needs whose request was joined with this one.
 
     Args:
         own: How many fragments the callback that breaks the run off was pressed in.
     """
     fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
-    is_joined = len(fragments) > 1 or len(fragments - set(automatic)) > own
-    for fragment in fragments:
-        if is_joined or automatic.get(fragment):
-            _request(fragment)
+    pressed = fragments - set(automatic)
+    timed = {fragment for fragment in fragments if automatic.get(fragment)}
+    for fragment in timed | (pressed if len(pressed) > own else set()):
+        _request(fragment)
 
 
 def _request(fragment: str | None) -> None:

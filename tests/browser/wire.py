@@ -41,6 +41,42 @@ def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
     visitor.page.route_web_socket("**/_stcore/stream", connect)
 
 
+class Hold:
+    """Holds back what the server sends to a page, in its order, from when it is told to until it lets go.
+
+    Args:
+        behind: Words behind which it begins by itself, the first time that they come.
+    """
+
+    def __init__(self, visitor: Visitor, *, behind: str = "") -> None:
+        self.is_holding = False
+        self._behind = behind.encode()
+        self._held: list[str | bytes] = []
+        self._browser: WebSocketRoute | None = None
+        visitor.page.route_web_socket("**/_stcore/stream", self._connect)
+
+    def let_go(self) -> None:
+        """Sends what was held; what comes meanwhile waits behind it."""
+        assert self._browser is not None
+        while self._held:
+            self._browser.send(self._held.pop(0))
+        self.is_holding = False
+
+    def _connect(self, browser: WebSocketRoute) -> None:
+        self._browser = browser
+        browser.connect_to_server().on_message(self._pass_on)
+
+    def _pass_on(self, sent: str | bytes) -> None:
+        assert self._browser is not None
+        if self.is_holding:
+            self._held.append(sent)
+            return
+        self._browser.send(sent)
+        data = sent if isinstance(sent, bytes) else sent.encode()
+        if self._behind and self._behind in data:
+            self.is_holding, self._behind = True, b""
+
+
 def together(visitor: Visitor, first: str, second: str) -> None:
     """Holds back the first request that holds the words `first` until one that holds `second` goes out."""
     held: list[str | bytes] = []
