@@ -36,10 +36,11 @@ WATCH: Final = """
     observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
     const onPress = (event) => {
         if (event.key !== "Enter") return;
-        pressedAt = performance.now();
-        document.removeEventListener("keydown", onPress, true);
+        pressedAt = event.timeStamp;
+        window.removeEventListener("keydown", onPress, true);
     };
-    document.addEventListener("keydown", onPress, true);
+    // Before any listener of the page, which may show the message at once.
+    window.addEventListener("keydown", onPress, true);
 }
 """
 
