@@ -55,7 +55,7 @@ def _draw(page: PageState) -> None:
     st.chat_input(page.words.ask, key=page_state.ASK, accept_file="multiple", on_submit=action.send_typed)
     page_state.draw_in_passing()
     # This is drawn last: an answer that came meanwhile has changed what is drawn already.
-    if not delivery.is_whole() and redraw.stale_parts():
+    if not delivery.is_whole() and redraw.stale_parts(is_order_kept=True):
         redraw.ask()
 
 

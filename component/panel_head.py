@@ -19,39 +19,60 @@ _STEPS = 3
 _SAMPLE_CHARS = 1_200
 
 
-@st.fragment(key=redraw.HEAD)
-@delivered
 def draw(page: PageState, place: str, *, has_records: bool) -> None:
     """Draws the head; without a summary, also when and how the first one is made."""
-    if rate_state.is_moved():
-        st.rerun()
-    with error_box(page.words):
-        _draw(page_state.look_again(page), place, has_records=has_records)
-
-
-def _draw(now: PageState, place: str, *, has_records: bool) -> None:
-    words, rate = now.words, st.session_state[page_state.RATE]
-    identifier = now.session.session_id if now.session else None
-    following = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
-    redraw.note_head(following)
+    words, rate = page.words, st.session_state[page_state.RATE]
     with st.container(border=True, gap="xsmall", key=f"head_{place}"):
-        if rate_slider.is_used(now):
+        if rate_slider.is_used(page):
             with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
                 current = words.current_rate.format(rate=format_rate(rate))
                 st.markdown(f":small[:gray[{current}]]", width="content")
                 share = words.rate_share.format(percent=round(rate * 100))
                 st.markdown(f":small[:primary[**{share}**]]", width="content")
-        rate_slider.draw(now, place)
-        for line in _lines(now, following, rate):
+        _draw_slider(page, place)
+        _draw_lines(page)
+    _draw_lack(page, has_records=has_records)
+
+
+@st.fragment
+@delivered
+def _draw_slider(page: PageState, place: str) -> None:
+    if rate_state.is_moved():
+        st.rerun()
+    rate_slider.draw(page, place)
+
+
+# Apart from the slider, which stays as it is: each answer changes what the next summary will come to.
+@st.fragment(key=redraw.HEAD)
+@delivered
+def _draw_lines(page: PageState) -> None:
+    with error_box(page.words):
+        now = page_state.look_again(page)
+        following = _following(now)
+        redraw.note_head(following)
+        for line in _lines(now, following, st.session_state[page_state.RATE]):
             st.markdown(f":small[:gray[{line}]]")
-    is_first = not has_records and bool(following.turns) and not following.is_reset
-    if is_first:
-        st.html(_steps(words, following))
-    note = _note(now, following, has_records=has_records)
-    if note:
-        st.markdown(f":small[:gray[{note}]]")
-    if is_first:
-        st.html(_sample(words, rate))
+
+
+@st.fragment(key=redraw.LACK)
+@delivered
+def _draw_lack(page: PageState, *, has_records: bool) -> None:
+    with error_box(page.words):
+        now = page_state.look_again(page)
+        words, following = now.words, _following(now)
+        is_first = not has_records and bool(following.turns) and not following.is_reset
+        if is_first:
+            st.html(_steps(words, following))
+        note = _note(now, following, has_records=has_records)
+        if note:
+            st.markdown(f":small[:gray[{note}]]")
+        if is_first:
+            st.html(_sample(words, st.session_state[page_state.RATE]))
+
+
+def _following(now: PageState) -> NextFold:
+    identifier = now.session.session_id if now.session else None
+    return now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
 
 
 def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:

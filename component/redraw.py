@@ -30,6 +30,7 @@ COMPOSER: Final = "composer"
 HEARD: Final = "heard"
 PANEL: Final = "panel"
 HEAD: Final = "head"
+LACK: Final = "lack"
 SESSIONS: Final = "sessions"
 PROJECT_CARD: Final = "project_card"
 _HOLDS_DIALOGS: Final = {COMPOSER, SESSIONS}
@@ -156,8 +157,10 @@ def ask(place: DeltaGenerator | None = None) -> None:
     (place or st).html(f'<i class="redraw" hidden data-mark="{mark}"></i>')
 
 
-def stale_parts() -> list[str] | None:
+def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
     """Returns the keys of what has changed since it was drawn; None if the whole page has to be drawn.
+
+    A message takes its chat to the top of the list, which waits until the answer is there and drawn.
 
     A dialog that is open is built anew with the part that opened it, and what is being typed there is lost: these
     parts wait until it is closed, which draws the page.
@@ -176,18 +179,17 @@ def stale_parts() -> list[str] | None:
         if _is_project_changed(service) or _are_records_changed(service, identifier):
             parts.append(PANEL)
         elif st.session_state.get(_HEAD) != service.folds.next_fold(identifier, strategy=strategy):
-            parts.append(HEAD if st.session_state[_ANSWERED] is None else PANEL)
+            parts += [HEAD, LACK] if st.session_state[_ANSWERED] is None else [PANEL]
         elif st.session_state[_ANSWERED] not in {None, session.turn_count - session.is_running}:
             parts.append(PANEL)
-        # A message takes its chat to the top of the list; its answer needn't wait for that.
-        if session_list.is_changed(service, is_order_kept=session.is_running):
+        if session_list.is_changed(service, is_order_kept=is_order_kept or session.is_running or bool(turns)):
             parts.append(SESSIONS)
         if st.session_state.get(_RUNNING) != session.is_running:
             parts.append(COMPOSER)
     except TurnfoldError:  # the page says which
         return None
     if open_form.is_typed_in_panel():
-        parts = [part for part in parts if part not in {PANEL, HEAD}]
+        parts = [part for part in parts if part not in {PANEL, HEAD, LACK}]
     return [part for part in parts if part not in _HOLDS_DIALOGS] if dialog.is_open() else parts
 
 

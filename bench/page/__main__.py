@@ -28,6 +28,7 @@ SHOWN_TURNS: Final = 30
 _BARE: Final = Path(__file__).parent / "bare.py"
 _KEY: Final = "sk-bench"
 _LONG: Final = "long-session"
+_SETTLE_MILLISECONDS: Final = 4_000
 _PAST: Final = f"{endpoint.AT_ONCE} 다음 단계와 남은 예산을 정리해 주세요."
 
 
@@ -111,7 +112,8 @@ def _others(chat: Chat, beside: str, number: int) -> list[Chat]:
     other = chat.beside(is_same=beside == "tab")
     if beside == "stream":
         other.send(f"{endpoint.ENDLESS} {number}")
-    other.page.wait_for_timeout(1_000)
+    # The measured tab has drawn by then that the other one's chat is there: that isn't the answer's.
+    other.page.wait_for_timeout(_SETTLE_MILLISECONDS)
     chat.page.bring_to_front()
     return [other]
 
