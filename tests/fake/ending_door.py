@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 from collections.abc import AsyncIterator
@@ -23,6 +24,7 @@ from tests.fake.served_door import TOKEN
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background would ignore it
     completions = ScriptedCompletions()
     completions.script([TokenDelta("Hel"), threading.Event()])
     settings = Settings(_env_file=None, chat_api_token=TOKEN)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
