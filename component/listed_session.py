@@ -31,7 +31,7 @@ def draw(now: PageState, item: SessionItem) -> None:
         )
         _draw_menu(now, item, title)
     if item.client:
-        with st.container(key=f"client_{item.session_id}"):
+        with st.container(key=f"client_{state}_{item.session_id}"):
             program.draw(words, item.client)
     if item.found_turn is not None:
         st.button(

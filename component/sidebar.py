@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from component import (
+    asset_file,
     listed_session,
     page_state,
     project_choice,
@@ -36,6 +37,7 @@ def draw(now: PageState) -> None:
         if project_choice.is_on(now.service) and (
             project_choice.root_of(now.service, now.session) or project_choice.last(now.service)
         ):
+            st.html(asset_file.FOLDER / "without_memory.css")
             st.button(
                 now.words.project.without_memory,
                 key="new_without_memory",
@@ -51,6 +53,7 @@ def draw(now: PageState) -> None:
 def _draw_visitor(now: PageState) -> None:
     if now.visitor is None:
         return
+    st.html(asset_file.FOLDER / "visitor.css")
     said, name = now.words.sign_in, escape_label(now.visitor.name)
     with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
         st.markdown(f":material/account_circle: {name or said.signed_in}")

@@ -15,6 +15,7 @@ from graph.settings import Settings
 def draw(words: Words, settings: Settings, error: SignInError) -> None:
     """Draws why nobody is let in, and the button that leads to the provider."""
     said = words.sign_in
+    st.html(asset_file.FOLDER / "sign_in_page.css")
     with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):
         mark = base64.b64encode(asset_file.read("icon.svg").encode()).decode()
         st.html(f'<img alt="" width="56" height="56" src="data:image/svg+xml;base64,{mark}">', width="content")

@@ -5,6 +5,7 @@ const SIZED = `[data-testid='stMainBlockContainer'], [data-testid='stBottom'], $
 // Where popovers are drawn: at the end of the document, made for the first of them.
 const POPOVERS = "#stFloatingOverlayPortal";
 const TURN = "[class*='st-key-turn_']";
+const FOLD_LINE = "[class*='st-key-fold_']";
 const CLAMPED_QUESTION = "[class*='st-key-clamped_question_']";
 const AWAY_PIXELS = 200;
 const NEAR_PIXELS = 24;
@@ -111,7 +112,10 @@ function onResize() {
 }
 
 function markTurns() {
-  document.querySelectorAll(TURN).forEach((turn) => {
+  const turns = [...document.querySelectorAll(TURN)];
+  const lastFolded = turns.findLastIndex((turn) => turn.querySelector(FOLD_LINE));
+  turns.forEach((turn, index) => {
+    turn.toggleAttribute("data-folded", index <= lastFolded);
     // Streamlit reuses a container for another turn, so the number is set each time.
     const number = turn.className.match(/st-key-turn_(\d+)/)[1];
     if (turn.dataset.turn !== number) turn.dataset.turn = number;

@@ -57,7 +57,7 @@ def test_a_programs_chat_bears_its_name_and_both_go_on_with_it(chromium: Browser
 
 def expect_mark(visitor: Visitor, session_id: str) -> None:
     """The name stands right below the title."""
-    mark, row = visitor.find(f"client_{session_id}"), visitor.find(f"open_session_{session_id}")
+    mark, row = visitor.find(f"client_open_{session_id}"), visitor.find(f"open_session_{session_id}")
     expect(mark).to_have_text(f"terminal 프로그램: {NAME}")
     below, above = mark.bounding_box(), row.bounding_box()
     assert below is not None
