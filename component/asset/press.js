@@ -16,5 +16,9 @@ export default function ({ setTriggerValue }) {
     setTriggerValue("pressed", presses);
   };
   document.addEventListener("click", onPress);
-  return () => document.removeEventListener("click", onPress);
+  document.documentElement.toggleAttribute("data-hears", true);
+  return () => {
+    document.documentElement.toggleAttribute("data-hears", false);
+    document.removeEventListener("click", onPress);
+  };
 }

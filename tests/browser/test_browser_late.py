@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from playwright.sync_api import expect
+import re
+
+from playwright.sync_api import Route, expect
 
 from graph.service import ChatService
 from tests.browser.visitor import Visitor
@@ -36,5 +38,23 @@ def test_a_press_counts_while_the_rest_of_the_page_is_on_its_way(visitor: Visito
     good.click()
     visitor.page.wait_for_timeout(500)
     hold.let_go()
+    visitor.settle()
+    expect(good).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_press_counts_however_late_the_script_comes_that_hears_it(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 1)
+
+    def come_late(script: Route) -> None:
+        visitor.page.wait_for_timeout(1_500)
+        script.continue_()
+
+    visitor.page.route(re.compile(r"BidiComponent[^/]*\.js"), come_late)
+    visitor.page.goto(f"{visitor.address}?session={chat.session_id}")
+    good = visitor.page.locator('button[data-thumb="up"]')
+    good.click()
     visitor.settle()
     expect(good).to_have_attribute("aria-pressed", "true")
