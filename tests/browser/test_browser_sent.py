@@ -26,6 +26,7 @@ def begin_answer(visitor: Visitor, fake_openai: FakeOpenAI, asked: str) -> None:
     visitor.open()
     visitor.write(asked)
     expect(visitor.turn(1)).to_contain_text("여기까지 씁니다.")
+    visitor.find("stop").locator("button").wait_for()  # it is drawn after the chat
 
 
 def test_a_refused_message_comes_back_however_late_the_browser_sends_it(
