@@ -157,10 +157,13 @@ def test_many_threads_run_at_once_on_few_connections(open_saver: OpenSaver) -> N
 
 
 def test_without_a_free_connection_the_database_is_busy(open_saver: OpenSaver) -> None:
-    saver = open_saver(size=1, timeout=0.05)
+    saver = open_saver(size=1)
     graph = build(saver)
-    with saver._cursor(), pytest.raises(DatabaseBusyError):  # noqa: SLF001  # a call of another thread, held open
-        graph.get_state(thread())
+    with saver._cursor():  # noqa: SLF001  # a call of another thread, held open
+        saver.pool.timeout = 0.05
+        with pytest.raises(DatabaseBusyError):
+            graph.get_state(thread())
+    saver.pool.timeout = 30  # the calls of one run wait for each other, and for a connection to be made
     assert graph.invoke({"count": 1}, thread()) == {"count": 2}
 
 
