@@ -27,6 +27,7 @@ from tests.fake.postgres import PostgresServer, cut_connections
 pytestmark = pytest.mark.postgres
 OpenSaver = Callable[..., PooledSaver]
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+PATIENCE_SECONDS = 30
 FAILED_ATTEMPTS = 15  # some at once, with pauses that double, from one second on
 
 
@@ -35,13 +36,13 @@ def open_saver(postgres_head_url: str) -> Iterator[OpenSaver]:
     """Opens a saver over the test's database as `graph.store.postgres` does, with what a test names."""
     with ExitStack() as opened:
 
-        def open_saver(*, ahead_seconds: float | None = None, size: int = 8, timeout: float = 30) -> PooledSaver:
+        def open_saver(*, ahead_seconds: float | None = None, size: int = 8) -> PooledSaver:
             pool: Any = ConnectionPool(
                 postgres_head_url,
                 kwargs={"autocommit": True, "row_factory": dict_row, "prepare_threshold": None},
                 min_size=1,
                 max_size=size,
-                timeout=timeout,
+                timeout=PATIENCE_SECONDS,
                 check=ConnectionPool.check_connection,
                 open=True,
             )
@@ -163,7 +164,7 @@ def test_without_a_free_connection_the_database_is_busy(open_saver: OpenSaver) -
         saver.pool.timeout = 0.05
         with pytest.raises(DatabaseBusyError):
             graph.get_state(thread())
-    saver.pool.timeout = 30  # the calls of one run wait for each other, and for a connection to be made
+    saver.pool.timeout = PATIENCE_SECONDS  # the calls of one run wait for each other, and for a connection to be made
     assert graph.invoke({"count": 1}, thread()) == {"count": 2}
 
 
@@ -179,7 +180,7 @@ def test_a_database_that_comes_back_after_a_while_is_used_at_once(
     postgres_head_url: str, postgres: PostgresServer
 ) -> None:
     name = postgres_head_url.rpartition("/")[2]
-    with closing(pooled_saver.open_saver(SecretStr(postgres_head_url), busy_timeout_seconds=30)) as saver:
+    with closing(pooled_saver.open_saver(SecretStr(postgres_head_url), busy_timeout_seconds=PATIENCE_SECONDS)) as saver:
         graph = build(saver)
         graph.invoke({"count": 1}, thread())
         postgres.execute("ALTER DATABASE {} ALLOW_CONNECTIONS false", name)
