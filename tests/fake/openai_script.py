@@ -27,6 +27,7 @@ class Exchange:
     Attributes:
         headers: The request's headers, names in lower case.
         sent: The request's body, byte for byte.
+        is_hanging: The reply came to its hang.
         is_finished: The whole reply was sent.
         is_closed_early: The client went away before the reply was whole.
     """
@@ -37,6 +38,7 @@ class Exchange:
     sent: bytes
     started_at: float = field(default_factory=time.monotonic)
     finished_at: float | None = None
+    is_hanging: bool = False
     is_finished: bool = False
     is_closed_early: bool = False
 

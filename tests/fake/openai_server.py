@@ -90,6 +90,12 @@ class FakeOpenAI:
         with self._lock:
             return sum(1 for exchange in self.exchanges if exchange.finished_at is None)
 
+    @property
+    def hanging_count(self) -> int:
+        """How many requests are at their `hang()` now: all that was scripted before it is sent."""
+        with self._lock:
+            return sum(1 for exchange in self.exchanges if exchange.is_hanging and exchange.finished_at is None)
+
     @contextmanager
     def lent(self, to: str = "") -> Iterator[Self]:
         """Lends a server that tests share to one of them, and takes back what this test has changed at the end.
@@ -221,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._over = self.server.fake._over  # noqa: SLF001  # one unit in two classes
         exchange, reply = self.server.fake._begin(sent, {k.lower(): v for k, v in self.headers.items()})  # noqa: SLF001  # one unit in two classes
         try:
-            self._send(reply, is_stream=bool(exchange.body.get("stream")))
+            self._send(exchange, reply)
             exchange.is_finished = True
         except (_ClientGoneError, OSError):
             exchange.is_closed_early = True
@@ -229,10 +235,10 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             exchange.finished_at = time.monotonic()
 
-    def _send(self, reply: Reply, *, is_stream: bool) -> None:
+    def _send(self, exchange: Exchange, reply: Reply) -> None:
         if reply.is_silent:
-            self._end(reply)
-        elif reply.status != 200 or not is_stream:
+            self._end(exchange, reply)
+        elif reply.status != 200 or not exchange.body.get("stream"):
             self._send_json(reply.status, reply.error if reply.status != 200 else as_whole(reply), reply.headers)
         else:
             self.send_response(200)
@@ -242,10 +248,11 @@ class _Handler(BaseHTTPRequestHandler):
             for event in reply.events:
                 self._wait(reply.pause_seconds)
                 self._write(f"data: {event}\n\n")
-            self._end(reply)
+            self._end(exchange, reply)
 
-    def _end(self, reply: Reply) -> None:
+    def _end(self, exchange: Exchange, reply: Reply) -> None:
         if reply.ending == "hang":
+            exchange.is_hanging = True
             self._wait(None)
         elif reply.ending == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -69,7 +69,7 @@ def test_a_backup_made_while_a_turn_runs_is_whole_and_can_be_put_back(
         chat.ask(1, 4)
         server.script(hang("여기까지"))
         chat.start(question(5))
-        server.wait_until(lambda fake: fake.open_count == 1)
+        server.wait_until(lambda fake: fake.hanging_count == 1)
         assert admin("backup", backup) == 0
         chat.stop_when(lambda live: live.text == "여기까지")
         chat.ask(6, 7)

@@ -93,7 +93,7 @@ def test_a_refused_first_message_leaves_no_session(open_chat: OpenChat, server: 
     busy, refused = Chat(service), Chat(service)
     server.script(hang(is_silent=True))
     busy.start(question(1))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     with pytest.raises(ServerBusyError):
         refused.start(question(1))
     assert busy.rows("SELECT count(*) FROM session") == [(1,)]
@@ -107,7 +107,7 @@ def test_a_refused_message_changes_no_setting(chat: Chat, server: FakeOpenAI) ->
     before = chat.view
     server.script(hang(is_silent=True))
     chat.start(question(2))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     with pytest.raises(BusyError):
         chat.start(question(3), options=TurnOptions(compression_rate=0.5, strategy="window", model="another"))
     chat.service.turns.stop(chat.session_id)
@@ -143,7 +143,7 @@ def test_the_sentence_of_a_closed_turn_is_in_the_language_of_the_session(
     chat.say(opening)
     server.script(hang(is_silent=True))
     chat.start("1 + 1 = ?")
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     chat.service.turns.stop(chat.session_id)
     assert isinstance(chat.events()[-1], TurnStopped)
     (closed,) = chat.rows("SELECT content FROM message WHERE turn = 2 AND role = 'ai'")

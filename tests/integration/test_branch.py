@@ -109,7 +109,7 @@ def test_a_question_is_edited_while_its_answer_is_written(chat: Chat, server: Fa
     chat.ask(1, 2)
     server.script(hang(), to=question(3))
     chat.start(question(3))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     branch = ended(chat, chat.service.turns.edit(chat.session_id, 3, OTHER))
     assert shape(server.bodies("chat")[-1])[:2] == [1, 2]
     assert branch.view.turn_count == 3
@@ -147,7 +147,7 @@ def test_a_rating_is_kept_until_the_turn_runs_again(chat: Chat, server: FakeOpen
     assert [turn.rating for turn in branch.turns] == [-1, 0]
     server.script(hang(), to=question(3))
     turns.regenerate(chat.session_id)
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     with pytest.raises(NotFoundError):
         turns.rate(chat.session_id, 3, 1)
     turns.rate(chat.session_id, 1, 0)

@@ -180,7 +180,7 @@ def test_a_compaction_by_hand_can_be_stopped_and_the_session_is_busy_meanwhile(
     worker = threading.Thread(target=compact)
     worker.start()
     chat.wait_until(lambda: chat.view.is_running)
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     with pytest.raises(BusyError):
         chat.start(question(7))
     with pytest.raises(BusyError):

@@ -220,7 +220,7 @@ def test_folds_that_end_with_their_server_are_no_failures_of_the_summariser(
             session_id = chat.session_id
             for turn in range(1 if number == 3 else number, number + 1):
                 chat.say(question(turn))
-            server.wait_until(lambda fake: fake.open_count > 0)
+            server.wait_until(lambda fake: fake.hanging_count > 0)
             assert chat.view.fold_failures == 0
             assert chat.covered == []
     server.respond_with(answer_body)

@@ -149,7 +149,7 @@ def test_a_session_is_forked_while_its_newest_turn_runs(chat: Chat, server: Fake
     chat.ask(1, 4)
     server.script(hang(), to=question(5))
     chat.start(question(5))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=4))
     with pytest.raises(BusyError):
         chat.service.sessions.fork(chat.session_id, after_turn=5)

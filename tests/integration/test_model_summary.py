@@ -165,7 +165,7 @@ def test_a_summary_ends_with_stop(server: FakeOpenAI, models: ChatModels) -> Non
     stop = threading.Event()
 
     def press() -> None:
-        server.wait_until(lambda s: s.open_count == 1)
+        server.wait_until(lambda s: s.hanging_count == 1)
         stop.set()
 
     threading.Thread(target=press).start()

@@ -113,7 +113,7 @@ def test_a_message_is_pinned_while_a_turn_runs_for_the_turns_to_come(chat: Chat,
     chat.ask(1, 4)
     server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), hang(), to=question(5))
     chat.start(question(5))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     pin(chat, 1)
     chat.service.turns.stop(chat.session_id)
     chat.events()

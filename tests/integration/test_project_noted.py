@@ -79,7 +79,7 @@ def test_of_a_stopped_turn_the_users_message_and_the_line_are_noted(rooted: Root
     chat = rooted.open()
     server.script(hang())
     chat.start("멈출 말", options=rooted.options())
-    chat.wait_until(lambda: server.open_count == 1)
+    chat.wait_until(lambda: server.hanging_count == 1)
     chat.service.turns.stop(chat.session_id)
     assert isinstance(chat.events()[-1], TurnStopped)
     wait_for_notes(chat)

@@ -157,7 +157,7 @@ def test_a_fold_is_made_anew_and_undone_while_a_turn_runs(open_chat: OpenChat, s
     first, second = chat.service.folds.records(chat.session_id)
     server.script(hang(), to=question(8))
     chat.start(question(8))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     again = chat.service.folds.remake(chat.session_id, first.id, rate=0.5)
     undone = chat.service.folds.undo(chat.session_id, second.id)
     assert undone is not None
@@ -175,7 +175,7 @@ def test_making_anew_counts_among_what_runs(open_chat: OpenChat, server: FakeOpe
     made = first_record(chat)
     server.script(hang(), to=question(5))
     chat.start(question(5))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     with pytest.raises(ServerBusyError):
         chat.service.folds.remake(chat.session_id, made.id, rate=0.5)
     chat.service.turns.stop(chat.session_id)

@@ -101,7 +101,7 @@ def test_a_reset_can_no_longer_be_undone_once_a_turn_was_run(chat: Chat, server:
     chat.service.folds.reset(chat.session_id)
     server.script(hang("여기까지"))
     chat.start(question(3))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     with pytest.raises(BusyError):
         chat.service.folds.undo_reset(chat.session_id)
     assert resets(chat) == ((2,), False)

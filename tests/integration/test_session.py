@@ -50,7 +50,7 @@ def test_one_message_from_many_threads_at_once_is_one_turn(chat: Chat, server: F
 def test_a_busy_session_refuses_unless_told_to_wait(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang("여기까지"))
     chat.start(question(1))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     with pytest.raises(BusyError):
         chat.start(question(2))
     with pytest.raises(BusyError):
@@ -110,7 +110,7 @@ def test_a_deleted_session_leaves_nothing_behind(service: ChatService) -> None:
 def test_a_running_session_is_ended_and_deleted(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang("여기까지"))
     chat.start(question(1))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     heard = chat.service.turns.follow(chat.session_id, timeout_seconds=30)
     chat.service.sessions.delete(chat.session_id)
     assert isinstance(list(heard)[-1], TurnStopped)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.both_engines
 def test_stop_before_the_first_token_ends_the_call(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang(is_silent=True))
     chat.start(question(1))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     chat.service.turns.stop(chat.session_id)
     assert chat.events()[-1] == TurnStopped(1, "")
     server.wait_until(lambda fake: fake.exchanges[0].is_closed_early)
@@ -46,7 +46,7 @@ def test_stop_in_the_middle_keeps_what_was_said(chat: Chat, server: FakeOpenAI) 
 def test_a_stopped_turn_without_a_word_leaves_no_blank_answer(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang())
     chat.start(question(1))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     chat.service.turns.stop(chat.session_id)
     chat.events()
     chat.ask(2, 2)

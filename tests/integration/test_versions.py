@@ -71,7 +71,7 @@ def test_a_summary_is_edited_while_a_turn_runs(chat: Chat, server: FakeOpenAI) -
     made = first_record(chat)
     server.script(hang(), to=question(5))
     chat.start(question(5))
-    server.wait_until(lambda fake: fake.open_count == 1)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
     edited = chat.service.folds.edit(chat.session_id, made.id, OWN_WORDS)
     assert holds(server.bodies("chat")[-1], made.summary)
     chat.service.turns.stop(chat.session_id)
