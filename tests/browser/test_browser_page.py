@@ -137,14 +137,10 @@ def test_health_says_ok(address: str) -> None:
 
 
 def test_dark_and_light_follow_the_system(chromium: Browser, address: str) -> None:
-    colours = {}
-    for scheme in ("light", "dark"):
+    for scheme, colour in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 23)")):
         with visiting(chromium, address, color_scheme=scheme) as visitor:
             visitor.open()
-            colours[scheme] = visitor.page.evaluate(
-                "getComputedStyle(document.querySelector('.stApp')).backgroundColor"
-            )
-    assert colours == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 23)"}
+            expect(visitor.page.locator(".stApp")).to_have_css("background-color", colour)
 
 
 def test_a_page_that_went_blank_comes_back_by_itself(visitor: Visitor) -> None:

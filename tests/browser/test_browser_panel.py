@@ -136,13 +136,14 @@ def test_enter_saves_a_name(visitor: Visitor) -> None:
 def test_delete_is_red_and_save_is_not(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("지우지 않을 대화를 하나 만듭니다.")
-    colours = []
-    for choice, name in (("삭제", "삭제"), ("이름 바꾸기", "저장")):
+    for choice, name, colour in (
+        ("삭제", "삭제", "rgb(179, 38, 30)"),
+        ("이름 바꾸기", "저장", "rgb(13, 110, 102)"),
+    ):
         button = open_menu(visitor, choice).get_by_role("button", name=name)
-        colours.append(button.evaluate("button => getComputedStyle(button).backgroundColor"))
+        expect(button).to_have_css("background-color", colour)
         visitor.page.get_by_role("button", name="취소").click()
         expect(visitor.page.get_by_role("dialog")).to_have_count(0)
-    assert colours == ["rgb(179, 38, 30)", "rgb(13, 110, 102)"]
 
 
 def test_a_turn_that_begins_or_ends_leaves_the_panel_in_its_place(visitor: Visitor) -> None:
