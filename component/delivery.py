@@ -143,6 +143,12 @@ def is_for_page() -> bool:
     return not _fragments()
 
 
+def is_by_history() -> bool:
+    """Whether the reader went back or forth in the browser's history, so that the URL says what to show."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is not None and context.is_history_navigation
+
+
 def is_early() -> bool:
     """Returns whether a timer took this callback's press along: the browser sends the press itself right after.
 

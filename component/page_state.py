@@ -22,7 +22,7 @@ THEMES = ("light", "dark", "system")
 TURNS_PER_PAGE = 30
 
 # Keys of session_state. Widgets with the same key write them too.
-SESSION_PARAMETER = "session"
+SESSION_PARAMETER, OPEN = "session", "open_session"
 RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL, project_choice.ROOT, project_choice.HAS_MEMORY)
@@ -94,21 +94,37 @@ def look_again(now: PageState) -> PageState:
 
 
 def session_id() -> str | None:
-    """Returns the id of the open session, which is kept in the URL alone; None on the empty page."""
-    return st.query_params.get(SESSION_PARAMETER) or None
+    """Returns the id of the open session; None on the empty page.
+
+    The URL names it when the tab begins, and when its reader goes back or forth. Every other request bears the URL that
+    the browser had when it was sent: it may not have heard yet what was opened last, and is told again.
+    """
+    named = st.query_params.get(SESSION_PARAMETER) or None
+    if OPEN not in st.session_state or delivery.is_by_history():
+        st.session_state[OPEN] = named
+    opened: str | None = st.session_state[OPEN]
+    if opened != named:
+        _name_in_url(opened)
+    return opened
 
 
 def open_session(identifier: str | None, turn: int | None = None) -> None:
     """Opens a session, at this turn if one is named; None opens the empty page."""
+    st.session_state[OPEN] = identifier
+    _name_in_url(identifier)
     if identifier is None:
-        st.query_params.pop(SESSION_PARAMETER, None)
         project_choice.begin(has_memory=True)
-    else:
-        st.query_params[SESSION_PARAMETER] = identifier
     st.session_state.pop(_SHOWN_TURNS, None)
     st.session_state[_WANTED_TURN] = turn
     st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
+
+
+def _name_in_url(identifier: str | None) -> None:
+    if identifier is None:
+        st.query_params.pop(SESSION_PARAMETER, None)
+    else:
+        st.query_params[SESSION_PARAMETER] = identifier
 
 
 def opened_count() -> int:

@@ -4,9 +4,10 @@ import re
 
 from playwright.sync_api import Route, expect
 
+from component.live import WATCH_SECONDS
 from graph.service import ChatService
 from tests.browser.visitor import Visitor
-from tests.browser.wire import Hold
+from tests.browser.wire import Hold, outdate_timers
 from tests.fake.chat import Chat, question
 
 
@@ -27,6 +28,22 @@ def test_a_chat_that_is_left_and_opened_again_before_the_browser_hears_of_it_is_
     visitor.settle()
     expect(visitor.turn(6)).to_be_visible()
     visitor.ask(question(7), first=7)
+
+
+def test_a_timer_that_had_not_heard_which_chat_is_open_leaves_it_open(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 4)
+    outdated = outdate_timers(visitor)
+    visitor.open(f"?session={chat.session_id}")
+    expect(visitor.turn(4)).to_be_visible()
+    visitor.page.wait_for_timeout(1_000 * (WATCH_SECONDS + 2))
+    assert outdated
+    visitor.settle()
+    expect(visitor.turn(4)).to_be_visible()
+    visitor.ask(question(5), first=5)
+    assert visitor.session_id == chat.session_id
 
 
 def test_a_press_counts_while_the_rest_of_the_page_is_on_its_way(visitor: Visitor, other_server: ChatService) -> None:

@@ -65,6 +65,27 @@ def test_address_with_a_session_opens_it(visitor: Visitor, chromium: Browser, ad
         expect(other.turn(1)).to_contain_text("다른 창에서 다시 열 대화를 하나 만듭니다.")
 
 
+def test_back_and_forth_open_what_the_address_names(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("뒤로 가서 다시 볼 대화입니다.")
+    first = visitor.session_id
+    visitor.find("new_chat").locator("button").click()
+    expect(visitor.find("empty")).to_be_visible()
+    visitor.ask("앞으로 가서 다시 볼 대화입니다.")
+    second = visitor.session_id
+    visitor.page.go_back()
+    expect(visitor.find("empty")).to_be_visible()
+    visitor.page.go_back()
+    expect(visitor.turn(1)).to_contain_text("뒤로 가서")
+    assert visitor.session_id == first
+    visitor.ask("여기서 이어 갑니다.", first=2)
+    visitor.page.go_forward()
+    expect(visitor.find("empty")).to_be_visible()
+    visitor.page.go_forward()
+    expect(visitor.turn(1)).to_contain_text("앞으로 가서")
+    assert visitor.session_id == second
+
+
 def test_enter_that_ends_a_korean_syllable_sends_nothing(visitor: Visitor) -> None:
     visitor.open()
     visitor.field.focus()

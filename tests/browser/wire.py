@@ -41,6 +41,26 @@ def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
     visitor.page.route_web_socket("**/_stcore/stream", connect)
 
 
+def outdate_timers(visitor: Visitor) -> list[BackMsg]:
+    """Has the page's timers ask as they do before the browser has heard which chat is open; returns what they asked."""
+    met: list[BackMsg] = []
+
+    def connect(browser: WebSocketRoute) -> None:
+        server = browser.connect_to_server()
+
+        def pass_on(request: str | bytes) -> None:
+            asked = BackMsg.FromString(request if isinstance(request, bytes) else request.encode())
+            if asked.rerun_script.is_auto_rerun:
+                asked.rerun_script.query_string = ""
+                met.append(asked)
+            server.send(asked.SerializeToString())
+
+        browser.on_message(pass_on)
+
+    visitor.page.route_web_socket("**/_stcore/stream", connect)
+    return met
+
+
 class Hold:
     """Holds back what the server sends to a page, in its order, from when it is told to until it lets go.
 

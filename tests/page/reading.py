@@ -8,6 +8,7 @@ from typing import Any, Final
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Slider
 
+from component import page_state
 from graph.view import TurnOptions
 from tests.fake.scripted_service import ScriptedService
 
@@ -50,7 +51,8 @@ def store_session(service: ScriptedService, turn_count: int) -> str:
 
 
 def open_page(page: AppTest, identifier: str) -> AppTest:
-    page.query_params["session"] = identifier
+    """Opens the page at the session's address, as a new tab does."""
+    page.query_params[page_state.SESSION_PARAMETER] = page.session_state[page_state.OPEN] = identifier
     return page.run()
 
 
