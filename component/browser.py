@@ -83,6 +83,7 @@ def _mount(now: PageState) -> None:
             "too_large": now.words.attachment.reasons["too_large"],
             "upload_failed": now.words.attachment.upload_failed,
             "copy_failed": now.words.copy_failed,
+            "footnotes": now.words.footnotes,
         },
         on_sent_change=_take_sent,
         on_turns_change=_show_turns,

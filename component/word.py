@@ -147,6 +147,7 @@ class Words:
     to_end: str = "Go to the newest message"
     copied: str = "Copied"
     copy_failed: str = "Could not copy"
+    footnotes: str = "Footnotes"
     phase_folding: str = "Summarising turns {turns}…"
     phase_waiting: str = "Waiting for the answer…"
     phase_tool: str = "Using a tool…"

@@ -114,6 +114,7 @@ KOREAN = Words(
     to_end="최신 메시지로 가기",
     copied="복사했습니다",
     copy_failed="복사하지 못했습니다",
+    footnotes="각주",
     phase_folding="{turns}턴을 요약하는 중…",
     phase_waiting="답변을 기다리는 중…",
     phase_tool="도구를 쓰는 중…",

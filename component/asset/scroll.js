@@ -132,6 +132,9 @@ function markTurns() {
     // Markdown's check box stands beside its text, not in a label.
     box.setAttribute("aria-label", box.parentElement.textContent.trim());
   });
+  document.querySelectorAll(`${TURN} .footnotes h2 [data-heading-text]`).forEach((title) => {
+    title.firstChild.data = words.footnotes; // the renderer's own title is English
+  });
 }
 
 function markPopovers() {

@@ -49,6 +49,37 @@ def test_wide_tables_and_code_scroll_inside_themselves(
     assert turn.locator("p", has_text="مرحبا").evaluate("p => getComputedStyle(p).unicodeBidi") == "plaintext"
 
 
+@pytest.mark.parametrize(("who", "title"), [("visitor", "각주"), ("english", "Footnotes")])
+def test_footnotes_have_a_small_title_in_the_language_of_the_page(
+    who: str, title: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI
+) -> None:
+    visitor: Visitor = request.getfixturevalue(who)
+    asked = f"각주를 하나 달아 주세요, {who}."
+    fake_openai.script(text("## 제목\n\n본문[^1]입니다.\n\n[^1]: 7쪽"), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    small = visitor.turn(1).get_by_role("heading", name=title, exact=True)
+    large = visitor.turn(1).get_by_role("heading", name="제목", exact=True)
+    expect(small).to_have_text(title)
+    size = "heading => parseFloat(getComputedStyle(heading).fontSize)"
+    assert small.evaluate(size) < large.evaluate(size)
+
+
+def test_the_focus_ring_of_a_row_lies_inside_it(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("초점 테두리를 볼 대화입니다.")
+    row = visitor.find(f"session_{visitor.session_id}").locator("button")
+    row.focus()
+    visitor.page.keyboard.press("Tab")
+    visitor.page.keyboard.press("Shift+Tab")
+    expect(row).to_be_focused()
+    expect(row).to_have_css("outline-style", "solid")
+    width, offset = (
+        float(row.evaluate(f"row => parseFloat(getComputedStyle(row).outline{part})")) for part in ("Width", "Offset")
+    )
+    assert 0 < width <= -offset
+
+
 def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor) -> None:
     phone.open()
     phone.ask("전화기에서 고를 대화입니다.")
