@@ -8,10 +8,14 @@ from tests.browser.visitor import Visitor
 
 
 def attach(visitor: Visitor, *files: tuple[str, bytes]) -> None:
-    """Waits until Streamlit has taken them, or refused them."""
-    field = visitor.find("ask")
-    field.locator("input[type=file]").first.set_input_files(
+    visitor.find("ask").locator("input[type=file]").first.set_input_files(
         [FilePayload(name=name, mimeType="", buffer=data) for name, data in files]
     )
-    expect(field.get_by_test_id("stFileChip")).to_have_count(len(files))
+    wait_for_files(visitor, len(files))
+
+
+def wait_for_files(visitor: Visitor, count: int) -> None:
+    """Waits until Streamlit has taken them, or refused them: till then its field doesn't send."""
+    field = visitor.find("ask")
+    expect(field.get_by_test_id("stFileChip")).to_have_count(count)
     expect(field.get_by_test_id("stFileChipIconSpinner")).to_have_count(0)

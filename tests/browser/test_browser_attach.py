@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from graph.attachment import MAX_BYTES, split_attached
-from tests.browser.attach import attach
+from tests.browser.attach import attach, wait_for_files
 from tests.browser.conftest import visiting
 from tests.browser.stage import LOOKS, words_in
 from tests.browser.test_browser_sent import begin_answer
@@ -161,6 +161,6 @@ def test_what_is_dropped_on_the_field_is_attached(visitor: Visitor, fake_openai:
     expect(hint).to_be_visible()
     target = visitor.find("ask").locator("[role=presentation]").first
     target.dispatch_event("drop", {"dataTransfer": dragged})
-    expect(visitor.find("ask").get_by_test_id("stFileChip")).to_have_count(1)
+    wait_for_files(visitor, 1)
     visitor.ask("놓은 파일")
     assert split_attached(sent_words(fake_openai, "놓은 파일"))[1] == [("dropped.md", "dropped text")]
