@@ -69,6 +69,7 @@ class Stage:
     def close_dialog(self) -> None:
         self.visitor.page.keyboard.press("Escape")
         expect(self.dialog).to_have_count(0)
+        self.visitor.page.wait_for_timeout(300)  # no hand is faster; Streamlit drops a press that another overtakes
 
 
 State = Callable[[Stage], None]

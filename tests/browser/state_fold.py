@@ -67,6 +67,7 @@ def input_shown(stage: Stage) -> None:
 def input_blocks_open(stage: Stage) -> None:
     stage.visitor.page.get_by_role("option", name=stage.words.input.in_turn.format(turn=5)).click()
     expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=5))).to_be_visible()
+    stage.visitor.settle()  # till then the boxes of the other turn stand there
     for kind in ("system", "tools", "records"):
         stage.panel.locator(f'[class*="st-key-input_{kind}_"] summary').first.click()
     stage.panel.locator('[class*="st-key-input_tool_"] summary').first.click()
@@ -100,8 +101,9 @@ def input_request_open(stage: Stage) -> None:
 
 def card_followed(stage: Stage) -> None:
     stage.panel.get_by_role("tab", name=stage.words.tab_summaries).click()
+    stage.visitor.note_marks()
     stage.panel.locator("button.to-turns").first.click()
-    expect(stage.visitor.turn(10)).to_have_attribute("data-marked", "")
+    stage.visitor.wait_for_marks(*map(stage.visitor.turn, (10, 11, 12)))
 
 
 def turns_recalled(stage: Stage) -> None:
@@ -115,8 +117,9 @@ def turns_recalled(stage: Stage) -> None:
 
 
 def recalled_followed(stage: Stage) -> None:
+    stage.visitor.note_marks()
     stage.visitor.turn(14).get_by_role("button", name=stage.words.to_turn.format(turn=5)).click()
-    expect(stage.visitor.turn(5)).to_have_attribute("data-marked", "")
+    stage.visitor.wait_for_marks(stage.visitor.turn(5))
 
 
 def menu_open(stage: Stage) -> None:

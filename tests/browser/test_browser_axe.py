@@ -32,6 +32,7 @@ def wait_for_fades(page: Page) -> None:
 
 
 def violations(page: Page) -> list[str]:
+    wait_for_fades(page)
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE.axe_script)
     found = page.evaluate("async (options) => (await axe.run(options)).violations", RULES)
@@ -57,7 +58,6 @@ def test_no_state_breaks_a_rule(
         )
         for reach in WALKS[walk]:
             reach(stage)
-            wait_for_fades(visitor.page)
             found += [f"{reach.__name__}: {violation}" for violation in violations(visitor.page)]
     if found:
         pytest.fail("\n".join(found))
@@ -98,7 +98,6 @@ def test_no_state_of_a_project_breaks_a_rule(
         stage = Stage(visitor, words_in(look), is_narrow="viewport" in options, endpoint=fake_openai, service=service)
         for name, reach in walk_through_project(root):
             reach(stage)
-            wait_for_fades(visitor.page)
             found += [f"{name}: {violation}" for violation in violations(visitor.page)]
     if found:
         pytest.fail("\n".join(found))
@@ -121,5 +120,4 @@ def test_no_way_in_breaks_a_rule(look: str, chromium: Browser, tmp_path: Path, f
         if "viewport" in options:
             visitor.page.get_by_test_id("stExpandSidebarButton").click()
         expect(visitor.find("visitor").get_by_role("button")).to_be_in_viewport()
-        wait_for_fades(visitor.page)
         assert violations(visitor.page) == []

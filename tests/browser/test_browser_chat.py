@@ -82,6 +82,7 @@ def test_stop_in_the_middle_keeps_what_was_said(visitor: Visitor, fake_openai: F
     visitor.write(asked)
     expect(visitor.turn(1)).to_contain_text("첫 문장은 여기까지입니다.")
     expect(visitor.find("stop")).to_be_visible()
+    visitor.page.wait_for_timeout(200)  # no hand is faster; the key of a button is heard a moment after it is drawn
     visitor.page.keyboard.press("Escape")
     visitor.wait_for_end(1)
     expect(visitor.turn(1)).to_contain_text("첫 문장은 여기까지입니다.")
@@ -219,4 +220,4 @@ def test_message_is_seen_at_once_and_only_once(visitor: Visitor) -> None:
     assert shown == "바로 보여야 하는 질문"
     visitor.wait_for_end(2)
     expect(visitor.page.locator("p.pending")).to_have_count(0)
-    assert visitor.turn(2).get_by_text("바로 보여야 하는 질문", exact=True).count() == 1
+    expect(visitor.turn(2).get_by_text("바로 보여야 하는 질문", exact=True)).to_have_count(1)

@@ -11,6 +11,7 @@ from tests.browser.visitor import Visitor
 
 def open_example(visitor: Visitor) -> str:
     visitor.find("open_example").locator("button").click()
+    visitor.page.wait_for_url("**session=*")  # a turn 7 of the chat before may still stand there
     expect(visitor.turn(7)).to_be_visible()
     visitor.settle()  # until the run ends the empty page's sample of a card stands in the panel too
     return visitor.session_id

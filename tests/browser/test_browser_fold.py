@@ -19,7 +19,6 @@ STRUCTURED = """<summary>
 ## Next Steps
 트래픽을 옮긴다.
 </summary>"""
-MARKED = "[data-marked]"
 WORDS = " 접은 글을 볼 이야기입니다."
 
 
@@ -39,10 +38,6 @@ def card_of(visitor: Visitor, turns: str) -> Locator:
     return visitor.find("panel").locator('[class*="st-key-card_rail_"]').filter(has_text=f"[{turns}턴 요약]")
 
 
-def marked_turns(visitor: Visitor) -> list[str]:
-    return [str(number) for number in visitor.page.locator(MARKED).evaluate_all("all => all.map(e => e.dataset.turn)")]
-
-
 def stays_in_view(visitor: Visitor, turn: Locator) -> None:
     visitor.page.wait_for_timeout(2000)  # longer than a jump holds its place
     expect(turn).to_be_in_viewport()
@@ -51,14 +46,14 @@ def stays_in_view(visitor: Visitor, turn: Locator) -> None:
 def test_a_card_leads_to_its_turns_and_the_reader_is_left_there(visitor: Visitor, long_session: str) -> None:
     visitor.open(f"?session={long_session}")
     button = card_of(visitor, "31-33").get_by_role("button", name="이 턴으로 가기")
+    visitor.note_marks()
     button.focus()
     button.press("Enter")
-    expect(visitor.page.locator(MARKED)).to_have_count(3)
-    assert marked_turns(visitor) == ["31", "32", "33"]
+    visitor.wait_for_marks(*map(visitor.turn, (31, 32, 33)))
     expect(visitor.turn(31)).to_be_focused()
     expect(visitor.turn(31)).to_be_in_viewport()
     stays_in_view(visitor, visitor.turn(31).get_by_test_id("stChatMessage").first)
-    expect(visitor.page.locator(MARKED)).to_have_count(0)
+    expect(visitor.page.locator("[data-marked]")).to_have_count(0)
     visitor.page.mouse.move(500, 300)
     visitor.page.mouse.wheel(0, 400)
     visitor.page.wait_for_timeout(300)
@@ -72,9 +67,9 @@ def test_a_card_shows_earlier_turns_first(visitor: Visitor, long_session: str) -
     panel = visitor.find("panel")
     panel.get_by_text("이전 요약 9개").click()
     panel.get_by_text("[1-3턴]").click()
+    visitor.note_marks()
     card_of(visitor, "1-3").get_by_role("button", name="이 턴으로 가기").click()
-    expect(visitor.page.locator(MARKED)).to_have_count(3)
-    assert marked_turns(visitor) == ["1", "2", "3"]
+    visitor.wait_for_marks(*map(visitor.turn, (1, 2, 3)))
     stays_in_view(visitor, visitor.turn(1).get_by_test_id("stChatMessage").first)
     expect(visitor.turn(37)).to_be_attached()
 
@@ -92,8 +87,9 @@ def test_a_folds_line_opens_in_place_and_marks_its_card(visitor: Visitor, long_s
     visitor.open(f"?session={long_session}")
     fold = fold_at(visitor, "34–36")
     expect(fold).not_to_contain_text("대신 보는 글")
+    visitor.note_marks()
     fold.locator("summary").click()
-    expect(card_of(visitor, "34-36")).to_have_attribute("data-marked", "")
+    visitor.wait_for_marks(card_of(visitor, "34-36"))
     expect(fold.get_by_text("모델이 34–36턴 대신 보는 글")).to_be_visible()
     expect(fold.get_by_text("모델이 34–36턴 대신 보는 글")).to_be_in_viewport()
     column, opened = visitor.find("chat").bounding_box(), fold.bounding_box()
@@ -109,9 +105,10 @@ def test_an_older_folds_line_opens_what_hides_its_card(visitor: Visitor, long_se
     visitor.open(f"?session={long_session}")
     visitor.open_statistics()
     fold = fold_at(visitor, "10–12")
+    visitor.note_marks()
     fold.locator("summary").click()
     card = card_of(visitor, "10-12")
-    expect(card).to_have_attribute("data-marked", "")
+    visitor.wait_for_marks(card)
     expect(card).to_be_in_viewport()
     expect(fold.get_by_text("모델이 10–12턴 대신 보는 글")).to_be_visible()
 

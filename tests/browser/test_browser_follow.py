@@ -82,10 +82,10 @@ def test_who_went_up_and_back_to_the_end_stays_there(visitor: Visitor, fake_open
 
 def test_who_scrolls_up_is_left_alone_and_gets_back_by_a_button(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "천천히 길게 답해 주세요."
-    fake_openai.script(text(*(f"{number}번째 줄입니다.\n\n" for number in range(150)), pause_seconds=0.02), to=asked)
+    fake_openai.script(text(*(f"{number}번째 줄입니다.\n\n" for number in range(150)), pause_seconds=0.03), to=asked)
     visitor.open()
     visitor.write(asked)
-    expect(visitor.turn(1)).to_contain_text("60번째 줄입니다.")
+    expect(visitor.turn(1)).to_contain_text("30번째 줄입니다.")
     scroll(visitor, -400)
     button = visitor.page.locator("button.to-end")
     expect(button).to_be_visible()
@@ -108,7 +108,9 @@ def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, other_ser
     visitor.find("earlier").locator("button").click()
     expect(visitor.turn(1)).to_be_attached()
     visitor.settle()
-    assert seventh.evaluate("turn => turn.getBoundingClientRect().top") == pytest.approx(before, abs=2)
+    visitor.page.wait_for_function(
+        "(top) => Math.abs(document.querySelector('.st-key-turn_7').getBoundingClientRect().top - top) <= 2", arg=before
+    )
 
 
 def test_the_field_has_the_focus_where_one_types(visitor: Visitor) -> None:

@@ -94,6 +94,7 @@ def test_every_block_opens_to_the_words_that_were_sent(
 
         choose(visitor, panel, "turn", said.newest)
         expect(panel.get_by_text(said.sent.format(turn=5))).to_be_visible()
+        visitor.settle()  # till then the box of the other turn stands there
         line(panel, "history").locator("summary").first.click()
         first = panel.locator('[class*="st-key-input_past_"]').filter(has_text=said.turn.format(turn=1))
         expect(first).to_contain_text(said.ways["record"])

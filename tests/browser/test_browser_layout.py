@@ -42,6 +42,7 @@ def test_wide_tables_and_code_scroll_inside_themselves(
     scroller = visitor.page.locator("#stMain")
     assert scroller.evaluate("box => box.scrollWidth === box.clientWidth")
     table = turn.locator("table")
+    expect(table).to_have_attribute("tabindex", "0")
     table.focus()
     expect(table).to_be_focused()
     visitor.page.keyboard.press("ArrowRight")
@@ -68,6 +69,7 @@ def test_footnotes_have_a_small_title_in_the_language_of_the_page(
 def test_the_focus_ring_of_a_row_lies_inside_it(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("초점 테두리를 볼 대화입니다.")
+    visitor.settle()  # the script that hears of the new chat takes the focus from the sidebar
     row = visitor.find(f"session_{visitor.session_id}").locator("button")
     row.focus()
     visitor.page.keyboard.press("Tab")

@@ -123,6 +123,7 @@ def test_an_older_summary_is_a_line_that_opens(visitor: Visitor, chat: Chat) -> 
 def test_enter_saves_a_name(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("이름을 곧 바꿀 대화를 하나 만듭니다.")
+    visitor.settle()
     field = open_menu(visitor, "이름 바꾸기").get_by_role("textbox")
     field.fill("")
     field.press("Enter")
@@ -136,6 +137,7 @@ def test_enter_saves_a_name(visitor: Visitor) -> None:
 def test_delete_is_red_and_save_is_not(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("지우지 않을 대화를 하나 만듭니다.")
+    visitor.settle()
     for choice, name, colour in (
         ("삭제", "삭제", "rgb(179, 38, 30)"),
         ("이름 바꾸기", "저장", "rgb(13, 110, 102)"),

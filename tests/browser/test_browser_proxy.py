@@ -54,8 +54,10 @@ def test_a_page_behind_the_proxy_goes_on_when_its_server_is_killed(
         visitor.ask("This is the first question.")
         expect(visitor.turn(1)).to_contain_text("The first answer is this one.")
         mine = port_of_page(tmp_path / "nginx/log")
-        servers[mine].kill()
-        servers[mine].wait()
+        with visitor.page.expect_websocket():
+            servers[mine].kill()
+            servers[mine].wait()
+        expect(visitor.page.get_by_test_id("stApp")).to_have_attribute("data-test-connection-state", "CONNECTED")
         visitor.settle()
         visitor.ask("This is the second question.", first=2)
         expect(visitor.turn(1)).to_contain_text("The first answer is this one.")

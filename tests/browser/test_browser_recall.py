@@ -15,14 +15,6 @@ from tests.fake.openai_server import FakeOpenAI
 LOOKED_UP = ScriptedCall("recall", '{"query": "낙하산"}', "call-recall")
 
 
-# A mark goes by itself, on a busy machine before the test looks.
-NOTE_MARKS = """() => {
-    window.marked = new Set();
-    const note = (changes) => changes.forEach(({ target }) => window.marked.add(target.dataset.turn));
-    new MutationObserver(note).observe(document.body, { subtree: true, attributeFilter: ["data-marked"] });
-}"""
-
-
 @pytest.fixture(scope="module")
 def told_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
     """A chat of 36 turns, the last of which looked up the second, which isn't drawn at first."""
@@ -46,10 +38,10 @@ def test_a_turn_that_was_looked_up_is_gone_to(
         line = visitor.turn(36).locator(".recalled")
         expect(line).to_have_text(words.recalled_one.format(turns=turn))
         expect(visitor.turn(2)).to_have_count(0)
-        visitor.page.evaluate(NOTE_MARKS)
+        visitor.note_marks()
         line.get_by_role("button", name=words.to_turn.format(turn=2)).click()
         expect(visitor.turn(2)).to_be_in_viewport()
-        visitor.page.wait_for_function("() => window.marked.has('2')")
+        visitor.wait_for_marks(visitor.turn(2))
         visitor.page.wait_for_timeout(2000)  # longer than a jump holds its place
         expect(visitor.turn(2)).to_be_in_viewport()
 

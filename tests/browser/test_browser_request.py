@@ -83,8 +83,9 @@ def test_money_and_the_request_as_sent_are_shown(
         download.value.save_as(tmp_path / "request.json")
         body = fake_openai.bodies("chat", to=SAID)[-1]
         assert json.loads((tmp_path / "request.json").read_text()) == body
+        visitor.page.evaluate("() => navigator.clipboard.writeText('')")
         request.locator("button.copy").click()
-        copied = visitor.page.evaluate("() => navigator.clipboard.readText()")
+        copied = visitor.page.wait_for_function("() => navigator.clipboard.readText()").json_value()
         assert json.loads(copied) == body
 
 

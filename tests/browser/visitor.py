@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-PATIENCE_MILLISECONDS = 30_000
+PATIENCE_MILLISECONDS = 60_000
 # Streamlit warns of it. What goes out at one moment is one request, for the part of the page that was first; that all
 # of it counts is what `test_presses_that_share_a_request_count_each` shows.
 SHARED_REQUEST = "Multiple different fragmentIds"
@@ -41,6 +42,9 @@ class Visitor:
         self.page.wait_for_selector(SETTLED)
         self.find("ask").wait_for()
         self.expect_language(self._language)
+        # A page is English before its script has run; this button has a title from the moment that the script listens.
+        upload = self.find("ask").locator("[data-testid='stChatInputFileUploadButton'] button")
+        expect(upload).to_have_attribute("title", re.compile("."))
         return self
 
     def every(self, key: str) -> Locator:
@@ -77,6 +81,24 @@ class Visitor:
 
     def wait_for_end(self, number: int) -> None:
         expect(self.find(f"last_actions_{number}")).to_be_visible(timeout=PATIENCE_MILLISECONDS)
+
+    def note_marks(self) -> None:
+        """Notes what is marked from now on: a mark goes by itself, on a busy machine before a test looks."""
+        self.page.evaluate(
+            """() => {
+                window.keyOf = (part) => [...part.classList].find((name) => name.startsWith("st-key-"));
+                window.marked = new Set();
+                const note = (changes) => changes.forEach(({ target }) => window.marked.add(keyOf(target)));
+                new MutationObserver(note).observe(document.body, { subtree: true, attributeFilter: ["data-marked"] });
+            }"""
+        )
+
+    def wait_for_marks(self, *parts: Locator) -> None:
+        """Waits until these have been marked, and no others."""
+        self.page.wait_for_function(
+            "(parts) => String(parts.map(keyOf).sort()) === String([...marked].sort())",
+            arg=[part.element_handle() for part in parts],
+        )
 
     def open_statistics(self) -> Locator:
         self.find("panel").get_by_role("tab", name="통계").click()

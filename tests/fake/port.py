@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +14,16 @@ _START_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
 
 
+# Below the ports that the system gives out by itself: none of those takes this one before its server has it.
+_PORTS: Final = range(10_000, 32_000)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    while True:
+        port = secrets.choice(_PORTS)
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for_port(port: int, process: subprocess.Popen[Any], log: Path) -> None:

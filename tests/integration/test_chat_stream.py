@@ -152,7 +152,7 @@ def test_a_client_that_leaves_ends_no_turn(served: ServedChat, server: FakeOpenA
 
 
 def test_an_unknown_id_gets_one_snapshot_and_what_follows(served: ServedChat, server: FakeOpenAI) -> None:
-    server.script(text(ANSWER, pause_seconds=0.01))
+    server.script(text(ANSWER, pause_seconds=0.03))
     answer = served.send({"message": question(1)}, until=lambda body: body.count(b'"content":') > 4)
     session_id = session_of(answer)
     for after in ("1.1.5000", "1.7.2", "9.1.1", "no id at all", "1.1.end"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -9,7 +10,7 @@ from graph.record import Record
 from tests.fake.body import content_of, shape, system_prompt
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import failure, hang, slowed, text
+from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 
@@ -35,9 +36,13 @@ def test_the_block_is_summarised_once_and_before_its_turn_comes(chat: Chat, serv
 
 def test_a_turn_that_comes_early_waits_for_the_same_summary(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 2)
-    server.script(lambda body: slowed(answer_body(body), 0.02), kind="summary")
+    gate = threading.Event()
+    server.script(lambda body: answer_body(body) if gate.wait(30) else failure(500), kind="summary")
     chat.say(question(3))
-    events = chat.say(question(4))
+    chat.start(question(4))
+    chat.wait_until_live(lambda live: live.phase == "folding")
+    gate.set()
+    events = chat.events()
     assert names(events)[:3] == ["TurnStarted", "FoldWaiting", "Folded"]
     assert len(server.bodies("summary")) == 1
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
@@ -58,7 +63,7 @@ def test_a_summariser_that_hangs_holds_one_turn_and_leaves_no_gap(open_chat: Ope
 
 
 def test_folds_catch_up_once_the_summariser_works_again(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(fold_wait_seconds=0.3, fold_deadline_seconds=2)
+    chat = open_chat(fold_wait_seconds=0.3, fold_deadline_seconds=6)
     server.script(hang(is_silent=True), kind="summary")
     for number in range(1, 6):
         chat.say(question(number))

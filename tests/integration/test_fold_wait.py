@@ -98,7 +98,7 @@ def test_turns_wait_again_once_the_summariser_delivers(open_chat: OpenChat, serv
 def test_hanging_folds_of_other_sessions_hold_up_neither_folds_nor_the_guard(
     open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat(fold_wait_seconds=1, fold_deadline_seconds=DEADLINE_SECONDS)
+    chat = open_chat(fold_wait_seconds=4, fold_deadline_seconds=DEADLINE_SECONDS)
     server.respond_with(hang_summaries)
     for _ in range(6):
         stuck = Chat(chat.service)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,6 +16,7 @@ from tests.fake.openai_server import FakeOpenAI
 
 pytestmark = pytest.mark.both_engines
 
+NOON = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
 LABELS = {"end", "outcome", "kind", "direction", "place", "code", "pool", "state", "le"}
 
 
@@ -69,7 +71,7 @@ def test_each_end_of_a_turn_is_counted_and_its_error(open_chat: OpenChat, server
 
 
 def test_what_a_limit_refuses_is_counted(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(concurrent_turns=1, user_turns_per_minute=1)
+    chat = open_chat(concurrent_turns=1, user_turns_per_minute=1, clock=lambda: NOON)
     server.script(hang("음"), to=question(1))
     chat.start(question(1))
     assert figures(chat)["turns_running"] == 1

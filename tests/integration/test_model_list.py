@@ -16,8 +16,8 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 
-# The list may take five seconds and is given one; each of these has another two for a machine under load.
-SOON_SECONDS = 3.0
+# The list may take five seconds and is given one; each of these has what is between them on a machine under load.
+SOON_SECONDS = 4.5
 
 
 class HeldFetch:

@@ -110,7 +110,7 @@ def test_a_tools_call_that_stop_ends_has_its_row(chat: Chat, server: FakeOpenAI)
 
 
 def test_a_tools_call_that_outlasts_its_time_has_its_row(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(tool_deadline_seconds=1)
+    chat = open_chat(tool_deadline_seconds=3)
     server.script(tools(reasoning()), hang("음"), text("오래 걸려 그만두었습니다."))
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
     assert [row[3:] for row in chat.rows(ROWS)][1] == ("reasoning", None, None, "deadline")

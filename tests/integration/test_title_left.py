@@ -80,7 +80,7 @@ def test_a_chat_that_is_deleted_while_the_model_is_asked_leaves_nothing(
 
 UNUSABLE: Final[dict[str, tuple[list[Reply], dict[str, float]]]] = {
     "failing": ([failure(500), failure(401)], {}),
-    "hanging": ([hang(is_silent=True), hang("서버")], {"fold_deadline_seconds": 0.5}),
+    "hanging": ([hang(is_silent=True), hang("서버")], {"fold_deadline_seconds": 2}),
     "cut": ([close_early("서버"), close_early()], {}),
     "empty": ([text(""), text(" \n```\n```")], {}),
     "refusing": ([refusal("안 됩니다"), text("죄송하지만 " + "도와드릴 수 없습니다. " * 10)], {}),

@@ -119,16 +119,27 @@ def test_what_is_shown_elsewhere_looks_as_it_does_where_it_runs(here: Chat, ther
 
 
 def test_many_followers_elsewhere_are_told_the_same(here: Chat, there: Chat, server: FakeOpenAI) -> None:
-    server.script(text(ANSWER, pause_seconds=0.1))
+    server.script(hang("부분"))
     here.start(question(1))
-    there.wait_until_live(lambda live: bool(live.text))
-    ended: list[LiveTurn] = []
-    threads = [threading.Thread(target=lambda: ended.append(followed(there)[-1])) for _ in range(5)]
+    there.wait_until_live(lambda live: live.text == "부분")
+    begun, told = threading.Barrier(6), list[LiveTurn]()
+
+    def follow() -> None:
+        seen = there.service.turns.live(there.session_id)
+        begun.wait(LONG_SECONDS)
+        while seen is not None:
+            last = seen
+            seen = there.service.turns.live(there.session_id, seen=last, wait_seconds=LONG_SECONDS)
+        told.append(last)
+
+    threads = [threading.Thread(target=follow) for _ in range(5)]
     for thread in threads:
         thread.start()
+    begun.wait(LONG_SECONDS)
+    here.service.turns.stop(here.session_id)
     for thread in threads:
         thread.join()
-    assert len(ended) == 5
+    assert [live.text for live in told] == ["부분"] * 5
     assert here.events()
 
 
