@@ -15,11 +15,18 @@ from graph.record import Record
 @st.fragment
 @delivered
 def draw(words: Words, record: Record, *, is_sent: bool) -> None:
-    """Draws the line of a record; its text is sent to the browser when it is opened."""
+    """Draws the line of a record; its text is sent to the browser when it is opened.
+
+    Args:
+        words: The page's words.
+        record: What stands in for the turns above.
+        is_sent: Whether the strategy sends it.
+    """
     # The style sheet draws the lines at both sides, which saves three elements per fold.
+    is_folded = is_sent and record.kind != "verbatim"
     box = st.expander(
         _label(words, record, is_sent=is_sent),
-        key=f"fold_{record.id}",
+        key=f"fold_{record.id}" + ("" if is_folded else "_whole"),
         icon=":material/unfold_less:",
         type="compact",
         on_change="rerun",

@@ -29,8 +29,7 @@ def draw(now: PageState) -> None:
         key="programs",
         type="tertiary",
         icon=":material/terminal:",
-        on_click=dialog.request,
-        args=(_DIALOG,),
+        on_click=_open,
     )
     if not dialog.is_open():
         _forget()
@@ -138,6 +137,12 @@ def _try(act: Callable[[], None]) -> None:
         act()
     except TurnfoldError as error:
         st.session_state[_REFUSED] = error
+
+
+def _open() -> None:
+    # That it was closed may not have come: of two requests at once Streamlit may drop the first.
+    _forget()
+    dialog.request(_DIALOG)
 
 
 def _forget() -> None:

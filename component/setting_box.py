@@ -7,6 +7,7 @@ import streamlit as st
 from component import browser, compacting, import_button, page_state, program_box, project_choice, rate_slider
 from component.page_state import PageState
 from component.word import LANGUAGE_NAMES, LANGUAGES
+from component.wording import describe_strategy
 
 
 def draw(now: PageState) -> None:
@@ -49,7 +50,7 @@ def _draw_model(now: PageState) -> None:
         format_func=lambda name: words.strategies.get(name, name),
     )
     name = st.session_state[page_state.STRATEGY]
-    st.markdown(f":small[:gray[{words.strategy_notes.get(name, '')}]]")
+    st.markdown(f":small[:gray[{describe_strategy(words, name, now.service.settings.window_turns)}]]")
     if now.session is not None and name == "compaction":
         st.button(
             words.compact_now,

@@ -46,9 +46,8 @@ def draw_rail(now: PageState) -> None:
 
 def draw_drawer_button(now: PageState) -> None:
     """Draws the button that opens the panel as a drawer; the style sheet hides it on a wide page."""
-    count = now.service.folds.statistics(now.session.session_id).record_count if now.session else 0
     st.button(
-        now.words.open_panel.format(count=count),
+        _drawer_label(now),
         key="open_panel",
         type="tertiary",
         icon=":material/dock_to_left:",
@@ -58,6 +57,17 @@ def draw_drawer_button(now: PageState) -> None:
     names, chosen = _tab_names(now), st.session_state.get("tabs_drawer")
     title = chosen if chosen in names else names[0]
     dialog.draw(dialog.DRAWER, title, _draw, now, "drawer", position="right", width=372)
+
+
+def _drawer_label(now: PageState) -> str:
+    """Returns how many summaries there are; before the first one, also in how many turns it comes."""
+    words, identifier = now.words, now.session.session_id if now.session else None
+    if identifier and (count := now.service.folds.statistics(identifier).record_count):
+        return words.open_panel.format(count=count)
+    left = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY]).turns_left
+    if left == 1:
+        return words.open_panel_next
+    return words.open_panel_first.format(count=left) if left else words.open_panel.format(count=0)
 
 
 def want_card(record_id: str) -> None:

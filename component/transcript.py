@@ -32,7 +32,7 @@ from component.page_state import PageState
 from component.slots import Shown
 from component.step import draw_step_list, draw_steps
 from component.word import Words
-from component.wording import explain, explain_error
+from component.wording import describe_strategy, explain, explain_error
 from graph.record import Record
 from graph.view import SessionView, TurnView
 
@@ -127,7 +127,8 @@ def _draw_empty(now: PageState) -> None:
                 return
         st.title(words.empty_title, anchor=False, text_alignment="center")
         strategy = st.session_state[page_state.STRATEGY]
-        lead = words.empty_lead if strategy == _BY_TURNS else words.strategy_notes.get(strategy, "")
+        note = describe_strategy(words, strategy, now.service.settings.window_turns)
+        lead = words.empty_lead if strategy == _BY_TURNS else note
         st.markdown(f":gray[{lead}]", text_alignment="center")
         with st.grid(2, min_column_width=220, key="suggestions"):
             st.button(

@@ -30,7 +30,7 @@ def listen() -> None:
 def _listen() -> None:
     delivery.note_automatic()
     heard = st.components.v2.component("turnfold_press", js=asset_file.read("press.js"))
-    heard(key=_KEY, on_pressed_change=_press)
+    heard(key=_KEY, data={"heard": st.session_state.get(_DONE, 0.0)}, on_pressed_change=_press)
 
 
 def _press() -> None:

@@ -36,7 +36,7 @@ class Words:
     Attributes:
         errors: Sentences by `code` of `graph.error`, and by the other error codes that turns and folds end with.
         input_reasons: Sentences by `reason` of an `InputError`; `path_reasons` has those of a `PathError`.
-        strategies: Display names by strategy; `strategy_notes` has a one-line description of each.
+        strategies: Display names by strategy; `strategy_notes` has a description of each, filled in by `wording`.
         shortcuts: Pairs of keys and effect.
     """
 
@@ -71,7 +71,7 @@ class Words:
     rate_help: str = "Lower makes summaries shorter, higher keeps more detail"
     rate_short: str = "0.1 short"
     rate_balanced: str = "0.3 mid"
-    rate_detailed: str = "0.5 long"
+    rate_detailed: str = "0.5 detailed"
     rate_note: str = "A change applies from the next summary on."
     rate_unused: str = "This strategy doesn't use this setting."
     rate_share: str = "{percent}% of the original"
@@ -89,7 +89,7 @@ class Words:
             "interval": "Folds every three turns into a summary; old summaries are merged.",
             "rolling": "Keeps one running summary and sends it with the latest messages.",
             "compaction": "When the context fills up, all but the last messages become one structured summary.",
-            "window": "Sends only the newest turns. Older ones stay visible, but the model doesn't see them.",
+            "window": "Sends only the last {count} turns. Older ones stay visible, but the model doesn't see them.",
         }
     )
     compact_now: str = "Compact now"
@@ -187,10 +187,12 @@ class Words:
     answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
 
     open_panel: str = "Summaries {count}"
+    open_panel_first: str = "Summaries 0 · in {count} turns"
+    open_panel_next: str = "Summaries 0 · in 1 turn"
     tab_summaries: str = "Summaries"
     tab_statistics: str = "Statistics"
     history: str = "📝 Summary history"
-    current_rate: str = "Current rate: {rate}"
+    current_rate: str = "Current length: {rate}"
     next_by_chars: str = "Next summary: {original} chars so far → about {summary}"
     next_verbatim: str = "Next summary: {original} chars so far · kept word for word if it stays this short"
     next_by_turn: str = "Next summary after turn {turn} · {original} chars would become about {summary}"
@@ -215,7 +217,7 @@ class Words:
     window_turns: str = "This strategy makes and sends no summaries. Only the newest turns are sent: {count} at most."
     window_alone: str = "This strategy makes and sends no summaries. Only the message itself is sent."
     card_title: str = "[Turns {turns}]"
-    card_rate: str = "rate {rate}"
+    card_rate: str = "length {rate}"
     card_chars: str = "{original} → {summary} chars ({percent}% of the original length)"
     card_row: str = "[Turns {turns}] {original} → {summary} chars"
     card_chars_verbatim: str = "{original} chars · word for word"

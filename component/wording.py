@@ -63,6 +63,13 @@ def is_refusal(error: TurnfoldError) -> bool:
     return isinstance(error, BusyError) or (isinstance(error, InputError) and error.reason in _REFUSALS)
 
 
+def describe_strategy(words: Words, name: str, window_turns: int) -> str:
+    """Returns the sentence on what a strategy sends, "" for one that the page doesn't know."""
+    if name == "window" and not window_turns:
+        return words.window_alone
+    return words.strategy_notes.get(name, "").format(count=window_turns)
+
+
 def describe_compaction(words: Words, record: Record) -> str:
     """Returns the sentence with messages and tokens (estimates) before and after a compaction."""
     before, after = record.context_tokens, record.context_tokens_after

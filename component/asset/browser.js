@@ -3,6 +3,9 @@ const YEAR_SECONDS = 31536000;
 const PRESSABLE = "button, summary, a[href], [role='menuitem']";
 const STILL_PIXELS = 4;
 const NARROW_PIXELS = 768;
+const CHOICE = [".st-key-new_chat", ".st-key-new_without_memory", "[class*='st-key-session_']", "[class*='st-key-found_']"]
+  .map((chooser) => `${chooser} button`).join();
+const ROW = ":is([class*='st-key-row_session_'], [class*='st-key-open_session_'])";
 const RELOAD_MILLISECONDS = 10000;
 
 // Streamlit calls the exported function whenever its data changes, so state that must persist is kept here.
@@ -100,11 +103,13 @@ function onRelease(event) {
 }
 
 function onChoice(event) {
-  // On a narrow page the sidebar covers the chat that was just chosen in it.
-  const isChoice = event.target.closest?.(".st-key-new_chat button, [class*='st-key-session_'] button, [class*='st-key-found_'] button");
-  if (isChoice && innerWidth < NARROW_PIXELS) {
-    document.querySelector("[data-testid='stSidebarCollapseButton'] button")?.click();
-  }
+  if (event.target.closest?.(CHOICE)) uncover();
+}
+
+// On a narrow page the sidebar covers the chat that was just chosen in it.
+function uncover() {
+  if (innerWidth > NARROW_PIXELS) return;
+  document.querySelector("[data-testid='stSidebarCollapseButton'] button")?.click();
 }
 
 // A button that shows its icon alone has its label as a hint; Streamlit's own hint would draw each button twice.
@@ -114,6 +119,14 @@ function onHover(event) {
   if (label) button.title = label.textContent;
 }
 
+// Each chat is one stop on the way through the list; its menu is the next one once the chat has the focus.
+function onRowFocus(event) {
+  const row = event.target.closest?.(ROW);
+  document.querySelectorAll(`${ROW} [class*='st-key-menu_'] button`).forEach((menu) => {
+    menu.tabIndex = row?.contains(menu) ? 0 : -1;
+  });
+}
+
 const LISTENERS = [
   ["pointerover", onHover, false],
   ["pointerdown", onPress, true],
@@ -121,6 +134,7 @@ const LISTENERS = [
   ["click", onRelease, true],
   ["click", onClick, false],
   ["click", onChoice, false],
+  ["focusin", onRowFocus, false],
   ["keydown", onKey, false],
   ["keydown", onEscape, true],
   ...DRAWER_LISTENERS,
@@ -161,6 +175,7 @@ export default function ({ data, setTriggerValue }) {
   watchField();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
+  partsChange.observe(document.body, { subtree: true, childList: true, attributeFilter: ["class"] });
   if (openSession === null) {
     beginVisit(data.visitor);
     goBack();
@@ -170,6 +185,7 @@ export default function ({ data, setTriggerValue }) {
   // Who opens a chat and leaves it at once is where they were, and the script may not have heard of it.
   if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
   if (isOther) scrollToEnd();
+  if (isOther && openSession && data.session) uncover(); // a branch, or a file's chat
   openSession = data.session;
   opened = data.opened;
   if (data.landing !== landing) {

@@ -111,7 +111,7 @@ function onFold(event) {
   if (!line || line.closest("details").open || line.closest("[class*='st-key-past_']")) return;
   if (!isSeen(document.querySelector(".st-key-panel"))) return;
   const fold = line.closest(`[class*='${FOLD}']`);
-  const id = [...fold.classList].find((name) => name.startsWith(FOLD)).slice(FOLD.length);
+  const id = [...fold.classList].find((name) => name.startsWith(FOLD)).slice(FOLD.length).replace(/_whole$/, "");
   const find = () => {
     const card = document.querySelector(`.${CSS.escape(CARD + id)}`);
     return isSeen(card) && card;

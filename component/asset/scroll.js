@@ -5,7 +5,10 @@ const SIZED = `[data-testid='stMainBlockContainer'], [data-testid='stBottom'], $
 // Where popovers are drawn: at the end of the document, made for the first of them.
 const POPOVERS = "#stFloatingOverlayPortal";
 const TURN = "[class*='st-key-turn_']";
+const WIDE = `:is(${TURN}, [class*='st-key-card_']) :is(table, [data-testid='stCode'] pre):not([tabindex])`;
 const FOLD_LINE = "[class*='st-key-fold_']";
+const FOLDED_LINE = `:is([class*='st-key-past_'] ${FOLD_LINE}, ${FOLD_LINE}:not([class*='_whole']))`;
+const MARKED = `${FOLD_LINE}, pre, table`;
 const CLAMPED_QUESTION = "[class*='st-key-clamped_question_']";
 const AWAY_PIXELS = 200;
 const NEAR_PIXELS = 24;
@@ -111,11 +114,19 @@ function onResize() {
   markTurns();
 }
 
+function onChange(changes) {
+  const isMarked = (node) => node.nodeType === Node.ELEMENT_NODE && (node.matches(MARKED) || node.querySelector(MARKED));
+  const isOne = ({ target, addedNodes }) => target.matches(MARKED) || [...addedNodes].some(isMarked);
+  if (changes.some(isOne)) requestAnimationFrame(markTurns);
+}
+
 function markTurns() {
   const turns = [...document.querySelectorAll(TURN)];
-  const lastFolded = turns.findLastIndex((turn) => turn.querySelector(FOLD_LINE));
-  turns.forEach((turn, index) => {
-    turn.toggleAttribute("data-folded", index <= lastFolded);
+  let isFolded = false;
+  turns.reverse().forEach((turn) => {
+    // A line stands behind the last of its turns.
+    if (turn.querySelector(FOLD_LINE)) isFolded = turn.querySelector(FOLDED_LINE) !== null;
+    turn.toggleAttribute("data-folded", isFolded);
     // Streamlit reuses a container for another turn, so the number is set each time.
     const number = turn.className.match(/st-key-turn_(\d+)/)[1];
     if (turn.dataset.turn !== number) turn.dataset.turn = number;
@@ -124,16 +135,20 @@ function markTurns() {
     // Nothing is hidden: the button that would show it is.
     question.toggleAttribute("data-fits", question.scrollHeight <= question.clientHeight + 1);
   });
-  document.querySelectorAll(`${TURN} table:not([tabindex])`).forEach((table) => {
-    // A table that scrolls sideways must be reachable by keyboard.
-    if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
-  });
+  markWide();
   document.querySelectorAll(`${TURN} li > input[type='checkbox']:not([aria-label])`).forEach((box) => {
     // Markdown's check box stands beside its text, not in a label.
     box.setAttribute("aria-label", box.parentElement.textContent.trim());
   });
   document.querySelectorAll(`${TURN} .footnotes h2 [data-heading-text]`).forEach((title) => {
     title.firstChild.data = words.footnotes; // the renderer's own title is English
+  });
+}
+
+// What scrolls sideways must be reachable by keyboard.
+function markWide() {
+  document.querySelectorAll(WIDE).forEach((part) => {
+    if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
   });
 }
 
@@ -161,6 +176,8 @@ function onToEnd(event) {
 
 const popoverOpening = new MutationObserver(() => requestAnimationFrame(markPopovers));
 const pageResize = new ResizeObserver(onResize);
+// A line may come to say something else, or a card be drawn, and the page has the size that it had.
+const partsChange = new MutationObserver(onChange);
 const SCROLL_LISTENERS = [
   ["scroll", onScroll, true],
   ["wheel", onGesture, { passive: true }],

@@ -21,6 +21,8 @@ function pressTheme(menu, name, until) {
 }
 
 function setTheme(chosen, cookie) {
+  // Streamlit says it of the app alone; dialogs and menus stand outside.
+  document.documentElement.style.colorScheme = chosen === "system" ? "light dark" : chosen;
   // Only a change in this tab counts: another tab's choice must stand.
   if (chosen === theme.chosen) return;
   theme.chosen = chosen;

@@ -11,6 +11,14 @@ from tests.fake.openai_reply import ScriptedCall, text, tools
 
 # More than a summary has room for, so that some are missing from it.
 MEASURED = ", ".join(f"{7 * number} kg" for number in range(1, 100))
+WITH_CODE = """<summary>
+배포를 확인하는 코드입니다.
+
+```python
+def steps() -> list[str]:  # the order of the move, the longest line of this summary
+    return ["replicate the database", "move the traffic", "check", 7] if True else []
+```
+</summary>"""
 
 
 def folded(stage: Stage) -> None:
@@ -177,9 +185,11 @@ def reset_undone(stage: Stage) -> None:
 
 def compacted(stage: Stage) -> None:
     chat = Chat(stage.service)
-    for number in range(1, 7):
-        chat.say(question(number) * 3, options=TurnOptions(strategy="compaction"))
+    asked = "코드까지 남길 대화입니다. "
+    for _ in range(6):
+        chat.say(asked + "배포를 확인하는 코드를 봅니다. " * 30, options=TurnOptions(strategy="compaction"))
     stage.visitor.open(f"?session={chat.session_id}")
+    stage.endpoint.script(text(WITH_CODE), text(WITH_CODE), kind="summary", to=asked, may_stay=True)
     stage.visitor.write("/compact")
     expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
     expect(stage.visitor.page.locator('[class*="st-key-fold_"]')).to_be_attached()
@@ -189,6 +199,9 @@ def compaction_card(stage: Stage) -> None:
     if stage.is_narrow:
         stage.button("open_panel").click()
     expect(stage.panel.locator('[class*="st-key-restore_"]')).to_be_visible()
+    is_dark = stage.visitor.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    word = stage.panel.locator("code .token.keyword").first
+    expect(word).to_have_css("color", "rgb(142, 194, 255)" if is_dark else "rgb(11, 79, 168)")
 
 
 def compacted_again(stage: Stage) -> None:

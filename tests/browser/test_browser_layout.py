@@ -82,7 +82,9 @@ def test_the_focus_ring_of_a_row_lies_inside_it(visitor: Visitor) -> None:
     assert 0 < width <= -offset
 
 
-def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor) -> None:
+@pytest.mark.parametrize("width", [390, 768])
+def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor, width: int) -> None:
+    phone.page.set_viewport_size({"width": width, "height": 844})
     phone.open()
     phone.ask("전화기에서 고를 대화입니다.")
     sidebar = phone.page.get_by_test_id("stSidebar")

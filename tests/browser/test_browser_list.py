@@ -114,3 +114,5 @@ def test_a_chat_is_saved_as_a_file_of_either_kind(stage: Stage, chats: list[Chat
 def test_a_branch_of_a_whole_chat_is_made_in_the_list(stage: Stage, chats: list[Chat]) -> None:
     choose(stage, chats[1], stage.words.sessions.fork)
     expect(stage.visitor.find("branch_of")).to_contain_text(stage.words.sessions.branch_of.format(title="둘", turn=1))
+    if stage.is_narrow:
+        expect(stage.visitor.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")

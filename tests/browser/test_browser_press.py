@@ -4,7 +4,10 @@ import threading
 
 from playwright.sync_api import Locator, expect
 
+from graph.service import ChatService
 from tests.browser.visitor import Visitor
+from tests.browser.wire import lose, on_the_way
+from tests.fake.chat import Chat
 from tests.fake.openai_reply import Body, Reply, text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -57,6 +60,16 @@ def test_a_press_counts_though_the_column_is_scrolled_under_it(visitor: Visitor)
     wait_until_moved(visitor, shortcuts, y)
     visitor.page.mouse.up()
     expect(visitor.page.get_by_text("메시지 입력란으로 가기")).to_be_visible()
+
+
+def test_a_press_counts_though_the_request_for_it_is_lost(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 1)
+    on_the_way(visitor, '"thumb"', lose)
+    visitor.open(f"?session={chat.session_id}")
+    good = visitor.page.locator('button[data-thumb="up"]')
+    good.click()
+    expect(good).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_press_that_is_drawn_away_from_its_button_is_none(visitor: Visitor) -> None:

@@ -44,6 +44,20 @@ def forty_chats(other_server: ChatService) -> None:
     chat.copy(40)
 
 
+def test_the_open_chat_is_in_view_wherever_it_is_in_the_list(visitor: Visitor, other_server: ChatService) -> None:
+    old, many = Chat(other_server), Chat(other_server)
+    old.ask(1, 1)
+    many.ask(1, 1)
+    many.copy(40)
+    visitor.open(f"?session={old.session_id}")
+    expect(visitor.find("more_sessions")).to_be_attached()
+    expect(visitor.open_row).to_be_in_viewport(ratio=1)
+    visitor.page.get_by_test_id("stSidebar").hover()
+    visitor.page.mouse.wheel(0, 3000)
+    expect(visitor.find("more_sessions")).to_be_in_viewport()
+    expect(visitor.open_row).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.usefixtures("forty_chats")
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (1280, 640), (390, 844)])
 def test_settings_are_in_view_however_many_chats_there_are(

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component.word_ko import KOREAN
 from graph.error import BusyError, DatabaseBusyError, InputError
 from graph.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
@@ -17,7 +16,7 @@ from tests.page.reading import folds, keys, open_page, raw_html, say, store_sess
     ("strategy", "lead"),
     [
         ("interval", "세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다."),
-        ("window", KOREAN.strategy_notes["window"]),
+        ("window", "최근 10턴만 보냅니다."),
     ],
 )
 def test_the_empty_page_says_what_its_strategy_does(page: AppTest, strategy: str, lead: str) -> None:

@@ -40,7 +40,7 @@ def toasts(page: AppTest) -> list[str]:
         ("interval", "세 턴마다 요약 하나로 접고"),
         ("rolling", "요약 하나를 계속 고쳐 쓰고"),
         ("compaction", "컨텍스트가 차면"),
-        ("window", "최근 턴만 보냅니다"),
+        ("window", "최근 10턴만 보냅니다"),
     ],
 )
 def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService, name: str, note: str) -> None:
@@ -147,7 +147,7 @@ def test_an_open_fold_says_truly_what_its_text_is(
     service.stored[identifier].records = [replace(compaction(), kind=kind, summary="# 접은 글")]
     open_page(page, identifier)
     assert heading not in told(page)
-    page.session_state["fold_record-1"] = True
+    page.session_state["fold_record-1_whole" if kind == "verbatim" else "fold_record-1"] = True
     assert f":small[:gray[{heading}]]" in told(page.run())
 
 
@@ -158,7 +158,7 @@ def test_an_open_fold_from_before_a_reset_says_that_its_text_is_not_sent(
     identifier = store_session(service, 5)
     service.stored[identifier].records = [replace(compaction(), kind=kind)]
     service.reset(identifier)
-    page.session_state["fold_record-1"] = True
+    page.session_state["fold_record-1_whole"] = True
     assert ":small[:gray[1–3턴 · 지금은 모델에 보내지 않는 글]]" in told(open_page(page, identifier))
 
 

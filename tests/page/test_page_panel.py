@@ -268,6 +268,11 @@ def test_gauge_names_the_model_that_answers(page: AppTest, service: ScriptedServ
     assert 'title="&lt;i&gt;&quot;big&quot;&lt;/i&gt;&#10;' in gauge_text(page)
 
 
-def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:
-    open_page(page, store_session(service, 7))
-    assert page.button(key="open_panel").label == "요약 2"
+@pytest.mark.parametrize(
+    ("turns", "label"), [(0, "요약 0 · 3턴 뒤"), (1, "요약 0 · 2턴 뒤"), (2, "요약 0 · 1턴 뒤"), (7, "요약 2")]
+)
+def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService, turns: int, label: str) -> None:
+    page.run()
+    if turns:
+        open_page(page, store_session(service, turns))
+    assert page.button(key="open_panel").label == label

@@ -44,6 +44,13 @@ def test_the_token_is_forgotten_when_something_else_is_done(box: AppTest) -> Non
     assert "made_token" not in box.session_state
 
 
+def test_the_token_is_forgotten_when_the_box_is_opened_anew_though_the_server_never_heard_that_it_was_closed(
+    box: AppTest,
+) -> None:
+    make(box, "편집기")
+    assert SECRET not in told(box.button(key="programs").click().run())
+
+
 def test_a_program_is_withdrawn_after_a_question(box: AppTest, service: ScriptedService) -> None:
     make(box, "편집기")
     box.button(key="withdraw_t1").click().run()
