@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from playwright.sync_api import Locator, expect
@@ -32,13 +33,18 @@ def words_in(look: str) -> Words:
 
 @dataclass(frozen=True)
 class Stage:
-    """A page in one look, and what its states are prepared with."""
+    """A page in one look, and what its states are prepared with.
+
+    Attributes:
+        gate: Holds up what one state has begun until another sets it.
+    """
 
     visitor: Visitor
     words: Words
     is_narrow: bool
     endpoint: FakeOpenAI
     service: ChatService
+    gate: threading.Event = field(default_factory=threading.Event)
 
     def button(self, key: str) -> Locator:
         return self.visitor.find(key).locator("button")
@@ -55,6 +61,18 @@ class Stage:
         if self.is_narrow:
             self.visitor.page.get_by_test_id("stExpandSidebarButton").click()
             expect(self.visitor.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")
+            # A list that opens while it slides in is closed again.
+            expect(self.visitor.page.get_by_test_id("stSidebar")).to_be_in_viewport(ratio=1)
+
+    def open_panel(self) -> Locator:
+        if self.is_narrow:
+            self.button("open_panel").click()
+        expect(self.panel.get_by_text(self.words.history)).to_be_visible()
+        return self.panel
+
+    def close_panel(self) -> None:
+        if self.is_narrow:
+            self.close_dialog()
 
     def close_sidebar(self) -> None:
         if self.is_narrow:

@@ -11,6 +11,8 @@ from tests.browser import state_chat as chat
 from tests.browser import state_fold as fold
 from tests.browser import state_session as session
 from tests.browser import state_steering as steering
+from tests.browser import state_strategy as strategy
+from tests.browser import state_trouble as trouble
 from tests.browser.stage import State
 
 WALKS: Final[dict[str, Sequence[State]]] = {
@@ -124,5 +126,32 @@ WALKS: Final[dict[str, Sequence[State]]] = {
         attach.file_refused,
         attach.files_sent,
         attach.file_open,
+    ),
+    "strategies": (
+        strategy.first_summary_explained,
+        strategy.rolling_chosen,
+        strategy.compaction_chosen,
+        strategy.next_summary_told,
+        strategy.models_listed,
+        strategy.model_chosen,
+        strategy.compact_offered,
+        strategy.compacting,
+        strategy.compaction_stopped,
+        strategy.compacted,
+        strategy.many_older_summaries,
+        strategy.more_older_summaries,
+    ),
+    "troubles": (
+        trouble.fold_awaited,
+        trouble.fold_due,
+        trouble.fold_failed,
+        trouble.fold_failed_thrice,
+        trouble.sentences_picked,
+        trouble.answer_broken_off,
+        trouble.answer_cut,
+        trouble.tools_awaited,
+        trouble.tools_given_up,
+        trouble.message_on_its_way,
+        trouble.message_arrived,
     ),
 }

@@ -64,11 +64,16 @@ def test_no_state_breaks_a_rule(
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_no_warning_of_a_full_context_breaks_a_rule(
+def test_no_warning_about_the_context_breaks_a_rule(
     look: str, chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
 ) -> None:
     words = words_in(look)
-    limits = {"CONTEXT_STRATEGY": "compaction", "ENABLE_AUTO_COMPACTION": "false", "MAX_CONTEXT_TOKENS": "2000"}
+    limits = {
+        "CONTEXT_STRATEGY": "compaction",
+        "ENABLE_AUTO_COMPACTION": "false",
+        "MAX_CONTEXT_TOKENS": "2000",
+        "ROLLING_SENDS_UNSUMMARISED": "false",
+    }
     with (
         started(tmp_path, {**scripted_settings(fake_openai), **limits}) as address,
         preparing(tmp_path, fake_openai, **limits) as service,
@@ -81,6 +86,11 @@ def test_no_warning_of_a_full_context_breaks_a_rule(
             visitor.open(f"?session={chat.session_id}")
             expect(visitor.find("chat").get_by_test_id("stAlert")).to_contain_text(told.replace("`", ""))
             assert violations(visitor.page) == []
+        service.sessions.configure(chat.session_id, strategy="rolling")
+        visitor.open(f"?session={chat.session_id}")
+        told = words.unsent.format(count=chat.view.unsent_messages)
+        expect(visitor.find("chat").get_by_text(told)).to_be_visible()
+        assert violations(visitor.page) == []
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from playwright.sync_api import WebSocketRoute
@@ -35,6 +36,22 @@ def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
             else:
                 met.append(data)
                 deliver(server, data)
+
+        browser.on_message(pass_on)
+
+    visitor.page.route_web_socket("**/_stcore/stream", connect)
+
+
+def lose_until(visitor: Visitor, words: str, gate: threading.Event) -> None:
+    """Loses each request that holds these words until the gate is open."""
+
+    def connect(browser: WebSocketRoute) -> None:
+        server = browser.connect_to_server()
+
+        def pass_on(request: str | bytes) -> None:
+            data = request if isinstance(request, bytes) else request.encode()
+            if gate.is_set() or words.encode() not in data:
+                server.send(request)
 
         browser.on_message(pass_on)
 

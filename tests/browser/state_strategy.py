@@ -1,0 +1,149 @@
+"""The states of the strategies: what the panel's head says of each, a compaction from the settings, many summaries."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from playwright.sync_api import expect
+
+from component.format import format_count
+from component.summary_panel import ROWS_AT_ONCE
+from graph.view import TurnOptions
+from tests.browser.stage import Stage
+from tests.fake.chat import Chat, question
+from tests.fake.openai_reply import hang
+from tests.fake.resending import Program, assistant, user
+
+CARDS: Final = 3
+OTHER_MODEL: Final = "another-model"
+RECORDS: Final = CARDS + ROWS_AT_ONCE + 2
+
+
+def said(stage: Stage, number: int) -> str:
+    return f"{question(number)} 전략을 바꿀 이야기입니다 ({stage.words.language})."
+
+
+def open_settings(stage: Stage) -> None:
+    stage.open_sidebar()
+    if not stage.visitor.find("strategy").is_visible():
+        stage.visitor.open_settings()
+    expect(stage.visitor.find("strategy")).to_be_visible()
+
+
+def close_settings(stage: Stage) -> None:
+    if stage.is_narrow:
+        stage.visitor.open_settings()
+        expect(stage.visitor.find("strategy")).to_be_hidden()
+        stage.close_sidebar()
+
+
+def choose_strategy(stage: Stage, strategy: str) -> None:
+    open_settings(stage)
+    stage.visitor.find("strategy").get_by_role("combobox").click()
+    stage.visitor.page.get_by_role("option", name=stage.words.strategies[strategy], exact=True).click()
+    expect(stage.visitor.find("settings").get_by_text(stage.words.strategy_notes[strategy])).to_be_visible()
+
+
+def expect_told_in_tokens(stage: Stage, strategy: str) -> None:
+    threshold = format_count(stage.service.folds.next_fold(None, strategy=strategy).threshold_tokens)
+    rule = stage.words.no_record_notes[strategy].format(threshold=threshold)
+    panel = stage.open_panel()
+    expect(panel.get_by_text(f"{stage.words.no_records} {rule}")).to_be_visible()
+    expect(panel.get_by_text(stage.words.next_by_tokens.format(tokens=0, threshold=threshold))).to_be_visible()
+    expect(panel.get_by_text(stage.words.rate_unused)).to_be_visible()
+    expect(panel.get_by_role("slider")).to_be_disabled()
+
+
+def first_summary_explained(stage: Stage) -> None:
+    stage.visitor.open()
+    panel, words = stage.open_panel(), stage.words
+    expect(panel.get_by_text(words.current_rate.format(rate="0.3"))).to_be_visible()
+    expect(panel.locator("ol.steps li")).to_contain_text([words.step_talk, words.step_fold, words.step_sent])
+    expect(panel.get_by_text(words.turns_left.format(count=3))).to_be_visible()
+    expect(panel.locator(".sample")).to_contain_text(words.sample_text)
+
+
+def rolling_chosen(stage: Stage) -> None:
+    stage.close_panel()
+    choose_strategy(stage, "rolling")
+    expect(stage.visitor.find("empty")).to_contain_text(stage.words.strategy_notes["rolling"])
+    close_settings(stage)
+    expect_told_in_tokens(stage, "rolling")
+
+
+def compaction_chosen(stage: Stage) -> None:
+    stage.close_panel()
+    choose_strategy(stage, "compaction")
+    close_settings(stage)
+    expect_told_in_tokens(stage, "compaction")
+
+
+def next_summary_told(stage: Stage) -> None:
+    stage.close_panel()
+    chat = Chat(stage.service)
+    for number in range(1, 7):
+        chat.say(said(stage, number), options=TurnOptions(model=OTHER_MODEL))
+        chat.wait_for_folds()
+    stage.visitor.open(f"?session={chat.session_id}")
+    expect(stage.open_panel()).to_contain_text(stage.words.next_by_chars.partition("{")[0])
+
+
+def models_listed(stage: Stage) -> None:
+    stage.close_panel()
+    open_settings(stage)
+    expect(stage.visitor.page.locator(".gauge .model")).to_have_text(OTHER_MODEL)
+    stage.visitor.find("model").get_by_role("combobox").click()
+    expect(stage.visitor.page.get_by_role("option", name=OTHER_MODEL)).to_be_visible()
+
+
+def model_chosen(stage: Stage) -> None:
+    stage.visitor.page.get_by_role("option", name="scripted-model").click()
+    expect(stage.visitor.page.locator(".gauge .model")).to_have_text("scripted-model")
+    close_settings(stage)
+
+
+def compact_offered(stage: Stage) -> None:
+    choose_strategy(stage, "compaction")
+    expect(stage.button("compact")).to_have_text(f"compress{stage.words.compact_now}")
+
+
+def compacting(stage: Stage) -> None:
+    stage.endpoint.script(hang(is_silent=True), kind="summary", to=f"전략을 바꿀 이야기입니다 ({stage.words.language})")
+    stage.button("compact").click()
+    close_settings(stage)
+    expect(stage.visitor.page.locator("p.phase")).to_have_text(stage.words.compacting)
+
+
+def compaction_stopped(stage: Stage) -> None:
+    stage.button("stop").click()
+    expect(stage.visitor.page.get_by_text(stage.words.input_reasons["compact_stopped"])).to_be_visible()
+    expect(stage.visitor.find("stop")).to_have_count(0)
+
+
+def compacted(stage: Stage) -> None:
+    open_settings(stage)
+    stage.button("compact").click()
+    expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
+    close_settings(stage)
+    expect(stage.open_panel().locator('[class*="st-key-restore_"]')).to_be_visible()
+
+
+def many_older_summaries(stage: Stage) -> None:
+    stage.close_panel()
+    program = Program(stage.service)
+    for number in range(1, 3 * RECORDS + 1):
+        program.messages += [user(f"{number}번째 물건을 셉니다."), assistant(f"{number}번째 물건을 적었습니다.")]
+    chat = Chat(stage.service, program.ask(f"모두 몇 개인가요? ({stage.words.language})").session_id)
+    chat.wait_for_folds()
+    chat.say("그렇군요, 고맙습니다.")
+    stage.visitor.open(f"?session={chat.session_id}")
+    stage.open_panel().locator('[class*="st-key-older_"] summary').first.click()
+    more = stage.panel.locator('[class*="st-key-more_records_"] button')
+    expect(more).to_have_text(f"expand_more{stage.words.more_records.format(count=RECORDS - CARDS - ROWS_AT_ONCE)}")
+
+
+def more_older_summaries(stage: Stage) -> None:
+    stage.panel.locator('[class*="st-key-more_records_"] button').click()
+    expect(stage.panel.locator('[class*="st-key-more_records_"]')).to_have_count(0)
+    oldest = stage.words.card_row_verbatim.partition("]")[0].format(turns="1-3")
+    expect(stage.panel.locator('[class*="st-key-older_"] summary').last).to_contain_text(f"{oldest}]")
