@@ -30,13 +30,6 @@ def open_settings(stage: Stage) -> None:
     expect(stage.visitor.find("strategy")).to_be_visible()
 
 
-def close_settings(stage: Stage) -> None:
-    if stage.is_narrow:
-        stage.visitor.open_settings()
-        expect(stage.visitor.find("strategy")).to_be_hidden()
-        stage.close_sidebar()
-
-
 def choose_strategy(stage: Stage, strategy: str) -> None:
     open_settings(stage)
     stage.visitor.find("strategy").get_by_role("combobox").click()
@@ -67,14 +60,14 @@ def rolling_chosen(stage: Stage) -> None:
     stage.close_panel()
     choose_strategy(stage, "rolling")
     expect(stage.visitor.find("empty")).to_contain_text(stage.words.strategy_notes["rolling"])
-    close_settings(stage)
+    stage.close_sidebar()
     expect_told_in_tokens(stage, "rolling")
 
 
 def compaction_chosen(stage: Stage) -> None:
     stage.close_panel()
     choose_strategy(stage, "compaction")
-    close_settings(stage)
+    stage.close_sidebar()
     expect_told_in_tokens(stage, "compaction")
 
 
@@ -99,7 +92,7 @@ def models_listed(stage: Stage) -> None:
 def model_chosen(stage: Stage) -> None:
     stage.visitor.page.get_by_role("option", name="scripted-model").click()
     expect(stage.visitor.page.locator(".gauge .model")).to_have_text("scripted-model")
-    close_settings(stage)
+    stage.close_sidebar()
 
 
 def compact_offered(stage: Stage) -> None:
@@ -110,7 +103,7 @@ def compact_offered(stage: Stage) -> None:
 def compacting(stage: Stage) -> None:
     stage.endpoint.script(hang(is_silent=True), kind="summary", to=f"전략을 바꿀 이야기입니다 ({stage.words.language})")
     stage.button("compact").click()
-    close_settings(stage)
+    stage.close_sidebar()
     expect(stage.visitor.page.locator("p.phase")).to_have_text(stage.words.compacting)
 
 
@@ -124,7 +117,7 @@ def compacted(stage: Stage) -> None:
     open_settings(stage)
     stage.button("compact").click()
     expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
-    close_settings(stage)
+    stage.close_sidebar()
     expect(stage.open_panel().locator('[class*="st-key-restore_"]')).to_be_visible()
 
 
