@@ -49,7 +49,7 @@ def _draw_lines(page: PageState) -> None:
     with error_box(page.words):
         now = page_state.look_again(page)
         following = _following(now)
-        redraw.note_head(following)
+        redraw.note_head(following, now.session)
         for line in _lines(now, following, st.session_state[page_state.RATE]):
             st.markdown(f":small[:gray[{line}]]")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graph.project_view import ProjectView
     from graph.record import Record
     from graph.service import ChatService
-    from graph.view import NextFold
+    from graph.view import NextFold, SessionView
 
 COMPOSER: Final = "composer"
 HEARD: Final = "heard"
@@ -53,15 +53,17 @@ def end_page() -> None:
     st.session_state[_WHOLE] = page_state.session_id()
 
 
-def note_panel(records: Sequence[Record], following: NextFold, *, answered: int | None) -> None:
+def note_panel(records: Sequence[Record], following: NextFold, session: SessionView, *, answered: int | None) -> None:
     """Keeps the newest records and the next fold that the panel is drawn from, and how many turns had ended.
 
     Args:
         records: The newest records.
         following: The next fold.
+        session: The session.
         answered: The number of turns that had ended; None if the panel shows its head, which has nothing of them.
     """
-    st.session_state.update({_CARDS: records, _HEAD: following, _ANSWERED: answered})
+    st.session_state.update({_CARDS: records, _ANSWERED: answered})
+    note_head(following, session)
 
 
 def note_pins(pins: PinView) -> None:
@@ -69,9 +71,9 @@ def note_pins(pins: PinView) -> None:
     st.session_state[_PINS] = pins
 
 
-def note_head(following: NextFold) -> None:
-    """Keeps the next fold that the panel's head is drawn from."""
-    st.session_state[_HEAD] = following
+def note_head(following: NextFold, session: SessionView | None) -> None:
+    """Keeps the next fold that the panel's head is drawn from, and how often it has failed."""
+    st.session_state[_HEAD] = following, session.fold_failures if session else 0
 
 
 def note_project(place: str, view: ProjectView | None) -> None:
@@ -178,7 +180,10 @@ def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
         parts = [slots.key(turn) for turn in turns]
         if _is_project_changed(service) or _are_records_changed(service, identifier):
             parts.append(PANEL)
-        elif st.session_state.get(_HEAD) != service.folds.next_fold(identifier, strategy=strategy):
+        elif st.session_state.get(_HEAD) != (
+            service.folds.next_fold(identifier, strategy=strategy),
+            session.fold_failures,
+        ):
             parts += [HEAD, LACK] if st.session_state[_ANSWERED] is None else [PANEL]
         elif st.session_state[_ANSWERED] not in {None, session.turn_count - session.is_running}:
             parts.append(PANEL)

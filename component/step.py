@@ -91,6 +91,7 @@ def _brief(arguments: str) -> str:
         values = json.loads(arguments)
     except ValueError:
         return ""
-    texts = [str(value) for value in values.values() if value not in ("", None)] if isinstance(values, dict) else []
+    said = [value for value in values.values() if value not in ("", None)] if isinstance(values, dict) else []
+    texts = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in said]
     brief = ", ".join(texts)
     return brief if len(brief) <= 60 else f"{brief[:60]}…"  # noqa: PLR2004 - one line of the column

@@ -93,7 +93,7 @@ def _draw_tabs(now: PageState, place: str) -> None:
         following = now.service.folds.next_fold(identifier, strategy=strategy)
         redraw.note_pins(now.service.folds.pins(identifier))
         answered = now.session.turn_count - now.session.is_running
-        redraw.note_panel(records, following, answered=None if history.open else answered)
+        redraw.note_panel(records, following, now.session, answered=None if history.open else answered)
     if history.open:
         with history, error_box(now.words):
             _draw_history(now, place)

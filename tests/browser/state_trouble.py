@@ -48,16 +48,16 @@ def fold_due(stage: Stage) -> None:
 def fold_failed(stage: Stage) -> None:
     stage.gate.set()
     chat_on_page(stage).wait_until(lambda: chat_on_page(stage).view.fold_failures == 1)
-    stage.visitor.open(f"?session={stage.visitor.session_id}")
+    stage.close_panel()
     expect(stage.open_panel().get_by_text(stage.words.fold_retry)).to_be_visible()
 
 
 def fold_failed_thrice(stage: Stage) -> None:
+    stage.close_panel()
     chat = chat_on_page(stage)
     for number in (5, 6):
         chat.say(question(number))
         chat.wait_for_folds()
-    stage.visitor.open(f"?session={chat.session_id}")
     told = stage.words.fold_warning.format(count=FAILURES)
     warning = stage.visitor.find("chat").get_by_test_id("stAlert")
     expect(warning).to_contain_text(f"{told} {stage.words.errors['provider']}")
