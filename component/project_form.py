@@ -45,11 +45,13 @@ def draw(part: Part, name: str, fields: Sequence[Field], method: Callable[..., o
             st.form_submit_button(part.words.cancel, key=part.key("cancel"), on_click=open_form.close)
 
 
-def draw_question(part: Part, question: str, label: str, act: Callable[[], None]) -> None:
-    """Draws a question whose first button does what was asked for."""
+def draw_question(part: Part, question: str, label: str, act: Callable[[], None], *, is_danger: bool = False) -> None:
+    """Draws a question whose first button does what was asked for; red, if that can't be undone."""
     st.markdown(question)
     part.tell_refusal()
-    with st.container(horizontal=True, key=part.key("choice")):
+    # By these names the style sheet knows the row, and what is red in it.
+    around = f"{'danger' if is_danger else 'question'}_{part.key('choice')}"
+    with st.container(key=around), st.container(horizontal=True, key=part.key("choice")):
         st.button(label, key=part.key("save"), type="primary", on_click=act)
         st.button(part.words.cancel, key=part.key("cancel"), on_click=open_form.close)
 

@@ -62,7 +62,8 @@ def draw_form(part: Part, kind: PrimedKind, item_id: str) -> None:
     titles |= {task.id: task.title for plan in view.plans for task in plan.tasks}
     if part.is_open(_question_of(item_id)):
         question = said.forget_plan_question.format(text=escape_label(titles.get(item_id, "")))
-        project_form.draw_question(part, question, said.forget, part.changing(projects.forget, item_id))
+        forget = part.changing(projects.forget, item_id)
+        project_form.draw_question(part, question, said.forget, forget, is_danger=True)
         return
     note, is_long, value = "", kind in {"decision", "summary"}, titles.get(item_id, "")
     save: Callable[..., object] = partial(projects.rename, root, item_id)

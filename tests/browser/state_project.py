@@ -18,6 +18,8 @@ from tests.browser.stage import Stage, State
 
 RULES: Final = "# 가게\n\n- 짧게 답한다. <!-- 사람만 본다 -->\n- 숨은\u200b 글자와 @docs/style.md\n"
 TOKEN: Final = f"ghp_{'16C7e42F292c' * 3}"
+# What can't be undone is red, as in the page's other questions.
+DANGER: Final = "rgb(179, 38, 30)"
 # How much lighter than the text around it an element's colour is, from -1 to 1. The canvas reads every notation.
 LIGHTER_THAN_TEXT: Final = """(element) => {
     const brush = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
@@ -137,6 +139,12 @@ def plan_form(stage: Stage) -> None:
     expect(stage.panel.get_by_role("textbox")).to_have_count(2)
 
 
+def forget_asked(stage: Stage) -> None:
+    pick(stage, stage.panel.locator('[class*="st-key-menu_project_active_plan_"]'), stage.words.project.forget)
+    expect(stage.panel.get_by_role("textbox")).to_have_count(0)
+    expect(inside(stage, "save").locator("button")).to_have_css("background-color", DANGER)
+
+
 def restore_asked(stage: Stage) -> None:
     inside(stage, "cancel").locator("button").click()
     inside(stage, "snapshots").locator("summary").click()
@@ -186,7 +194,7 @@ def damaged(stage: Stage, root: Path) -> None:
 def walk(root: Path) -> Sequence[tuple[str, State]]:
     """Returns the states of the project in that folder, each reached from the one before it."""
     of_stage: Sequence[State] = (known, line_edited, text_refused, tab_open, rules_agreed, boxes_open, task_form)
-    more: Sequence[State] = (plan_form, restore_asked, restored)
+    more: Sequence[State] = (plan_form, forget_asked, restore_asked, restored)
     return (
         ("chosen", partial(chosen, root=root)),
         *((state.__name__, state) for state in (*of_stage, *more)),
