@@ -94,6 +94,8 @@ def known(stage: Stage) -> None:
     stage.visitor.open_settings()
     stage.close_sidebar()
     expect(stage.visitor.find("known")).to_contain_text(stage.words.project.card_rules)
+    # The card stands at the top, however much room is below it: what it grows by doesn't move it.
+    expect(stage.visitor.find("empty")).to_have_css("justify-content", "safe flex-start")
 
 
 def line_edited(stage: Stage) -> None:
