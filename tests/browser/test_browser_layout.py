@@ -103,6 +103,19 @@ def test_the_empty_page_begins_with_its_title(visitor: Visitor) -> None:
     expect(visitor.find("empty").get_by_role("heading")).to_be_in_viewport()
 
 
+def test_a_notice_covers_nothing_of_the_panel(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("압축할 것이 없는 대화입니다.")
+    visitor.write("/compact")
+    # It slides in from the right, and goes by itself.
+    visitor.page.wait_for_function(
+        """() => {
+            const boxOf = (part) => document.querySelector(part)?.getBoundingClientRect();
+            return boxOf("[data-testid='stToast']")?.right <= boxOf(".st-key-panel").left;
+        }"""
+    )
+
+
 def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "인쇄할 긴 답을 주세요."
     fake_openai.script(text("\n\n".join(f"{number}번째 줄입니다." for number in range(80))), to=asked)
