@@ -125,6 +125,7 @@ def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> 
     for hidden in ("stSidebar", "stHeader", "stBottom"):
         expect(visitor.page.get_by_test_id(hidden)).to_be_hidden()
     expect(visitor.find("panel")).to_be_hidden()
+    expect(visitor.page.get_by_test_id("stMainBlockContainer")).to_have_css("padding-right", "0px")
     # The whole chat is on paper, not the part that was in view.
     assert visitor.page.evaluate("document.documentElement.scrollHeight") > 2500
     visitor.page.emulate_media(media="screen")
