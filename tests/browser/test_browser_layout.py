@@ -70,16 +70,18 @@ def test_the_focus_ring_of_a_row_lies_inside_it(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("초점 테두리를 볼 대화입니다.")
     visitor.settle()  # the script that hears of the new chat takes the focus from the sidebar
-    row = visitor.find(f"session_{visitor.session_id}").locator("button")
+    row, menu = (visitor.find(f"{part}_{visitor.session_id}").locator("button") for part in ("session", "menu"))
     row.focus()
-    visitor.page.keyboard.press("Tab")
-    visitor.page.keyboard.press("Shift+Tab")
-    expect(row).to_be_focused()
-    expect(row).to_have_css("outline-style", "solid")
-    width, offset = (
-        float(row.evaluate(f"row => parseFloat(getComputedStyle(row).outline{part})")) for part in ("Width", "Offset")
-    )
-    assert 0 < width <= -offset
+    for key, button in (("Tab", menu), ("Shift+Tab", row)):
+        visitor.page.keyboard.press(key)
+        expect(button).to_be_focused()
+        expect(button).to_have_css("opacity", "1")
+        expect(button).to_have_css("outline-style", "solid")
+        width, offset = (
+            float(button.evaluate(f"button => parseFloat(getComputedStyle(button).outline{part})"))
+            for part in ("Width", "Offset")
+        )
+        assert 0 < width <= -offset
 
 
 @pytest.mark.parametrize("width", [390, 768])
