@@ -42,6 +42,7 @@ def test_wide_tables_and_code_scroll_inside_themselves(
     scroller = visitor.page.locator("#stMain")
     assert scroller.evaluate("box => box.scrollWidth === box.clientWidth")
     table = turn.locator("table")
+    expect(table.locator("td").first).to_have_css("word-break", "keep-all")
     expect(table).to_have_attribute("tabindex", "0")
     table.focus()
     expect(table).to_be_focused()
@@ -143,6 +144,8 @@ def test_turns_have_numbers_and_folded_ones_are_dimmed_until_read(visitor: Visit
     assert numbers.evaluate_all("turns => turns.map(turn => getComputedStyle(turn, '::before').content)") == [
         f'"{number}"' for number in range(1, 6)
     ]
+    rule = "turn => getComputedStyle(turn, '::after').width"
+    assert [visitor.turn(number).evaluate(rule) for number in (2, 4)] == ["2px", "auto"]
     answers = [visitor.turn(number).get_by_test_id("stChatMessage").last for number in (3, 4)]
     dimmed = "message => getComputedStyle(message).opacity < 0.9"
     visitor.page.wait_for_function(dimmed, arg=answers[0].element_handle())  # it gets dim by and by
