@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from graph.settings import Settings
 
 ROOT = Path(__file__).parents[2]
+READMES: Final = ("README.md", "README.ko.md")
+PICTURE: Final = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
+MOST_BYTES: Final = 1_500_000
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
+@pytest.mark.parametrize("name", READMES)
 def test_every_setting_stands_in_the_readme_with_its_default(name: str) -> None:
     rows = {
         cells[1].strip(" `"): cells[2].strip(" `")
@@ -26,6 +31,15 @@ def test_every_setting_stands_in_the_readme_with_its_default(name: str) -> None:
 def test_both_readmes_list_the_same_settings_in_the_same_order() -> None:
     names = [
         [line.split("`")[1] for line in (ROOT / name).read_text().splitlines() if line.startswith("| `")]
-        for name in ("README.md", "README.ko.md")
+        for name in READMES
     ]
     assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_each_picture_of_a_readme_is_there_and_one_of_them_moves(name: str) -> None:
+    pictures = [ROOT / path for path in PICTURE.findall((ROOT / name).read_text())]
+    assert [picture.name for picture in pictures if not picture.is_file()] == []
+    assert [picture.suffix for picture in pictures].count(".gif") == 1
+    sizes = {picture.name: picture.stat().st_size for picture in pictures}
+    assert {picture: size for picture, size in sizes.items() if not 0 < size < MOST_BYTES} == {}
