@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 from component.format import escape_label, format_count
 from component.word import Language, Words
@@ -23,6 +25,9 @@ _REFUSALS = {
     "pin_budget",
     "stands_verbatim",
 }
+# Whose details are figures; those of others may be names that look like one.
+_WITH_FIGURES: Final = {"not_shorter", "over_window", "pin_budget", "too_long"}
+_FIGURE: Final = re.compile(r"\d+")
 
 
 def words_of(language: Language) -> Words:
@@ -48,8 +53,14 @@ def explain_error(words: Words, error: TurnfoldError) -> str:
         sentence = reasons.get(error.reason, words.errors[error.code])
         if error.detail in words.errors:  # the code of what it came of
             return f"{sentence} {words.errors[error.detail]}"
-        return f"{sentence} ({escape_label(error.detail)})" if error.detail not in {"", error.reason} else sentence
+        return f"{sentence} ({escape_label(_detail(error))})" if error.detail not in {"", error.reason} else sentence
     return explain(words, error.code, error.detail)
+
+
+def _detail(error: InputError | PathError | AttachmentError) -> str:
+    if isinstance(error, InputError) and error.reason in _WITH_FIGURES:
+        return _FIGURE.sub(lambda figure: format_count(int(figure[0])), error.detail)
+    return error.detail
 
 
 def _reasons(words: Words, error: InputError | PathError | AttachmentError) -> Mapping[str, str]:

@@ -94,6 +94,24 @@ def test_input_error_is_told_by_its_reason() -> None:
     assert explain_error(words_of("en"), errors.InputError("too_long", "9 > 5")).endswith("(9 > 5)")
 
 
+@pytest.mark.parametrize(
+    ("reason", "detail", "shown"),
+    [
+        ("too_long", "120345 > 100000", "120,345 > 100,000"),
+        ("over_window", "≈120345 > 8192", "≈120,345 > 8192"),
+        ("not_shorter", "9999 > 9998", "9999 > 9998"),
+        ("pin_budget", "12345", "12,345"),
+        ("import_too_large", "50,000,000", "50,000,000"),
+        ("token_name_taken", "20261125", "20261125"),
+        ("unknown_call", "call-120345", "call-120345"),
+    ],
+)
+def test_figures_of_an_error_are_written_as_all_are_and_names_stay(
+    reason: InputReason, detail: str, shown: str
+) -> None:
+    assert explain_error(words_of("en"), errors.InputError(reason, detail)).endswith(f"({shown})")
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_reason_of_an_input_error_has_its_sentence(language: Language) -> None:
     assert set(words_of(language).input_reasons) == set(get_args(InputReason))
