@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from graph.service import ChatService
-from tests.browser.visitor import SETTLED, Visitor
+from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
@@ -22,8 +22,8 @@ def wait_for_end_in_view(visitor: Visitor) -> None:
     visitor.page.wait_for_function(f"box => ({REST})(box) < 2", arg=box)
 
 
-def scroll(visitor: Visitor, pixels: int) -> None:
-    visitor.page.mouse.move(500, 300)
+def scroll(visitor: Visitor, pixels: int, *, left: int = 500) -> None:
+    visitor.page.mouse.move(left, 300)
     visitor.page.mouse.wheel(0, pixels)
 
 
@@ -31,6 +31,25 @@ def ask_for_long_answers(visitor: Visitor, fake_openai: FakeOpenAI, *asked: str,
     for message in asked:
         fake_openai.script(text(LONG), to=message)
     visitor.ask(*asked, first=first)
+
+
+def pull_down(phone: Visitor, pixels: int) -> None:
+    """Moves the page with a finger."""
+    screen = phone.context.new_cdp_session(phone.page)
+    for y in range(200, 200 + pixels, 10):
+        kind = "touchStart" if y == 200 else "touchMove"
+        screen.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": 200, "y": y}]})
+    phone.page.wait_for_timeout(100)  # from under a finger that has come to rest, the page doesn't roll on
+    screen.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    screen.detach()
+
+
+def stream_slowly(visitor: Visitor, fake_openai: FakeOpenAI, asked: str) -> None:
+    """Asks for an answer of 150 lines and waits for the thirtieth."""
+    fake_openai.script(text(*(f"{number}번째 줄입니다.\n\n" for number in range(150)), pause_seconds=0.03), to=asked)
+    visitor.open()
+    visitor.write(asked)
+    expect(visitor.turn(1)).to_contain_text("30번째 줄입니다.")
 
 
 def test_a_message_sent_from_further_up_is_shown_and_followed_each_time(
@@ -43,6 +62,19 @@ def test_a_message_sent_from_further_up_is_shown_and_followed_each_time(
         expect(visitor.page.locator("button.to-end")).to_be_visible()
         ask_for_long_answers(visitor, fake_openai, f"위를 보다가 보내는 {number}번째 물음입니다.", first=number)
         wait_for_end_in_view(visitor)
+
+
+def test_a_message_sent_by_the_button_is_followed_too(phone: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "위를 보다가 단추로 보내는 물음입니다."
+    phone.open()
+    ask_for_long_answers(phone, fake_openai, "단추로 보내기 전의 물음입니다.")
+    scroll(phone, -1500, left=200)
+    expect(phone.page.locator("button.to-end")).to_be_visible()
+    fake_openai.script(text(LONG), to=asked)
+    phone.field.fill(asked)
+    phone.page.get_by_test_id("stChatInputSubmitButton").click()
+    phone.wait_for_end(2)
+    wait_for_end_in_view(phone)
 
 
 def draw_again(visitor: Visitor) -> None:
@@ -81,11 +113,7 @@ def test_who_went_up_and_back_to_the_end_stays_there(visitor: Visitor, fake_open
 
 
 def test_who_scrolls_up_is_left_alone_and_gets_back_by_a_button(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    asked = "천천히 길게 답해 주세요."
-    fake_openai.script(text(*(f"{number}번째 줄입니다.\n\n" for number in range(150)), pause_seconds=0.03), to=asked)
-    visitor.open()
-    visitor.write(asked)
-    expect(visitor.turn(1)).to_contain_text("30번째 줄입니다.")
+    stream_slowly(visitor, fake_openai, "천천히 길게 답해 주세요.")
     scroll(visitor, -400)
     button = visitor.page.locator("button.to-end")
     expect(button).to_be_visible()
@@ -94,6 +122,27 @@ def test_who_scrolls_up_is_left_alone_and_gets_back_by_a_button(visitor: Visitor
     button.click()
     wait_for_end_in_view(visitor)
     expect(button).to_be_hidden()
+
+
+def test_who_scrolls_back_to_the_end_is_taken_along_again(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    stream_slowly(visitor, fake_openai, "길게 답하는 동안 위로 갔다가 돌아옵니다.")
+    scroll(visitor, -400)
+    expect(visitor.page.locator("button.to-end")).to_be_visible()
+    for number in range(60, 110, 10):  # a line that comes between a wheel and its scroll is a new end
+        scroll(visitor, 100_000)
+        expect(visitor.turn(1)).to_contain_text(f"{number}번째 줄입니다.")
+    visitor.wait_for_end(1)
+    wait_for_end_in_view(visitor)
+
+
+def test_who_scrolls_up_with_a_finger_is_left_there(phone: Visitor, fake_openai: FakeOpenAI) -> None:
+    stream_slowly(phone, fake_openai, "길게 답하는 동안 손가락으로 올립니다.")
+    pull_down(phone, 400)
+    expect(phone.page.locator("button.to-end")).to_be_visible()
+    top = phone.page.locator("#stMain").evaluate("box => box.scrollTop")
+    phone.wait_for_end(1)
+    assert rest(phone) > 400
+    phone.page.wait_for_function("top => Math.abs(document.querySelector('#stMain').scrollTop - top) <= 2", arg=top)
 
 
 def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, other_server: ChatService) -> None:
@@ -111,85 +160,3 @@ def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, other_ser
     visitor.page.wait_for_function(
         "(top) => Math.abs(document.querySelector('.st-key-turn_7').getBoundingClientRect().top - top) <= 2", arg=before
     )
-
-
-def test_the_field_has_the_focus_where_one_types(visitor: Visitor) -> None:
-    visitor.open()
-    expect(visitor.field).to_be_focused()
-    visitor.ask("초점을 보려는 대화입니다.")
-    visitor.find("new_chat").locator("button").click()
-    expect(visitor.find("suggestions")).to_be_visible()
-    expect(visitor.field).to_be_focused()
-
-
-def test_each_session_has_its_own_draft_and_a_reload_keeps_it(visitor: Visitor) -> None:
-    visitor.open()
-    visitor.ask("초안을 남길 대화입니다.")
-    session_id = visitor.session_id
-    visitor.field.fill("아직 보내지 않은 말")
-    visitor.find("new_chat").locator("button").click()
-    expect(visitor.find("suggestions")).to_be_visible()
-    expect(visitor.field).to_have_value("")
-    visitor.field.fill("새 대화의 말")
-    visitor.find(f"session_{session_id}").locator("button").click()
-    expect(visitor.field).to_have_value("아직 보내지 않은 말")
-    visitor.page.reload()
-    visitor.settle()
-    expect(visitor.field).to_have_value("아직 보내지 않은 말")
-    visitor.field.press("Enter")
-    visitor.wait_for_end(2)
-    expect(visitor.turn(2)).to_contain_text("아직 보내지 않은 말")
-    visitor.page.reload()
-    visitor.settle()
-    expect(visitor.field).to_have_value("")
-
-
-def test_what_is_typed_while_a_new_chat_begins_stays(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    asked = "답하는 동안 더 쓸 첫 물음입니다."
-    fake_openai.script(text(*"천천히 나오는 답", pause_seconds=0.2), to=asked)
-    visitor.open()
-    visitor.write(asked)
-    visitor.field.press_sequentially("이어서 쓰는 말", delay=60)
-    expect(visitor.turn(1)).to_be_visible()
-    visitor.wait_for_end(1)
-    expect(visitor.field).to_have_value("이어서 쓰는 말")
-
-
-def test_what_is_typed_while_the_page_opens_stays(visitor: Visitor) -> None:
-    # The message field is there before the page's own script: somebody quick types in between.
-    visitor.page.add_init_script(
-        """new MutationObserver((_, observer) => {
-            const field = document.querySelector(".st-key-ask textarea");
-            if (!field) return;
-            observer.disconnect();
-            Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, "빠른 손");
-            field.dispatchEvent(new Event("input", { bubbles: true }));
-        }).observe(document, { childList: true, subtree: true });"""
-    )
-    visitor.open()
-    expect(visitor.field).to_have_value("빠른 손")
-
-
-def test_what_is_typed_while_another_chat_opens_is_for_that_chat(visitor: Visitor) -> None:
-    visitor.open()
-    visitor.ask("먼저 연 대화입니다.")
-    first = visitor.session_id
-    visitor.field.press_sequentially("먼저 연 대화의 초안")
-    visitor.page.evaluate(
-        """() => {
-            const field = document.querySelector(".st-key-ask textarea");
-            const push = history.pushState.bind(history);
-            history.pushState = (...change) => {
-                push(...change);
-                Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, "빠른 손");
-                field.dispatchEvent(new Event("input", { bubbles: true }));
-            };
-        }"""
-    )
-    visitor.find("new_chat").locator("button").click()
-    expect(visitor.find("empty")).to_be_visible()
-    visitor.page.wait_for_selector(SETTLED)
-    expect(visitor.field).to_have_value("빠른 손")
-    visitor.page.goto(f"{visitor.address}?session={first}")
-    visitor.settle()
-    expect(visitor.field).to_have_value("먼저 연 대화의 초안")
