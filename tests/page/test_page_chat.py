@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from component.format import escape_label
 from graph.error import BusyError, DatabaseBusyError, InputError
 from graph.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
@@ -158,6 +159,15 @@ def test_folding_names_the_turns_that_wait(page: AppTest, service: ScriptedServi
     service.stored[identifier].live = replace(live, phase="folding", phase_turns=(1, 2, 3))
     page.run()
     assert "1-3턴을 요약하는 중…" in raw_html(page)
+
+
+def test_the_input_of_a_tool_is_told_as_it_was_sent(page: AppTest, service: ScriptedService) -> None:
+    sent = '{"path": "a.py", "lines": {"from": 1, "all": true}, "말": ["하나", null]}'
+    service.steps = (ToolStep("call-1", "look", sent, "found", "done", 0.1),)
+    say(page.run(), "a.py를 봐 줘")
+    page.session_state["steps_1_1"] = True
+    told_input = escape_label('a.py, {"from": 1, "all": true}, ["하나", null]')
+    assert f"`look` {told_input} · 0.1초" in [box.label for box in page.run().expander]
 
 
 def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service: ScriptedService) -> None:
