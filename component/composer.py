@@ -86,12 +86,12 @@ def _draw_gauge(now: PageState) -> None:
     hint = words.gauge_help_usage if is_usage else words.gauge_help_estimate
     name = st.session_state[page_state.MODEL]
     name = html.escape(words.model_offline.format(name=name) if now.service.settings.is_offline else name)
-    model = f'<span class="model">{name}</span> · ' if name else ""
+    model = f'<span class="named"><span class="model">{name}</span> · </span>' if name else ""
     title = f"{name}&#10;{hint}" if name else hint
     st.html(
         f'<div class="gauge" title="{title}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
         f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
-        f"<span>{model}{words.gauge} <b>{mark}{percent}%</b>"
+        f'<span>{model}<span class="word">{words.gauge} </span><b>{mark}{percent}%</b>'
         f'<span class="figures"> · {sent} / {format_count(gauge.window_tokens)}</span></span></div>'
     )

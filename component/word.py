@@ -187,8 +187,8 @@ class Words:
     answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
 
     open_panel: str = "Summaries {count}"
-    open_panel_first: str = "Summaries 0 · in {count} turns"
-    open_panel_next: str = "Summaries 0 · in 1 turn"
+    open_panel_first: str = "Summary in {count} turns"
+    open_panel_next: str = "Summary in 1 turn"
     tab_summaries: str = "Summaries"
     tab_statistics: str = "Statistics"
     history: str = "📝 Summary history"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from graph.service import ChatService
+from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat
-from tests.fake.openai_reply import text
+from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 
 HEAD = "| " + " | ".join(f"아주긴열이름{number}" for number in range(9)) + " |"
@@ -152,3 +153,23 @@ def test_turns_have_numbers_and_folded_ones_are_dimmed_until_read(visitor: Visit
     assert not answers[1].evaluate(dimmed)
     answers[0].hover()
     visitor.page.wait_for_function(f"message => !({dimmed})(message)", arg=answers[0].element_handle())
+
+
+@pytest.mark.parametrize("locale", ["ko-KR", "en-US"])
+def test_on_a_phone_the_share_of_the_context_stands_beside_what_stops_the_answer(
+    chromium: Browser, address: str, fake_openai: FakeOpenAI, locale: str
+) -> None:
+    asked = f"좁은 곳에서 쓰는 답을 기다립니다 {locale}"
+    fake_openai.script(hang("첫 문장입니다. "), to=asked)
+    with visiting(chromium, address, locale=locale, viewport={"width": 390, "height": 844}, has_touch=True) as phone:
+        phone.open()
+        phone.write(asked)
+        stop = phone.find("stop").locator("button")
+        expect(stop).to_be_visible()
+        phone.page.wait_for_function(
+            """(stop) => document.querySelector(".gauge b").getBoundingClientRect().right
+                <= stop.getBoundingClientRect().left""",
+            arg=stop.element_handle(),
+        )
+        stop.click()
+        phone.wait_for_end(1)

@@ -260,11 +260,14 @@ def test_gauge_tells_estimate_from_usage(page: AppTest, service: ScriptedService
 
 def test_gauge_names_the_model_that_answers(page: AppTest, service: ScriptedService) -> None:
     open_page(page, store_session(service, 1))
-    assert '<span class="model">offline-mini · 내장</span> · 컨텍스트' in gauge_text(page)
+    assert '<span class="model">offline-mini · 내장</span> · </span><span class="word">컨텍스트' in gauge_text(page)
     service.settings = service.settings.model_copy(update={"openai_base_url": "http://127.0.0.1:9"})
     service.models = (ModelOption('<i>"big"</i>', is_offline=False),)
     page.button(key="new_chat").click().run()
-    assert '<span class="model">&lt;i&gt;&quot;big&quot;&lt;/i&gt;</span> · 컨텍스트' in gauge_text(page)
+    assert (
+        '<span class="model">&lt;i&gt;&quot;big&quot;&lt;/i&gt;</span> · </span><span class="word">컨텍스트'
+        in gauge_text(page)
+    )
     assert 'title="&lt;i&gt;&quot;big&quot;&lt;/i&gt;&#10;' in gauge_text(page)
 
 
