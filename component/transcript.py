@@ -52,6 +52,7 @@ def draw(now: PageState) -> None:
     placed = slots.read_placed(now.service, now.session)
     # What comes and goes has a container of its own or the last place in one, so that nothing behind it is drawn anew.
     with st.container(key="chat", gap="medium"):
+        st.empty()  # takes the place of the empty page, which would stand before the turns until the run ends
         with st.container(horizontal=True, horizontal_alignment="center"):
             if shown.transcript.earlier_count:
                 _draw_earlier(now.words, shown.transcript.earlier_count)
@@ -120,7 +121,7 @@ def _draw_notices(words: Words, session: SessionView) -> None:
 
 def _draw_empty(now: PageState) -> None:
     words = now.words
-    with st.container(key="empty", gap="small"):
+    with st.container(), st.container(key="empty", gap="small"):
         if project_choice.is_on(now.service):
             project_card.draw(now)
             if project_card.is_known():  # its own suggestions take the place of those for newcomers

@@ -1,13 +1,20 @@
 // Shows a message at once where its turn will stand, until the server has committed it or has given it back.
 const CHAT = ".st-key-chat";
+const EMPTY_PAGE = ".st-key-empty";
+const MAIN = "[data-testid='stMainBlockContainer']";
 const PENDING_MILLISECONDS = 10000;
 const PENDING_CHARS = 2000;
 
 let pending = null;
 
+// A turn and its bubble may be drawn a moment before the words; the bubble's hidden icon is text, too.
+function hasQuestion(turn) {
+  return Boolean(turn.querySelector("[data-testid='stChatMessageContent']")?.textContent);
+}
+
 function lastTurnNumber() {
-  const numbers = [...document.querySelectorAll(TURN)].map((turn) => Number(turn.className.match(/st-key-turn_(\d+)/)[1]));
-  return Math.max(0, ...numbers);
+  const turns = [...document.querySelectorAll(TURN)].filter(hasQuestion);
+  return Math.max(0, ...turns.map((turn) => Number(turn.className.match(/st-key-turn_(\d+)/)[1])));
 }
 
 function isAnswering() {
@@ -16,32 +23,40 @@ function isAnswering() {
 }
 
 function showPending(text, id) {
-  const chat = document.querySelector(CHAT);
+  const place = document.querySelector(`${CHAT}, ${EMPTY_PAGE}`);
   // Commands have no turn, and a busy session gives the message back.
-  if (!chat || !text || pending || text.startsWith("/") || isAnswering()) return;
+  if (!place || !text || pending || text.startsWith("/") || isAnswering()) return;
   const bubble = document.createElement("p");
   bubble.className = "pending";
   bubble.ariaHidden = "true"; // the turn itself is read out
   bubble.textContent = text.slice(0, PENDING_CHARS);
-  const observer = new MutationObserver(endPending);
+  const observer = new MutationObserver(followTurn);
   pending = { bubble, observer, id, after: lastTurnNumber(), until: performance.now() + PENDING_MILLISECONDS };
-  chat.append(bubble);
+  place.append(bubble);
   // Before the browser paints it, so that the message is never seen twice.
-  observer.observe(chat, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
+  observer.observe(document.querySelector(MAIN), {
+    childList: true,
+    subtree: true,
+    attributes: true,
+    attributeFilter: ["class"],
+  });
   requestAnimationFrame(watchPending);
 }
 
 function watchPending() {
   if (!pending) return;
-  endPending();
+  followTurn();
   if (!pending) return;
   const isOver = performance.now() > pending.until && !isOut(pending.id);
   if (isOver || !pending.bubble.isConnected) removePending();
   else requestAnimationFrame(watchPending);
 }
 
-function endPending() {
-  if (pending && lastTurnNumber() > pending.after) removePending();
+function followTurn() {
+  if (!pending) return;
+  if (lastTurnNumber() > pending.after) removePending();
+  // The chat that the message begins is drawn in the place of the empty page, and its turn a moment later.
+  else if (!pending.bubble.isConnected) document.querySelector(CHAT)?.append(pending.bubble);
 }
 
 function removePending() {

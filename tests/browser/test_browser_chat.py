@@ -204,20 +204,3 @@ def test_session_is_renamed_and_deleted_from_its_menu(visitor: Visitor, choice: 
     dialog.get_by_role("textbox").fill("새로 지은 이름")
     dialog.get_by_role("button", name="저장").click()
     expect(row).to_contain_text("새로 지은 이름")
-
-
-def test_message_is_seen_at_once_and_only_once(visitor: Visitor) -> None:
-    visitor.open()
-    visitor.ask("첫 질문입니다.")
-    visitor.field.fill("바로 보여야 하는 질문")
-    shown = visitor.field.evaluate(
-        """(field) => {
-            const options = { key: "Enter", code: "Enter", keyCode: 13, bubbles: true, cancelable: true };
-            field.dispatchEvent(new KeyboardEvent("keydown", options));
-            return document.querySelector("p.pending")?.textContent;
-        }"""
-    )
-    assert shown == "바로 보여야 하는 질문"
-    visitor.wait_for_end(2)
-    expect(visitor.page.locator("p.pending")).to_have_count(0)
-    expect(visitor.turn(2).get_by_text("바로 보여야 하는 질문", exact=True)).to_have_count(1)

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, expect
 from graph.project_view import ProjectView
 from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
+from tests.browser.sight import MESSAGE, press_enter, sights
 from tests.browser.stage import LOOKS, Stage, words_in
 from tests.browser.state_project import inside, pick
 from tests.fake.openai_reply import Body, Reply, text
@@ -204,3 +205,16 @@ def test_a_press_and_a_text_in_the_tab_count_while_an_answer_is_written(
         shop.press("save")
         expect(inside(shop.stage, "summary")).to_contain_text("다른 곳에서 고친 요약")
         assert [decision.text for decision in shop.view.decisions] == ["답이 끝나도 남을 글"]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_card_goes_when_the_first_message_is_sent(
+    look: str, chromium: Browser, server: str, place: Path, fake_openai: FakeOpenAI, other: ChatService
+) -> None:
+    with shown(chromium, server, place, look, fake_openai, other, "first") as shop:
+        shop.choose()
+        visitor = shop.stage.visitor
+        visitor.field.fill("프로젝트에서 하는 첫마디")
+        assert press_enter(visitor) == "프로젝트에서 하는 첫마디"
+        visitor.wait_for_end(1)
+        assert sights(visitor) == {MESSAGE}
