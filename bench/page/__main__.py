@@ -11,7 +11,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from playwright.sync_api import Browser
 
@@ -30,6 +30,23 @@ _KEY: Final = "sk-bench"
 _LONG: Final = "long-session"
 _SETTLE_MILLISECONDS: Final = 4_000
 _PAST: Final = f"{endpoint.AT_ONCE} 다음 단계와 남은 예산을 정리해 주세요."
+
+
+class Case(NamedTuple):
+    """What is compared.
+
+    Attributes:
+        bare: The bare chat that it is compared with.
+        last_turn: How many turns the chat has before.
+        beside: Which tab stands beside it: one on the same chat ("tab"), one that streams ("stream") or none.
+        is_first: Whether each message begins a chat.
+    """
+
+    title: str
+    bare: Wire
+    last_turn: int = 0
+    beside: str = ""
+    is_first: bool = False
 
 
 def main() -> int:
@@ -51,15 +68,15 @@ def main() -> int:
         long_past = {**past, "PAST_TURNS": str(SHOWN_TURNS)}
         long_bare = _wired(stack, folder, _BARE, {**settings, **long_past})
         browser = stack.enter_context(opened_browser())
-        for title, last_turn, bare_wire, beside in (
-            ("a new chat", 0, bare, ""),
-            (f"{options.turns} turns, {SHOWN_TURNS} shown", options.turns, long_bare, ""),
-            ("two tabs", 0, bare, "tab"),
-            ("another session streams", 0, bare, "stream"),
+        for case in (
+            Case("the first message", bare, is_first=True),
+            Case("a short chat", bare),
+            Case(f"{options.turns} turns, {SHOWN_TURNS} shown", long_bare, last_turn=options.turns),
+            Case("two tabs", bare, beside="tab"),
+            Case("another session streams", bare, beside="stream"),
         ):
-            print(f"\n{title}", flush=True)
-            pairs = _compare(browser, (bare_wire, ours), last_turn, beside, options.samples)
-            is_met &= _report(*pairs)
+            print(f"\n{case.title}", flush=True)
+            is_met &= _report(*_compare(browser, case, ours, options.samples))
     print("\nverdict:", "all within bounds" if is_met else "NOT within bounds")
     return 0 if is_met else 1
 
@@ -81,21 +98,21 @@ def _wired(stack: ExitStack, folder: Path, script: Path, settings: dict[str, str
     return wire
 
 
-def _compare(
-    browser: Browser, wires: tuple[Wire, Wire], last_turn: int, beside: str, samples: int
-) -> tuple[list[Sample], list[Sample]]:
+def _compare(browser: Browser, case: Case, our_wire: Wire, samples: int) -> tuple[list[Sample], list[Sample]]:
     """Asks both chats in turn; the first answer of each warms up and doesn't count."""
-    bare_wire, our_wire = wires
-    contexts = [browser.new_context(viewport={"width": 1280, "height": 800}, locale="ko-KR") for _ in wires]
-    path = f"/?session={_LONG}" if last_turn else ""
-    bare = Chat(contexts[0], bare_wire)
+    contexts = [browser.new_context(viewport={"width": 1280, "height": 800}, locale="ko-KR") for _ in range(2)]
+    path = f"/?session={_LONG}" if case.last_turn else ""
+    bare = Chat(contexts[0], case.bare)
     ours = Chat(contexts[1], our_wire, path, ending=".st-key-last_actions_{turn}")
     taken: tuple[list[Sample], list[Sample]] = ([], [])
-    name = beside or "q"
+    name = case.beside or "q"
     for number in range(samples + 1):
+        turn = case.last_turn + 1 + (0 if case.is_first else number)
         for chat, list_of in zip((bare, ours), taken, strict=True):
-            others = _others(chat, beside, number)
-            sample = chat.ask(f"{endpoint.TIMED}{name}{number} 지금까지의 일을 알려 주세요.", last_turn + number + 1)
+            if case.is_first:
+                chat.open()
+            others = _others(chat, case.beside, number)
+            sample = chat.ask(f"{endpoint.TIMED}{name}{number} 지금까지의 일을 알려 주세요.", turn)
             for other in others:
                 other.leave()
             if number:

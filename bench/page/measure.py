@@ -72,12 +72,17 @@ class Chat:
         self._url = wire.url + path
         self.page: Page = context.new_page()
         self.page.set_default_timeout(_PATIENCE_MILLISECONDS)
-        others = len(wire.received_bytes)
+        self._connections = slice(0)
+        self.open()
+
+    def open(self) -> None:
+        """Opens the address, also once more: the empty page is then another chat's."""
+        others = len(self._wire.received_bytes)
         self.page.goto(self._url)
         self.page.wait_for_selector(SETTLED)
         self.page.wait_for_selector(FIELD)
         # Another tab beside this one has connections of its own, and what it is sent isn't this one's.
-        self._connections = slice(others, len(wire.received_bytes))
+        self._connections = slice(others, len(self._wire.received_bytes))
 
     def beside(self, *, is_same: bool) -> Chat:
         """Opens another tab in the same window, on the same session or on the empty page."""
