@@ -162,6 +162,8 @@ window.addEventListener("error", onError);
 let openSession = null;
 let opened = 0;
 let landing = 0;
+// Streamlit calls the function anew before it takes away what the call before returned, if that was late.
+let mounted = 0;
 
 export default function ({ data, setTriggerValue }) {
   words = data;
@@ -192,5 +194,8 @@ export default function ({ data, setTriggerValue }) {
     landing = data.landing;
     goToTurn(data.turn);
   }
-  return () => LISTENERS.forEach((listener) => document.removeEventListener(...listener));
+  const mount = ++mounted;
+  return () => {
+    if (mount === mounted) LISTENERS.forEach((listener) => document.removeEventListener(...listener));
+  };
 }

@@ -190,3 +190,17 @@ def test_a_jump_that_nothing_is_drawn_for_asks_again_and_gives_up(page: Page) ->
     page.clock.run_for(10_000)
     assert len(page.evaluate("sent")) == asked
     expect(page.locator(".st-key-turn_2")).not_to_be_focused()
+
+
+def test_a_call_that_is_taken_back_behind_the_next_one_leaves_the_page_its_keys(page: Page) -> None:
+    hear(page, "", 0)
+    page.evaluate(
+        """() => {
+            const data = { language: "ko", theme: "light", session: "", opened: 0, visitor: "", turn: 0, landing: 0 };
+            const [leave] = [script({ data, setTriggerValue: () => {} }), script({ data, setTriggerValue: () => {} })];
+            leave();
+            document.activeElement.blur();
+        }"""
+    )
+    page.keyboard.press("/")
+    expect(page.locator("textarea")).to_be_focused()
