@@ -32,7 +32,7 @@ class SteeringWords:
     versions_title: str = "Versions of this summary"
     other_version: str = "Compare with the one in use"
     version: str = "v{version} · {about} · {summary} chars"
-    version_rate: str = "length {rate}"
+    version_rate: str = "rate {rate}"
     version_verbatim: str = "word for word"
     only_here: str = "Only here: "
     change_ends: str = " (end) "
