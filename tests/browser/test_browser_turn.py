@@ -22,7 +22,8 @@ FROM_THE_RIGHT = """(part) => {
 NUMBER = """(turn) => {
     const style = getComputedStyle(turn, "::before");
     const left = turn.getBoundingClientRect().left - document.querySelector("#stMain").getBoundingClientRect().left;
-    return [left + parseFloat(style.left), parseFloat(style.width)];
+    const moved = new DOMMatrix(style.transform).m41;
+    return [left + parseFloat(style.left) + moved, parseFloat(style.width)];
 }"""
 
 
