@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
 from tests.browser.site import choose, come, opened_site
-from tests.browser.stage import LOOKS, Stage, words_in
+from tests.browser.stage import ALL_LOOKS, Stage, words_in
 from tests.browser.state import WALKS
 from tests.browser.state_project import walk as walk_through_project
 from tests.fake.chat import Chat, question
@@ -41,7 +41,7 @@ def violations(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("walk", WALKS)
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ALL_LOOKS)
 def test_no_state_breaks_a_rule(
     look: str,
     walk: str,
@@ -50,7 +50,7 @@ def test_no_state_breaks_a_rule(
     fake_openai: FakeOpenAI,
     other_server: ChatService,
 ) -> None:
-    options = LOOKS[look]
+    options = ALL_LOOKS[look]
     found: list[str] = []
     with visiting(chromium, address, **options) as visitor:
         stage = Stage(
@@ -63,7 +63,7 @@ def test_no_state_breaks_a_rule(
         pytest.fail("\n".join(found))
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ALL_LOOKS)
 def test_no_warning_about_the_context_breaks_a_rule(
     look: str, chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
 ) -> None:
@@ -77,7 +77,7 @@ def test_no_warning_about_the_context_breaks_a_rule(
     with (
         started(tmp_path, {**scripted_settings(fake_openai), **limits}) as address,
         preparing(tmp_path, fake_openai, **limits) as service,
-        visiting(chromium, address, **LOOKS[look]) as visitor,
+        visiting(chromium, address, **ALL_LOOKS[look]) as visitor,
     ):
         chat = Chat(service)
         for notice, told in (("nearly_full", words.nearly_full), ("full", words.full)):
@@ -93,11 +93,11 @@ def test_no_warning_about_the_context_breaks_a_rule(
         assert violations(visitor.page) == []
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ALL_LOOKS)
 def test_no_state_of_a_project_breaks_a_rule(
     look: str, chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
 ) -> None:
-    options, root = LOOKS[look], tmp_path / "projects" / "shop"
+    options, root = ALL_LOOKS[look], tmp_path / "projects" / "shop"
     root.mkdir(parents=True)
     found: list[str] = []
     with (
@@ -113,9 +113,9 @@ def test_no_state_of_a_project_breaks_a_rule(
         pytest.fail("\n".join(found))
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ALL_LOOKS)
 def test_no_way_in_breaks_a_rule(look: str, chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI) -> None:
-    options = LOOKS[look]
+    options = ALL_LOOKS[look]
     with (
         IdentityProvider() as provider,
         opened_site(tmp_path, fake_openai, provider) as site,
