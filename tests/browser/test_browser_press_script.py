@@ -8,22 +8,16 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from component import asset_file
+from tests.browser.script import page_with
 
 
 @pytest.fixture
 def page(chromium: Browser, address: str) -> Iterator[Page]:
-    with chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(f"{address}/health")
-        page.set_content('<button data-press="pin">one</button>')
+    with page_with(chromium, address, '<button data-press="pin">one</button>', asset_file.read("press.js")) as page:
         page.evaluate(
-            """async (script) => {
-                const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
-                window.mount = (await import(url)).default;
-                window.sent = [];
-                window.hear = (heard) => mount({ data: { heard }, setTriggerValue: (_, value) => sent.push(value) });
-            }""",
-            asset_file.read("press.js"),
+            """() => {
+                window.hear = (heard) => script({ data: { heard }, setTriggerValue: (_, value) => sent.push(value) });
+            }"""
         )
         yield page
 

@@ -8,23 +8,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from component import browser
+from tests.browser.script import page_with
 
 
 @pytest.fixture
 def page(chromium: Browser, address: str) -> Iterator[Page]:
-    """An empty page of the product's own origin, with a message field and the script in it."""
-    with chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(f"{address}/health")
-        page.set_content('<div data-testid="stApp"><div class="st-key-ask"><textarea></textarea></div></div>')
-        page.evaluate(
-            """async (script) => {
-                const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
-                window.script = (await import(url)).default;
-                window.sent = [];
-            }""",
-            browser.script(),
-        )
+    """A page with a message field and the script in it."""
+    field = '<div data-testid="stApp"><div class="st-key-ask"><textarea></textarea></div></div>'
+    with page_with(chromium, address, field, browser.script()) as page:
         yield page
 
 
