@@ -25,16 +25,10 @@ LOOKS: Final[dict[str, dict[str, Any]]] = {
         "has_touch": True,
     },
 }
-# The other theme of each: what is too pale in one width of a theme isn't seen in the other.
-ALL_LOOKS: Final = {
-    **LOOKS,
-    "dark, Korean, 1280": {**LOOKS["light, Korean, 1280"], "color_scheme": "dark"},
-    "light, English, 390": {**LOOKS["dark, English, 390"], "color_scheme": "light"},
-}
 
 
 def words_in(look: str) -> Words:
-    return words_of("en" if ALL_LOOKS[look]["locale"] == "en-US" else "ko")
+    return words_of("en" if LOOKS[look]["locale"] == "en-US" else "ko")
 
 
 @dataclass(frozen=True)

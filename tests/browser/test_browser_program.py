@@ -7,8 +7,8 @@ import pytest
 from openai import OpenAI
 from playwright.sync_api import Browser, expect
 
+from tests.browser.axe import violations
 from tests.browser.conftest import scripted_settings, started, visiting
-from tests.browser.test_browser_axe import violations
 from tests.browser.visitor import Visitor
 from tests.fake.chat import question
 from tests.fake.openai_server import FakeOpenAI

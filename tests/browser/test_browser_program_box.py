@@ -6,9 +6,9 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
+from tests.browser.axe import violations
 from tests.browser.conftest import scripted_settings, started, visiting
 from tests.browser.stage import LOOKS, words_in
-from tests.browser.test_browser_axe import violations
 from tests.browser.visitor import Visitor
 from tests.fake.openai_server import FakeOpenAI
 

@@ -1,0 +1,58 @@
+"""What axe-core says of a page, in the theme that it is in and in the other one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.browser.stage import Stage, State
+
+Theme = Literal["light", "dark"]
+
+RULES: Final = {
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
+    "resultTypes": ["violations"],
+    "selectors": False,
+    "elementRef": False,
+}
+# What a theme changes is its colours: the other rules find the same in both.
+COLOUR_RULES: Final = {**RULES, "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+AXE: Final = Axe()
+FADED_IN: Final = """() => document.getAnimations().every(
+    (one) => one.playState !== "running" || one.effect.getTiming().iterations === Infinity)"""
+THEME: Final = "getComputedStyle(document.querySelector(\"[data-testid='stApp']\")).colorScheme"
+
+
+def violations(page: Page) -> list[str]:
+    """Each element that breaks a rule, in both themes; the page stays in the other one.
+
+    The page goes with the system's theme. What is too pale in one theme of a width isn't seen in the other.
+    """
+    found = _violations(page, RULES)
+    other: Theme = "light" if page.evaluate(THEME) == "dark" else "dark"
+    page.emulate_media(color_scheme=other)
+    page.wait_for_function(f"(theme) => {THEME} === theme", arg=other)
+    return found + [f"{other}: {violation}" for violation in _violations(page, COLOUR_RULES)]
+
+
+def walk_without_violation(stage: Stage, walk: Iterable[tuple[str, State]]) -> None:
+    found: list[str] = []
+    for name, reach in walk:
+        reach(stage)
+        found += [f"{name}: {violation}" for violation in violations(stage.visitor.page)]
+    if found:
+        pytest.fail("\n".join(found))
+
+
+def _violations(page: Page, rules: Mapping[str, Any]) -> list[str]:
+    page.wait_for_timeout(100)  # what fades in has begun to
+    page.wait_for_function(FADED_IN)
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE.axe_script)
+    found = page.evaluate("async (options) => (await axe.run(options)).violations", rules)
+    nodes = [(rule["id"], node) for rule in found for node in rule["nodes"]]
+    return [f"{name}: {node['html'][:300]}\n{node['failureSummary']}" for name, node in nodes]
