@@ -2,6 +2,7 @@
 const CHAT = ".st-key-chat";
 const EMPTY_PAGE = ".st-key-empty";
 const MAIN = "[data-testid='stMainBlockContainer']";
+const WRAPPER = "[data-testid='stLayoutWrapper']";
 const PENDING_MILLISECONDS = 10000;
 const PENDING_CHARS = 2000;
 
@@ -54,9 +55,18 @@ function watchPending() {
 
 function followTurn() {
   if (!pending) return;
-  if (lastTurnNumber() > pending.after) removePending();
+  const { bubble } = pending;
+  if (lastTurnNumber() > pending.after) return removePending();
   // The chat that the message begins is drawn in the place of the empty page, and its turn a moment later.
-  else if (!pending.bubble.isConnected) document.querySelector(CHAT)?.append(pending.bubble);
+  if (!bubble.isConnected) document.querySelector(CHAT)?.append(bubble);
+  while (isWithoutWords(bubble.previousElementSibling)) bubble.previousElementSibling.before(bubble);
+}
+
+// The turn takes the place of the message, so what is drawn of it before its words must not move the message down.
+function isWithoutWords(part) {
+  if (!part?.matches(WRAPPER)) return false;
+  const turn = part.querySelector(TURN);
+  return turn ? !hasQuestion(turn) : !part.textContent;
 }
 
 function removePending() {

@@ -14,24 +14,26 @@ class Sight(NamedTuple):
     is_empty_page: bool
 
 
-# `places` is where the bubble of the message has stood, from the first frame that the browser paints after the key.
+# `places` is where in the page, however it is scrolled, the bubble of the message has stood, from the first frame that
+# the browser paints after the key.
 PRESS_ENTER: Final = """(field) => {
     const text = field.value;
     const said = () => [...document.querySelectorAll("p.pending, [class*='st-key-turn_'] [data-testid='stText']")];
     const rest = () => [...document.querySelectorAll("#stMain h1, .st-key-suggestions, .st-key-known")];
     const isSeen = (part) => part.checkVisibility();
     const isSame = (part) => part.textContent !== "" && text.startsWith(part.textContent);
-    window.sights = new Map();
-    window.places = new Set();
+    const seen = { sights: new Map(), places: new Set() };
+    window.seen = seen;
+    const main = document.querySelector("[data-testid='stMain']");
     const note = () => {
         const messages = said().filter((part) => isSeen(part) && isSame(part));
         const sight = [messages.length, rest().some(isSeen)];
-        sights.set(String(sight), sight);
+        seen.sights.set(String(sight), sight);
         messages.forEach((part) => {
             const box = part.closest("p.pending, [data-testid='stChatMessage']").getBoundingClientRect();
-            places.add([box.left, box.top].map(Math.round).join());
+            seen.places.add([box.left, box.top + main.scrollTop].map(Math.round).join());
         });
-        requestAnimationFrame(note);
+        if (window.seen === seen) requestAnimationFrame(note);
     };
     const options = { key: "Enter", code: "Enter", keyCode: 13, bubbles: true, cancelable: true };
     field.dispatchEvent(new KeyboardEvent("keydown", options));
@@ -50,9 +52,9 @@ def press_enter(visitor: Visitor) -> str | None:
 
 def places(visitor: Visitor) -> set[str]:
     """Returns where the frames since Enter have shown the message."""
-    return set(visitor.page.evaluate("[...places]"))
+    return set(visitor.page.evaluate("[...seen.places]"))
 
 
 def sights(visitor: Visitor) -> set[Sight]:
     """Returns what the frames since Enter have shown."""
-    return {Sight(*sight) for sight in visitor.page.evaluate("[...sights.values()]")}
+    return {Sight(*sight) for sight in visitor.page.evaluate("[...seen.sights.values()]")}

@@ -49,7 +49,7 @@ def test_a_timer_that_had_not_heard_which_chat_is_open_leaves_it_open(
 def test_a_press_counts_while_the_rest_of_the_page_is_on_its_way(visitor: Visitor, other_server: ChatService) -> None:
     chat = Chat(other_server)
     chat.ask(1, 1)
-    hold = Hold(visitor, behind='data-thumb="up"')
+    hold = Hold(visitor, 'data-thumb="up"')
     visitor.page.goto(f"{visitor.address}?session={chat.session_id}")
     good = visitor.page.locator('button[data-thumb="up"]')
     good.click()

@@ -14,36 +14,36 @@ MESSAGE_CHARS: Final = Settings.model_fields["message_chars"].default
 BUBBLE: Final = "\n\x04user\x12\x04user"  # as Streamlit sends it: with the question's bubble, before its words
 
 
-def test_message_is_seen_at_once_and_only_once(visitor: Visitor) -> None:
-    visitor.open()
-    visitor.ask("첫 질문입니다.")
-    visitor.field.fill("바로 보여야 하는 질문")
-    assert press_enter(visitor) == "바로 보여야 하는 질문"
-    visitor.wait_for_end(2)
-    assert sights(visitor) == {MESSAGE}
-
-
 @pytest.mark.parametrize("who", ["visitor", "phone"])
-def test_first_message_is_seen_at_once_where_its_turn_will_stand(who: str, request: pytest.FixtureRequest) -> None:
+def test_message_is_seen_at_once_and_only_once_where_its_turn_will_stand(
+    who: str, request: pytest.FixtureRequest
+) -> None:
     visitor: Visitor = request.getfixturevalue(who)
     visitor.open()
-    visitor.field.fill("바로 보여야 하는 첫마디")
-    assert press_enter(visitor) == "바로 보여야 하는 첫마디"
-    visitor.wait_for_end(1)
+    for number, message in enumerate(("바로 보여야 하는 첫마디", "바로 보여야 하는 질문"), 1):
+        visitor.field.fill(message)
+        assert press_enter(visitor) == message
+        visitor.wait_for_end(number)
+        assert sights(visitor) == {MESSAGE}
+        assert len(places(visitor)) == 1
+
+
+@pytest.mark.parametrize("parts", [(), (BUBBLE,)], ids=["turn", "bubble"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_message_keeps_its_place_while_its_turn_is_half_drawn(
+    visitor: Visitor, number: int, parts: tuple[str, ...]
+) -> None:
+    hold = Hold(visitor)
+    visitor.open()
+    visitor.ask(*["질문이 이미 하나 있습니다."] * (number - 1))
+    hold.behind = [f"turn_{number}", *parts]
+    visitor.field.fill("말풍선보다 늦게 그려지는 말")
+    press_enter(visitor)
+    hold.wait()
+    hold.let_go()
+    expect(visitor.turn(number)).to_contain_text("말풍선보다 늦게 그려지는 말")
     assert sights(visitor) == {MESSAGE}
     assert len(places(visitor)) == 1
-
-
-def test_first_message_stays_until_its_question_is_drawn(visitor: Visitor) -> None:
-    hold = Hold(visitor, behind=BUBBLE)
-    visitor.open()
-    visitor.field.fill("말풍선보다 늦게 그려지는 첫마디")
-    press_enter(visitor)
-    expect(visitor.turn(1).get_by_test_id("stChatMessage")).to_have_count(1)
-    visitor.page.evaluate("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
-    hold.let_go()
-    expect(visitor.turn(1)).to_contain_text("말풍선보다 늦게 그려지는 첫마디")
-    assert sights(visitor) == {MESSAGE}
 
 
 def test_first_message_that_is_refused_gives_the_empty_page_back(visitor: Visitor) -> None:

@@ -8,9 +8,12 @@ from collections.abc import Callable
 from playwright.sync_api import WebSocketRoute
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import PATIENCE_MILLISECONDS, Visitor
 
 Deliver = Callable[[WebSocketRoute, bytes], None]
+
+_LOOK_MILLISECONDS = 20
+_DRAW_MILLISECONDS = 300
 
 
 def deliver_twice(server: WebSocketRoute, request: bytes) -> None:
@@ -81,16 +84,26 @@ def outdate_timers(visitor: Visitor) -> list[BackMsg]:
 class Hold:
     """Holds back what the server sends to a page, in its order, from when it is told to until it lets go.
 
-    Args:
-        behind: Words behind which it begins by itself, the first time that they come.
+    Attributes:
+        behind: Words behind which it begins by itself, once they have come in this order.
     """
 
-    def __init__(self, visitor: Visitor, *, behind: str = "") -> None:
+    def __init__(self, visitor: Visitor, *behind: str) -> None:
         self.is_holding = False
-        self._behind = behind.encode()
+        self.behind = list(behind)
+        self._page = visitor.page
         self._held: list[str | bytes] = []
         self._browser: WebSocketRoute | None = None
         visitor.page.route_web_socket("**/_stcore/stream", self._connect)
+
+    def wait(self) -> None:
+        """Waits until it holds something back, and the page has drawn what came before."""
+        for _ in range(PATIENCE_MILLISECONDS // _LOOK_MILLISECONDS):
+            if self._held:
+                break
+            self._page.wait_for_timeout(_LOOK_MILLISECONDS)
+        assert self._held
+        self._page.wait_for_timeout(_DRAW_MILLISECONDS)
 
     def let_go(self) -> None:
         """Sends what was held; what comes meanwhile waits behind it."""
@@ -110,8 +123,9 @@ class Hold:
             return
         self._browser.send(sent)
         data = sent if isinstance(sent, bytes) else sent.encode()
-        if self._behind and self._behind in data:
-            self.is_holding, self._behind = True, b""
+        if self.behind and self.behind[0].encode() in data:
+            del self.behind[0]
+            self.is_holding = not self.behind
 
 
 def together(visitor: Visitor, first: str, second: str) -> None:
