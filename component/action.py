@@ -87,6 +87,7 @@ def _was_sent(service: ChatService, identifier: str, message_id: str) -> bool:
     return any(turn.user_message_id == message_id for turn in newest)
 
 
+@delivery.once
 def reset(identifier: str) -> None:
     """Empties the context, as its dialog was told to."""
     dialog.close()
@@ -182,6 +183,7 @@ def open_example() -> None:
     )
 
 
+@delivery.once
 def rename(identifier: str) -> None:
     """Gives a session the title typed in its dialog; the dialog stays open for another one if there is none."""
     title = str(st.session_state[page_state.NEW_TITLE]).strip()
@@ -191,6 +193,7 @@ def rename(identifier: str) -> None:
     _try(lambda: service_provider.current().sessions.rename(identifier, title))
 
 
+@delivery.once
 def delete(identifier: str) -> None:
     """Deletes a session, as its dialog was told to; if it was open, opens the empty page."""
     dialog.close()

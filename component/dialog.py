@@ -29,7 +29,7 @@ def draw(
     """Draws a dialog over the page if it's the one that is open, its contents by `draw_content(*arguments)`."""
     if st.session_state.get(_OPEN) == name:
         st.session_state[_DRAWN] = name
-        st.dialog(title, position=position, width=width, on_dismiss=close)(delivered(draw_content))(*arguments)
+        st.dialog(title, position=position, width=width, on_dismiss=_dismiss)(delivered(draw_content))(*arguments)
 
 
 def is_open(*, but: str = "") -> bool:
@@ -40,12 +40,31 @@ def is_open(*, but: str = "") -> bool:
     return st.session_state.get(_OPEN) not in {None, but}
 
 
+def is_left() -> bool:
+    """Returns whether a dialog that was closed still stands in the browser: only a drawing of the whole page ends it.
+
+    It asks for that itself, but it isn't drawn any more where the part that opened it is drawn in the same run.
+    """
+    return st.session_state.get(_DRAWN) not in {None, st.session_state.get(_OPEN)}
+
+
+def begin() -> None:
+    """Begins a drawing of the whole page: no dialog stands in it yet."""
+    st.session_state.pop(_DRAWN, None)
+
+
 def close_undrawn() -> None:
     """Closes a dialog that nothing on the page draws any more: its session is gone, or its row."""
-    if st.session_state.pop(_DRAWN, None) is None:
+    if _DRAWN not in st.session_state:
         close()
 
 
 def close() -> None:
     """Closes the open dialog with the next drawing of the whole page, as a widget callback."""
     st.session_state.pop(_OPEN, None)
+
+
+def _dismiss() -> None:
+    """Closes the dialog that the browser has taken away by itself."""
+    begin()
+    close()

@@ -38,6 +38,7 @@ def main() -> None:
             st.html(asset_file.FOLDER / name)
         st.logo(asset_file.FOLDER / "logo.svg", icon_image=asset_file.FOLDER / "icon.svg", size="large")
         redraw.need_page()
+        dialog.begin()
         try:
             now = page_state.begin()
         except SignInError as error:

@@ -168,7 +168,7 @@ def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
     parts wait until it is closed, which draws the page.
     """
     identifier = page_state.session_id()
-    if identifier is None or st.session_state.get(_WHOLE) != identifier:
+    if identifier is None or st.session_state.get(_WHOLE) != identifier or dialog.is_left():
         return None
     strategy = st.session_state[page_state.STRATEGY]
     try:

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.visitor import Visitor
+from tests.browser.wire import together
 from tests.fake.openai_reply import Body, Reply, text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -54,6 +55,23 @@ def test_a_name_that_is_being_typed_survives_the_end_of_an_answer(
     visitor.wait_for_end(1)
     expect(visitor.open_row).to_contain_text("새로 지은 이름")
     expect(dialog_of(visitor)).to_have_count(0)
+
+
+@pytest.mark.parametrize(("press", "named"), [("dialog_confirm", "새로 지은 이름"), ("dialog_cancel", ASKED[:20])])
+def test_a_dialog_that_is_closed_as_the_answer_ends_is_gone(
+    visitor: Visitor, may_answer: threading.Event, press: str, named: str
+) -> None:
+    together(visitor, press, "redraw__events")
+    visitor.open()
+    visitor.write(ASKED)
+    expect(visitor.turn(1)).to_be_visible()
+    open_menu(visitor, "이름 바꾸기")
+    dialog_of(visitor).get_by_role("textbox").fill("새로 지은 이름")
+    visitor.find(press).locator("button").click()
+    may_answer.set()
+    visitor.wait_for_end(1)
+    expect(dialog_of(visitor)).to_have_count(0)
+    expect(visitor.open_row).to_contain_text(named)
 
 
 def test_the_drawer_stays_open_until_it_is_dismissed(phone: Visitor, may_answer: threading.Event) -> None:

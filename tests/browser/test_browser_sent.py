@@ -77,6 +77,20 @@ def test_what_a_press_opens_stays_open_though_a_timer_takes_it_along(visitor: Vi
     expect(visitor.turn(1).locator('[class*="st-key-whole_"]')).to_be_visible()
 
 
+def test_a_dialog_that_is_accepted_counts_though_a_timer_takes_it_along(visitor: Visitor) -> None:
+    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_IDLE_MILLISECONDS))
+    with visitor.page.expect_websocket() as opened:
+        visitor.open()
+    visitor.ask("지울 대화")
+    menu = visitor.find(f"menu_{visitor.session_id}")
+    menu.hover()
+    menu.locator("button").click()
+    visitor.page.get_by_role("menuitem", name="삭제").click()
+    press_along_with_a_timer(visitor.find("dialog_confirm").locator("button"), opened.value, "dialog_confirm")
+    expect(visitor.page.get_by_role("dialog")).to_have_count(0)
+    expect(visitor.open_row).to_have_count(0)
+
+
 @pytest.mark.parametrize("deliver", [lose, deliver_twice])
 def test_a_message_is_said_once_whatever_becomes_of_its_request(visitor: Visitor, deliver: Deliver) -> None:
     on_the_way(visitor, "꼭 한 번", deliver)
