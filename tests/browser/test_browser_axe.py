@@ -14,6 +14,8 @@ from tests.fake.chat import Chat, question
 from tests.fake.identity_provider import IdentityProvider
 from tests.fake.openai_server import FakeOpenAI
 
+pytestmark = pytest.mark.timeout(900)  # a walk is one test of up to thirty states
+
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_no_warning_about_the_context_breaks_a_rule(

@@ -11,6 +11,7 @@ from tests.browser.state import WALKS
 from tests.fake.openai_server import FakeOpenAI
 
 LOOK = "dark, English, 390"
+pytestmark = pytest.mark.timeout(900)  # a walk is one test of up to thirty states
 
 
 @pytest.mark.parametrize("walk", WALKS)
