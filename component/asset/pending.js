@@ -3,6 +3,8 @@ const CHAT = ".st-key-chat";
 const EMPTY_PAGE = ".st-key-empty";
 const MAIN = "[data-testid='stMainBlockContainer']";
 const WRAPPER = "[data-testid='stLayoutWrapper']";
+const LAST_ROW = "[class*='st-key-last_actions_']";
+const BEFORE_PENDING = "data-before-pending";
 const PENDING_MILLISECONDS = 10000;
 const PENDING_CHARS = 2000;
 
@@ -20,7 +22,7 @@ function lastTurnNumber() {
 
 function isAnswering() {
   const last = [...document.querySelectorAll(TURN)].at(-1);
-  return last !== undefined && !last.querySelector("[class*='st-key-last_actions_']");
+  return last !== undefined && !last.querySelector(LAST_ROW);
 }
 
 function showPending(text, id) {
@@ -60,6 +62,8 @@ function followTurn() {
   // The chat that the message begins is drawn in the place of the empty page, and its turn a moment later.
   if (!bubble.isConnected) document.querySelector(CHAT)?.append(bubble);
   while (isWithoutWords(bubble.previousElementSibling)) bubble.previousElementSibling.before(bubble);
+  // Marked itself: a style that asked where the message stands would be asked of the whole chat at each change.
+  document.querySelector(LAST_ROW)?.toggleAttribute(BEFORE_PENDING, true);
 }
 
 // The turn takes the place of the message, so what is drawn of it before its words must not move the message down.
@@ -72,5 +76,6 @@ function isWithoutWords(part) {
 function removePending() {
   pending.observer.disconnect();
   pending.bubble.remove();
+  for (const row of document.querySelectorAll(`[${BEFORE_PENDING}]`)) row.removeAttribute(BEFORE_PENDING);
   pending = null;
 }
