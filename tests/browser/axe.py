@@ -24,6 +24,12 @@ COLOUR_RULES: Final = {**RULES, "runOnly": {"type": "rule", "values": ["color-co
 AXE: Final = Axe()
 FADED_IN: Final = """() => document.getAnimations().every(
     (one) => one.playState !== "running" || one.effect.getTiming().iterations === Infinity)"""
+# A part that has just come into the page is marked before it is drawn, and nobody reads what isn't drawn: axe looks
+# behind all that the page does in a frame, and before anything else comes.
+LOOK: Final = """async (options) => {
+    await new Promise((drawn) => new ResizeObserver((_, size) => drawn(size.disconnect())).observe(document.body));
+    return (await axe.run(options)).violations;
+}"""
 THEME: Final = "getComputedStyle(document.querySelector(\"[data-testid='stApp']\")).colorScheme"
 
 
@@ -53,6 +59,6 @@ def _violations(page: Page, rules: Mapping[str, Any]) -> list[str]:
     page.wait_for_function(FADED_IN)
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE.axe_script)
-    found = page.evaluate("async (options) => (await axe.run(options)).violations", rules)
+    found = page.evaluate(LOOK, rules)
     nodes = [(rule["id"], node) for rule in found for node in rule["nodes"]]
     return [f"{name}: {node['html'][:300]}\n{node['failureSummary']}" for name, node in nodes]

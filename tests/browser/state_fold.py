@@ -212,8 +212,10 @@ def compacted_again(stage: Stage) -> None:
     stage.visitor.open(f"?session={chat.session_id}")
     if stage.is_narrow:
         stage.button("open_panel").click()
-    stage.panel.locator('[class*="st-key-compactions_"] summary').click()
-    expect(stage.panel.locator('[class*="st-key-compactions_"] [class*="st-key-restore_"]')).to_be_visible()
+    earlier = stage.panel.locator('[class*="st-key-compactions_"]')
+    earlier.locator("summary").click()
+    expect(earlier.locator('[class*="st-key-restore_"]')).to_be_visible()
+    expect(earlier.locator("pre code")).to_be_visible()  # it comes later than the words around it
 
 
 def restored(stage: Stage) -> None:

@@ -10,11 +10,30 @@ from tests.browser.conftest import preparing, scripted_settings, started, visiti
 from tests.browser.site import choose, come, opened_site
 from tests.browser.stage import LOOKS, Stage, words_in
 from tests.browser.state_project import walk as walk_through_project
+from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat, question
 from tests.fake.identity_provider import IdentityProvider
+from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
 pytestmark = pytest.mark.timeout(900)  # a walk is one test of up to thirty states
+
+ALWAYS_NEW = """() => setInterval(() => {
+    const part = document.querySelector("[class*='st-key-turn_'] [data-testid='stCode'] pre");
+    const fresh = part.cloneNode(true);
+    fresh.removeAttribute("tabindex");
+    part.after(fresh);
+}, 10)"""
+
+
+def test_what_has_just_come_into_the_page_is_judged_as_it_is_drawn(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "긴 줄이 있는 코드를 보여 주세요."
+    fake_openai.script(text("```\n" + "word " * 100 + "\n```"), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    expect(visitor.turn(1).locator("pre")).to_have_attribute("tabindex", "0")
+    visitor.page.evaluate(ALWAYS_NEW)
+    assert violations(visitor.page) == []
 
 
 @pytest.mark.parametrize("look", LOOKS)
