@@ -29,6 +29,7 @@ _SCRIPTS = (
     "outbox.js",
     "pending.js",
     "theme.js",
+    "toggle.js",
     "drawer.js",
     "visitor.js",
     "browser.js",

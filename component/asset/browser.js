@@ -73,8 +73,8 @@ function onEscape(event) {
 // between, the click goes to a common ancestor or is lost. These two listeners deliver it to the pressed button.
 function onPress(event) {
   const button = event.button === 0 ? event.target.closest?.(PRESSABLE) : null;
-  const names = button?.closest("[class*='st-key-']")?.classList ?? [];
-  const key = [...names].find((name) => name.startsWith("st-key-"));
+  const keyed = button?.closest("[class*='st-key-']");
+  const key = keyed && keyOf(keyed);
   press = button ? { button, key, x: event.clientX, y: event.clientY } : null;
 }
 
@@ -137,6 +137,7 @@ const LISTENERS = [
   ["focusin", onRowFocus, false],
   ["keydown", onKey, false],
   ["keydown", onEscape, true],
+  ...TOGGLE_LISTENERS,
   ...DRAWER_LISTENERS,
   ...SCROLL_LISTENERS,
   ...JUMP_LISTENERS,
@@ -177,6 +178,7 @@ export default function ({ data, setTriggerValue }) {
   watchField();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
+  toggleChange.observe(document.body, { subtree: true, attributeFilter: TOGGLE_STATES });
   partsChange.observe(document.body, { subtree: true, childList: true, attributeFilter: ["class"] });
   if (openSession === null) {
     beginVisit(data.visitor);
@@ -187,6 +189,7 @@ export default function ({ data, setTriggerValue }) {
   // Who opens a chat and leaves it at once is where they were, and the script may not have heard of it.
   if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
   if (isOther) scrollToEnd();
+  if (isOther) toggled.clear();
   if (isOther && openSession && data.session) uncover(); // a branch, or a file's chat
   openSession = data.session;
   opened = data.opened;

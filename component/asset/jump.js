@@ -117,7 +117,11 @@ function onFold(event) {
     return isSeen(card) && card;
   };
   // Apart from the line's own message to the server: one is for a part of the page, the other for all of it.
-  const ask = () => setTimeout(() => askServer("record", id), APART_MILLISECONDS);
+  const ask = () => {
+    // The tab and the box that hide the card are the server's to open.
+    toggled.forEach((_, key) => key.startsWith(FOLD) || toggled.delete(key));
+    setTimeout(() => askServer("record", id), APART_MILLISECONDS);
+  };
   whenReady(find, showCard, find() ? null : ask);
 }
 

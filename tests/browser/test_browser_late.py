@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Route, expect
 
 from component.live import WATCH_SECONDS
@@ -75,3 +76,82 @@ def test_a_press_counts_however_late_the_script_comes_that_hears_it(
     good.click()
     visitor.settle()
     expect(good).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.parametrize("chosen_by", ["click", "key"])
+def test_a_tab_stays_open_though_the_answer_to_the_choice_before_comes_behind_it(
+    visitor: Visitor, other_server: ChatService, chosen_by: str
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 4)
+    hold = Hold(visitor)
+    visitor.open(f"?session={chat.session_id}")
+    before, after = (visitor.page.get_by_role("tab", name=name) for name in ("통계", "모델 입력"))
+    hold.is_holding = True
+    before.click()
+    hold.wait()
+    late = hold.count
+    if chosen_by == "click":
+        after.click()
+    else:
+        before.press("ArrowRight")
+    expect(after).to_have_attribute("aria-selected", "true")
+    visitor.field.focus()
+    hold.let_go(late)
+    visitor.page.wait_for_timeout(500)
+    expect(after).to_have_attribute("aria-selected", "true")
+    expect(visitor.field).to_be_focused()
+    hold.let_go()
+    visitor.settle()
+    expect(after).to_have_attribute("aria-selected", "true")
+    expect(visitor.find("panel").locator('[class*="st-key-input_request_"]').first).to_be_visible()
+
+
+def test_a_box_that_is_closed_again_stays_closed_though_the_answer_to_its_opening_comes_behind_it(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 4)
+    hold = Hold(visitor)
+    visitor.open(f"?session={chat.session_id}")
+    fold = visitor.page.locator('[class*="st-key-fold_"]')
+    content = fold.get_by_test_id("stExpanderDetails")
+    hold.is_holding = True
+    fold.locator("summary").click()
+    hold.wait()
+    late = hold.count
+    fold.locator("summary").click()
+    expect(content).to_have_attribute("inert", "")
+    hold.let_go(late)
+    visitor.page.wait_for_timeout(500)
+    expect(content).to_have_attribute("inert", "")
+    hold.let_go()
+    visitor.settle()
+    expect(content).to_have_attribute("inert", "")
+    fold.locator("summary").click()
+    expect(content.get_by_text("대신 보는 글")).to_be_visible()
+
+
+def test_the_tab_with_the_focus_keeps_it_and_hears_a_key_while_the_tabs_are_drawn(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 4)
+    hold = Hold(visitor)
+    visitor.open(f"?session={chat.session_id}")
+    first, second, third = (visitor.page.get_by_role("tab", name=name) for name in ("요약", "통계", "모델 입력"))
+    first.focus()
+    hold.is_holding = True
+    visitor.page.keyboard.press("ArrowRight")
+    hold.wait()
+    while hold.count and not second.is_disabled():
+        hold.let_go(1)
+        visitor.page.wait_for_timeout(50)
+    expect(second).to_be_disabled()
+    expect(second).to_be_focused()
+    visitor.page.keyboard.press("ArrowRight")
+    hold.let_go()
+    visitor.settle()
+    expect(third).to_have_attribute("aria-selected", "true")
+    expect(third).to_be_focused()
+    expect(visitor.find("panel").locator('[class*="st-key-input_request_"]').first).to_be_visible()

@@ -105,12 +105,22 @@ class Hold:
         assert self._held
         self._page.wait_for_timeout(_DRAW_MILLISECONDS)
 
-    def let_go(self) -> None:
-        """Sends what was held; what comes meanwhile waits behind it."""
+    @property
+    def count(self) -> int:
+        """How many messages it holds back."""
+        return len(self._held)
+
+    def let_go(self, first: int | None = None) -> None:
+        """Sends what was held; what comes meanwhile waits behind it.
+
+        Args:
+            first: How many of them alone go, while the rest waits on; all by default.
+        """
         assert self._browser is not None
-        while self._held:
+        left = 0 if first is None else max(self.count - first, 0)
+        while len(self._held) > left:
             self._browser.send(self._held.pop(0))
-        self.is_holding = False
+        self.is_holding = first is not None
 
     def _connect(self, browser: WebSocketRoute) -> None:
         self._browser = browser
