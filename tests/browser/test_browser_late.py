@@ -12,13 +12,18 @@ from tests.browser.wire import Hold, outdate_timers
 from tests.fake.chat import Chat, question
 
 
-def test_a_chat_that_is_left_and_opened_again_before_the_browser_hears_of_it_is_drawn(
-    visitor: Visitor, other_server: ChatService
-) -> None:
-    chat = Chat(other_server)
+def opened(visitor: Visitor, server: ChatService) -> tuple[Chat, Hold]:
+    chat = Chat(server)
     chat.ask(1, 4)
     hold = Hold(visitor)
     visitor.open(f"?session={chat.session_id}")
+    return chat, hold
+
+
+def test_a_chat_that_is_left_and_opened_again_before_the_browser_hears_of_it_is_drawn(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat, hold = opened(visitor, other_server)
     visitor.ask(question(5), question(6), first=5)
     hold.is_holding = True
     visitor.find("new_chat").locator("button").click()
@@ -82,10 +87,7 @@ def test_a_press_counts_however_late_the_script_comes_that_hears_it(
 def test_a_tab_stays_open_though_the_answer_to_the_choice_before_comes_behind_it(
     visitor: Visitor, other_server: ChatService, chosen_by: str
 ) -> None:
-    chat = Chat(other_server)
-    chat.ask(1, 4)
-    hold = Hold(visitor)
-    visitor.open(f"?session={chat.session_id}")
+    _, hold = opened(visitor, other_server)
     before, after = (visitor.page.get_by_role("tab", name=name) for name in ("통계", "모델 입력"))
     hold.is_holding = True
     before.click()
@@ -110,10 +112,7 @@ def test_a_tab_stays_open_though_the_answer_to_the_choice_before_comes_behind_it
 def test_a_box_that_is_closed_again_stays_closed_though_the_answer_to_its_opening_comes_behind_it(
     visitor: Visitor, other_server: ChatService
 ) -> None:
-    chat = Chat(other_server)
-    chat.ask(1, 4)
-    hold = Hold(visitor)
-    visitor.open(f"?session={chat.session_id}")
+    _, hold = opened(visitor, other_server)
     fold = visitor.page.locator('[class*="st-key-fold_"]')
     content = fold.get_by_test_id("stExpanderDetails")
     hold.is_holding = True
@@ -135,10 +134,7 @@ def test_a_box_that_is_closed_again_stays_closed_though_the_answer_to_its_openin
 def test_the_tab_with_the_focus_keeps_it_and_hears_a_key_while_the_tabs_are_drawn(
     visitor: Visitor, other_server: ChatService
 ) -> None:
-    chat = Chat(other_server)
-    chat.ask(1, 4)
-    hold = Hold(visitor)
-    visitor.open(f"?session={chat.session_id}")
+    _, hold = opened(visitor, other_server)
     first, second, third = (visitor.page.get_by_role("tab", name=name) for name in ("요약", "통계", "모델 입력"))
     first.focus()
     hold.is_holding = True
