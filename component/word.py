@@ -71,7 +71,7 @@ class Words:
     rate_help: str = "Lower makes summaries shorter, higher keeps more detail"
     rate_short: str = "0.1 short"
     rate_balanced: str = "0.3 mid"
-    rate_detailed: str = "0.5 long"
+    rate_detailed: str = "0.5 detailed"
     rate_note: str = "A change applies from the next summary on."
     rate_unused: str = "This strategy doesn't use this setting."
     rate_share: str = "{percent}% of the original"
