@@ -173,3 +173,16 @@ def test_on_a_phone_the_share_of_the_context_stands_beside_what_stops_the_answer
         )
         stop.click()
         phone.wait_for_end(1)
+
+
+@pytest.mark.parametrize("locale", ["ko-KR", "en-US"])
+def test_on_a_phone_the_line_of_a_fold_shows_that_it_opens(
+    chromium: Browser, address: str, other_server: ChatService, locale: str
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 4)
+    with visiting(chromium, address, locale=locale, viewport={"width": 390, "height": 844}, has_touch=True) as phone:
+        phone.open(f"?session={chat.session_id}")
+        line = phone.page.locator('[class*="st-key-fold_"] summary')
+        for sign in ("stExpanderIcon", "stIconMaterial"):
+            expect(line.get_by_test_id(sign)).to_be_in_viewport(ratio=1)
