@@ -1,94 +1,129 @@
-# The two commands: `make run` opens the chat, `make test` checks everything. Both install what they need into .venv.
+# `make run` opens the chat; `make check`, `make test` and `make test-all` show that a change is right. Each installs what
+# it needs into .venv. `make help` lists them all.
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
-
-.PHONY: run test lint unit lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault backup restore export import migrate
-
-run: $(STAMP)
-	$(BIN)/streamlit run app.py
-
-# Side by side: the type checker needs one core, and the tests wait now and then.
-test: $(STAMP)
-	$(MAKE) --no-print-directory -j2 lint unit
-
-lint: $(STAMP)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-
+RUNS := .venv/.runs
+TESTS := .venv/.tests
 # Many tests wait for clocks and sockets: three processes keep two cores busy, and with four the browsers hold each other
 # up. A file stays in one process, and the files begin in their order, so that the long ones (browser, fault,
 # integration) don't come last.
-unit: export PYTHONDONTWRITEBYTECODE :=
-unit: $(STAMP)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-bench-store: $(STAMP)
+# Compiled modules are kept, or each process of a run compiles them all.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault backup restore export import migrate
+
+help:
+	@echo "make run        opens the chat on http://localhost:8501"
+	@echo "make check      linters, types and unit tests: a minute"
+	@echo "make test       check, integration, page and the browser's main journeys: five minutes"
+	@echo "make test-all   test, and all that is slow: fifteen minutes more"
+	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
+	@echo "make fault | load | bench-store | bench-page | bench-context | bench-quality | bench-secret | bench-recognise | bench-door"
+
+run: $(RUNS)
+	$(BIN)/streamlit run app.py
+
+# The linters and the type checker need one core, and the tests wait now and then.
+check: $(TESTS)
+	$(MAKE) --no-print-directory -j2 lint unit
+
+test: $(TESTS)
+	$(MAKE) --no-print-directory -j2 lint fast
+
+test-all: test
+	$(MAKE) --no-print-directory slow
+
+lint: $(TESTS)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+unit: $(TESTS)
+	$(BIN)/python -m pytest tests/unit -n 2
+
+fast: $(TESTS)
+	$(PYTEST) -m "not slow"
+
+# What `make test` leaves out: properties with ten times as many examples, and faults put into the product that the tests
+# have to see.
+slow: $(TESTS)
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough --durations 30
+	$(BIN)/python -m tests.mutation --sample 30
+
+bench-store: $(TESTS)
 	$(BIN)/python -m bench.store
 
 # Needs a Chromium: the page beside a bare Streamlit chat over the same endpoint.
-bench-page: $(STAMP)
+bench-page: $(TESTS)
 	$(BIN)/python -m bench.page
 
 # What only the bench needs (its peers, the plot) is installed here, not by the two commands.
-bench-context: $(STAMP)
+bench-context: $(TESTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m bench.context
 
 # What folds keep, on public data that isn't in the project: DATA=<folder> says where it is; says where to get it.
-bench-quality: $(STAMP)
+bench-quality: $(TESTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m bench.quality $(if $(DATA),--data $(DATA))
 
 # Which secrets the project memory misses and which ordinary sentences it stops; DATA=<folder> adds public texts and writes
 # the page.
-bench-secret: $(STAMP)
+bench-secret: $(TESTS)
 	$(BIN)/python -m bench.secret $(if $(DATA),--data $(DATA))
 
 # How long it takes to find a session by the 500 messages that a program sends again.
-bench-recognise: $(STAMP)
+bench-recognise: $(TESTS)
 	$(BIN)/python -m bench.recognise
 
 # Needs a Chromium: what the door for programs adds to an answer, and the page beside 500 of its open streams.
-bench-door: $(STAMP)
+bench-door: $(TESTS)
 	$(BIN)/python -m bench.door
 
 # Needs a Chromium and a Postgres: a hundred programs and twenty pages on two servers; writes the table of docs/scale.md.
-load: $(STAMP)
+load: $(TESTS)
 	$(BIN)/python -m bench.load --write
 
 # Kills, locks, full disks, load and outages of Postgres for about a quarter of an hour; the last line sums up.
 # SEED=<number> repeats a run.
-fault: $(STAMP)
+fault: $(TESTS)
 	$(BIN)/python -m tests.fault $(if $(SEED),--seed $(SEED))
 
 # Copies the database while it's in use; TO=<file> says where to. Back by restore FROM=<file>, with no server running.
-backup: $(STAMP)
+backup: $(RUNS)
 	$(BIN)/python -m graph.admin backup $(TO)
 
-restore: $(STAMP)
+restore: $(RUNS)
 	$(BIN)/python -m graph.admin restore $(FROM)
 
 # All sessions as JSON Lines, with every record and version: export TO=<file>, import FROM=<file>.
-export: $(STAMP)
+export: $(RUNS)
 	$(BIN)/python -m graph.admin export $(TO)
 
-import: $(STAMP)
+import: $(RUNS)
 	$(BIN)/python -m graph.admin import $(FROM)
 
 # Everything of a SQLite file into an empty Postgres, counted and compared: FROM=<file> TO=<url>, which may have a password.
-migrate: $(STAMP)
+migrate: $(RUNS)
 	@$(BIN)/python -m graph.admin migrate $(FROM) '$(TO)'
 
-$(STAMP): requirements.lock
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Turnfold needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
+
+$(RUNS): requirements-server.lock | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-server.lock
+	touch $(RUNS)
+
+# All of what running needs is in here, too.
+$(TESTS): requirements.lock | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	touch $(STAMP)
+	touch $(RUNS) $(TESTS)
 
 # Needs uv. Writes the pins with their hashes and without any index's address: those of all that is done here, and of these
 # the ones that a server needs.

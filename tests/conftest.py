@@ -1,24 +1,26 @@
-"""Has every property test draw the same examples each time, on however slow a machine, and files kept in memory.
-
-One Postgres serves all tests of a process that ask for it.
-"""
+"""Settings of all tests: how many examples a property draws, files in memory, one Postgres a process."""
 
 from __future__ import annotations
 
 import gc
+import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from pydantic import SecretStr
 
-from graph.store.postgres.postgres_database import open_postgres
 from tests.fake.folder import fast_folder
 from tests.fake.postgres import PostgresServer, postgres_for_tests
 
-settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
-settings.load_profile("repeatable")
+# On a developer's machine each run draws other examples and replays what failed from .hypothesis; CI draws the same
+# ones each time, so that it fails for a change and not by chance.
+_STABLE = {"derandomize": True, "database": None} if "CI" in os.environ else {}
+settings.register_profile("quick", deadline=None, max_examples=20, **_STABLE)
+settings.register_profile("thorough", deadline=None, max_examples=200, **_STABLE)
+settings.load_profile("quick")
 
 # The product waits for the disk at each commit: a second or two of each chat, beside other work far more.
 if (_fold_worker := fast_folder()) is not None:
@@ -41,6 +43,8 @@ def postgres_url(postgres: PostgresServer) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def postgres_template(postgres: PostgresServer) -> str:
     """The name of a database that has the tables of the newest revision."""
+    from graph.store.postgres.postgres_database import open_postgres  # noqa: PLC0415  # half a second that unit tests save
+
     url = postgres.make_database()
     open_postgres(SecretStr(url), busy_timeout_seconds=30).close()
     return url.rpartition("/")[2]
@@ -67,12 +71,22 @@ def database_url(request: pytest.FixtureRequest, engine: str) -> SecretStr | Non
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs the tests of a file that says `both_engines` over each engine, but for those that are about SQLite alone."""
-    marker = metafunc.definition.get_closest_marker
-    if "engine" in metafunc.fixturenames and marker("both_engines") and not marker("sqlite"):
-        postgres = pytest.param("postgres", marks=pytest.mark.postgres)
-        metafunc.parametrize("engine", ["sqlite", postgres], indirect=True)
+    marker = metafunc.definition.get_closest_marker("both_engines")
+    if "engine" in metafunc.fixturenames and marker and not metafunc.definition.get_closest_marker("sqlite"):
+        marks = [pytest.mark.postgres] if marker.kwargs.get("smoke") else [pytest.mark.postgres, pytest.mark.slow]
+        metafunc.parametrize("engine", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
 
 
 def pytest_collection_finish() -> None:
     """Freezes the imported modules, so that garbage collections skip them."""
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says in a line each what was skipped because this machine lacks it."""
+    skipped: Counter[tuple[str, str]] = Counter()
+    for report in terminalreporter.stats.get("skipped", ()):
+        kind = next((f"{kind} " for kind in ("browser", "postgres") if kind in report.keywords), "")
+        skipped[kind, str(report.longrepr[2]).removeprefix("Skipped: ")] += 1
+    for (kind, reason), count in skipped.items():
+        terminalreporter.write_line(f"{count} {kind}tests were skipped: {reason}, see README")

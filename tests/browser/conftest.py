@@ -71,6 +71,12 @@ def started(
             process.wait(timeout=30)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.browser)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Adds what its pages showed to the report of a test that failed: some failures come once in a hundred runs."""
@@ -90,8 +96,8 @@ def chromium() -> Iterator[Browser]:
         path = chromium_path(playwright)
         if path is None:
             if os.environ.get("REQUIRE_BROWSER"):
-                pytest.fail("no Chromium found")
-            pytest.skip("no Chromium found")
+                pytest.fail("no Chromium")
+            pytest.skip("no Chromium")
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser
         browser.close()

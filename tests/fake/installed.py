@@ -16,6 +16,6 @@ def installed(name: str, *, required_by: str) -> str:
     found = shutil.which(name, path=_PLACES)
     if found is None:
         if os.environ.get(required_by):
-            pytest.fail(f"there is no {name}")
-        pytest.skip(f"there is no {name}")
+            pytest.fail(f"no {name}")
+        pytest.skip(f"no {name}")
     return found

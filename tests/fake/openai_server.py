@@ -97,28 +97,33 @@ class FakeOpenAI:
             return sum(1 for exchange in self.exchanges if exchange.is_hanging and exchange.finished_at is None)
 
     @contextmanager
-    def lent(self, to: str = "") -> Iterator[Self]:
+    def lent(self, to: str = "", *, is_alone: bool = False) -> Iterator[Self]:
         """Lends a server that tests share to one of them, and takes back what this test has changed at the end.
 
         Args:
             to: Words that every request of this test says, and no other's: requests without them are answered, but
                 not kept. Without `to` each script must name words of its own.
+            is_alone: No other test's requests come meanwhile, so scripts needn't name any words.
 
         Raises:
             UnusedReplyError: The test left a reply that no request came for.
         """
         with self._lock:
-            self._scripts, self.exchanges = Scripts(to=to, is_shared=True), []
+            self._scripts, self.exchanges = Scripts(to=to, is_shared=not is_alone), []
         try:
             yield self
         finally:
             with self._lock:
                 ended, self._scripts = self._scripts, Scripts(is_shared=True)
                 self._responder = self._default_responder
-                # What hangs for this test must not hold up the next one's.
-                self._over.set()
-                self._over = threading.Event()
+            self.end_hanging()
         ended.end()
+
+    def end_hanging(self) -> None:
+        """Ends the requests that hang or wait between two events: they must not hold up the next test's."""
+        with self._lock:
+            self._over.set()
+            self._over = threading.Event()
 
     def script(self, *replies: Scripted, kind: Kind = "chat", to: str = "", may_stay: bool = False) -> Script:
         """Adds replies (or functions of the request's body) for the next requests of this kind, in order.

@@ -29,9 +29,9 @@ from tests.fake.store import StoreSet, open_store_set
 
 
 @pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as opened:
-        yield opened
+def server(endpoint: FakeOpenAI) -> Iterator[FakeOpenAI]:
+    with endpoint.lent(is_alone=True) as lent:
+        yield lent
 
 
 @pytest.fixture
@@ -51,9 +51,18 @@ def open_chat(make_settings: MakeSettings) -> Iterator[OpenChat]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def module_service(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatService]:
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("module") / "data", endpoint.url)) as opened:
+        yield opened().service
+
+
 @pytest.fixture
-def chat(open_chat: OpenChat) -> Chat:
-    return open_chat()
+def chat(module_service: ChatService, server: FakeOpenAI) -> Iterator[Chat]:
+    chat = Chat(module_service)
+    yield chat
+    server.end_hanging()
+    chat.wait_for_folds()
 
 
 @pytest.fixture

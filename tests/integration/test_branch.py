@@ -12,8 +12,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 PNG, WEB = "data:image/png;base64,iVBORw0K", "https://example.org/floor.png"
 TABLES = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call", "image")
 OTHER = "서버를 11월 20일에 옮기면 무엇이 달라지는지 설명해 주세요."

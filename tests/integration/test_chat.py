@@ -12,8 +12,6 @@ from tests.fake.chat import Chat, names, question, text_in, text_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.summary_text import holds
 
-pytestmark = pytest.mark.both_engines
-
 SEED_TABLE = {
     1: [1],
     2: [1, 2],

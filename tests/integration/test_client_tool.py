@@ -16,8 +16,6 @@ from tests.fake.program import asked_by, tool
 from tests.fake.store import leave_behind
 from tests.fake.waiting_turn import FIRST, LOOK, SECOND, answer, refusal, required, resume, waiting
 
-pytestmark = pytest.mark.both_engines
-
 CLOCK = ScriptedCall("get_current_time", "{}", "call-clock")
 ORPHANS = [
     pytest.param("call-9", id="another id"),
@@ -187,7 +185,6 @@ def test_each_call_of_a_resumed_turn_has_what_stands_in_front_and_the_same_begin
     assert third["messages"][: len(second["messages"])] == second["messages"]
 
 
-@pytest.mark.sqlite
 def test_another_process_goes_on_with_a_turn_after_a_kill_between_two_rounds(
     tmp_path: Path, make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
@@ -202,7 +199,6 @@ def test_another_process_goes_on_with_a_turn_after_a_kill_between_two_rounds(
         assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
-@pytest.mark.sqlite
 def test_the_same_answers_once_more_go_on_with_a_turn_whose_server_died(
     tmp_path: Path, make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:

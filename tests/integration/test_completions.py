@@ -16,8 +16,6 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.resending import CHAT_ID, Program, assistant, begin, counts, go, user
 from tests.fake.store import leave_behind
 
-pytestmark = pytest.mark.both_engines
-
 
 def test_a_chat_that_is_resent_is_folded_like_the_pages(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(turns_per_minute=10_000)
@@ -217,7 +215,6 @@ def test_sessions_and_turns_of_a_program_have_its_name(chat: Chat) -> None:
         assert [turn.client for turn in Chat(chat.service, identifier).turns] == ["notes", "notes"]
 
 
-@pytest.mark.sqlite
 def test_a_killed_server_costs_no_session(open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path) -> None:
     chat = open_chat()
     program = begin(chat)

@@ -11,8 +11,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import CACHED_USAGE, DEFAULT_USAGE, ScriptedCall, close_early, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 INPUT, CACHED, OUTPUT = Decimal(2), Decimal("0.5"), Decimal(8)
 PRICES: Final = (
     '{"currency": "USD", "models": {"scripted-model": {"input": 2, "output": 8, "cached": 0.5},'

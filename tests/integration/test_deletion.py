@@ -13,8 +13,6 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.owners import Owners
 from tests.fake.resending import begin
 
-pytestmark = pytest.mark.both_engines
-
 
 def make_older(chat: Chat, seconds: float) -> None:
     """Has all deleted sessions be deleted that much earlier."""

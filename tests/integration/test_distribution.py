@@ -20,8 +20,6 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.resending import begin
 from tests.fake.titled import wait_for_tries
 
-pytestmark = pytest.mark.both_engines
-
 # What isn't of one session, and so isn't distributed with the sessions.
 OF_NO_SESSION = {
     "aside_call": "what a request costs that belongs to no session",

@@ -3,8 +3,6 @@ from __future__ import annotations
 import threading
 import time
 
-import pytest
-
 from graph.event import Folded, FoldWaiting
 from graph.record import Record
 from tests.fake.body import content_of, shape, system_prompt
@@ -13,8 +11,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
-
-pytestmark = pytest.mark.both_engines
 
 KOREAN = "서버 이전은 김민수가 맡아 10월에 하기로 했습니다. 예산이 정해졌고 데이터베이스를 먼저 복제합니다. "
 

@@ -15,8 +15,6 @@ from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by
 
-pytestmark = pytest.mark.both_engines
-
 OWN = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call", "image", "pin")
 
 

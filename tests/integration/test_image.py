@@ -22,8 +22,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, failure
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
 
 
@@ -57,7 +55,6 @@ def test_images_go_to_the_provider_as_they_came(open_chat: OpenChat, server: Fak
         assert sent_images(server) == [[PNG, WEB], [JPEG]]
 
 
-@pytest.mark.sqlite
 def test_the_archive_has_each_image_once_and_the_state_none(chat: Chat) -> None:
     send(chat, question(1), PNG)
     send(chat, question(2), PNG, WEB)

@@ -14,8 +14,6 @@ from tests.fake.client_history import HISTORIES, bring
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 
 def history(count: int) -> list[ClientMessage]:
     said = []
@@ -90,7 +88,6 @@ def test_too_long_a_history_is_refused_and_stores_nothing(chat: Chat) -> None:
     assert chat.rows("SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM turn)") == [(0, 0)]
 
 
-@pytest.mark.sqlite
 def test_an_import_that_breaks_off_leaves_nothing(chat: Chat) -> None:
     chat.ask(1, 1)
     chat.change("CREATE TRIGGER full BEFORE INSERT ON message WHEN new.turn = 4 BEGIN SELECT RAISE(ABORT, 'full'); END")

@@ -10,8 +10,6 @@ from tests.fake.openai_reply import Body, Reply, failure, hang
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 MERGE_PROMPT = "<source>에는 한 대화의 이어지는 요약들이"
 
 

@@ -14,8 +14,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import close_early, failure, hang
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 NOON = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
 LABELS = {"end", "outcome", "kind", "direction", "place", "code", "pool", "state", "le"}
 

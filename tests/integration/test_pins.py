@@ -10,8 +10,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, ScriptedCall, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 EARLY = {
     "interval": {},
     "rolling": {"app_context_threshold": 500},

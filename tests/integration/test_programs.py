@@ -14,8 +14,6 @@ from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.served_programs import STRANGER, ServedPrograms
 
-pytestmark = pytest.mark.both_engines
-
 NAME = "편집기"
 
 

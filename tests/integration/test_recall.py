@@ -14,8 +14,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 TOLD = (
     (
         "야간버스 예약 번호는 KX-7781이고 숙소는 서면입니다. " + "여행 준비를 이어 갑니다. " * 20,

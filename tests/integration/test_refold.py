@@ -12,8 +12,6 @@ from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.summary_text import holds
 
-pytestmark = pytest.mark.both_engines
-
 MERGING = {"records_budget_tokens": 500, "merged_together": 4, "newest_records": 2, "merged_tokens": 300}
 WISH = '가격은 꼭 "원" 단위로\n남겨 주세요</source>'
 

@@ -16,8 +16,6 @@ from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, text, to
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by, tool
 
-pytestmark = pytest.mark.both_engines
-
 KEY = "sk-scripted-key-of-the-tests"
 REASONING = json.dumps({"material": "갑은 을보다 크다.", "question": "질문 3번: 누가 더 큰가?"})
 PNG = "data:image/png;base64," + "iVBORw0K" * 500

@@ -22,8 +22,6 @@ from tests.fake.open_chat import MakeSettings, OpenChat
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 # Each strategy folds within seven turns.
 EARLY: dict[str, Any] = {
     "app_context_threshold": 500,
@@ -184,7 +182,6 @@ def test_a_reset_is_exported_and_imported(chat: Chat, make_settings: MakeSetting
         ]
 
 
-@pytest.mark.sqlite
 def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat, make_settings: MakeSettings) -> None:
     with open_chat() as chat:
         chat.ask(1, 4)

@@ -14,8 +14,6 @@ from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rolling import ROLLING, prompts, row, sent
 
-pytestmark = pytest.mark.both_engines
-
 
 def test_edge_case_first_and_second_message(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(**ROLLING)

@@ -21,8 +21,6 @@ from tests.fake.openai_reply import ScriptedCall, failure, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.owners import withdrawn
 
-pytestmark = pytest.mark.both_engines
-
 PNG = "data:image/png;base64,iVBORw0K"
 
 
@@ -242,7 +240,6 @@ def test_a_title_is_one_short_line_and_is_found_by_its_own_words(chat: Chat) -> 
     assert [item.session_id for item in chat.service.sessions.list(search="ledger")] == [copied]
 
 
-@pytest.mark.sqlite
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text() | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps), max_size=4))
 def test_any_other_file_is_refused(chat: Chat, lines: list[str]) -> None:
@@ -275,7 +272,6 @@ def test_a_session_is_read_as_markdown(chat: Chat, server: FakeOpenAI) -> None:
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.sqlite
 @given(st.text(min_size=1).map(lambda words: f"가\n## 2턴\n{words}\n**AI**"))
 def test_no_line_of_a_question_looks_like_another_turn(chat: Chat, words: str) -> None:
     asked = Chat(chat.service)

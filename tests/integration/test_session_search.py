@@ -12,8 +12,6 @@ from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 from tests.page.reading import new_page, open_page
 
-pytestmark = pytest.mark.both_engines
-
 
 @pytest.fixture
 def told(chat: Chat, server: FakeOpenAI) -> Iterator[Chat]:

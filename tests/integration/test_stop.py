@@ -15,8 +15,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 
 def test_stop_before_the_first_token_ends_the_call(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang(is_silent=True))

@@ -12,8 +12,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.both_engines
-
 TALK = tuple(
     message
     for number in range(1, 4)

@@ -2,16 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.open_chat import MakeSettings, OpenChat
 from tests.fake.openai_reply import failure, hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.store import leave_behind
 from tests.fake.titled import asked_count, source_of, tries, wait_for_others, wait_for_tries
-
-pytestmark = pytest.mark.both_engines
 
 TITLE = "서버 이전 계획"
 OTHERS = "다른 채팅의 제목"
@@ -79,7 +75,6 @@ def test_an_endpoint_that_hangs_holds_up_neither_turns_nor_the_end(open_chat: Op
     assert again.view.title == TITLE
 
 
-@pytest.mark.sqlite
 def test_what_a_killed_server_was_asking_is_asked_after_the_next_turn(
     open_chat: OpenChat, make_settings: MakeSettings, server: FakeOpenAI, tmp_path: Path
 ) -> None:

@@ -14,8 +14,6 @@ from tests.fake.openai_reply import Body, Reply, close_early, failure, hang, ref
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.titled import asked_count, source_of, tries, wait_for_others, wait_for_tries
 
-pytestmark = pytest.mark.both_engines
-
 TITLE = "서버 이전 계획"
 EDITOR = TurnOptions(client=ClientOptions("editor"))
 

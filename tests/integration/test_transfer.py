@@ -27,8 +27,6 @@ from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_m
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.postgres import PostgresServer
 
-pytestmark = pytest.mark.both_engines
-
 
 @pytest.fixture(scope="module")
 def exported(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> list[str]:

@@ -13,8 +13,6 @@ from tests.fake.openai_reply import close_early, hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_programs import STRANGER, TOKEN, ServedPrograms
 
-pytestmark = pytest.mark.both_engines
-
 NOON = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
 # Another server has counted so many tokens on the day of NOON, the 20,513th since 1970.
 DAY_IS_USED_UP = "INSERT INTO owner_use (owner, minute, turns, day, tokens) VALUES ('local', 0, 0, 20513, 1000000000)"

@@ -11,8 +11,6 @@ from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.summary_text import holds
 
-pytestmark = pytest.mark.both_engines
-
 OWN_WORDS = "서버 이전은 10월 1일, 담당자는 김민수. 예산은 120만 원."
 
 

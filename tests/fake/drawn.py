@@ -1,0 +1,12 @@
+"""How many examples a costly property draws."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+_THOROUGH = 200
+
+
+def at_most(examples: int) -> int:
+    """Returns `examples` in the thorough profile, a tenth of them but at least three in the quick one."""
+    return examples if settings().max_examples >= _THOROUGH else max(3, examples // 10)
