@@ -1,14 +1,26 @@
+"""One table over all methods of the service and all routes: what is another owner's answers as if it didn't exist."""
+
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
+import httpx2
 import pytest
 
+from api.program_routes import OPERATIONS
+from api.route_table import Operation
 from graph.core.recognise import Decision
-from graph.error import NotFoundError, SignInError, TurnfoldError
+from graph.error import NotFoundError, SignInError, TurnfoldError, TurnRateError
+from graph.project.project_memory import ProjectMemory
+from graph.project_view import ProjectView
+from graph.root_folder import RootFolders
 from graph.service import ChatService
 from graph.service.completions import Completions
 from graph.service.costs import Costs
@@ -21,11 +33,16 @@ from graph.service.turns import Turns
 from graph.settings import Settings
 from graph.view import TurnOptions
 from tests.fake.chat import Chat, question
-from tests.fake.memory_call import MEMORY_CALLS
-from tests.fake.owners import Owners, withdrawn
+from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
+from tests.fake.openai_reply import hang
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.owners import withdrawn
+from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW
+from tests.fake.served_programs import STRANGER, TOKEN, ServedPrograms
+from tests.fake.sign_in import PROVIDER
 
 # What a method needs beside the session's id.
-ARGUMENTS = {
+ARGUMENTS: Final[dict[str, object]] = {
     "strategy": "interval",
     "text": question(9),
     "title": "내 것",
@@ -44,7 +61,7 @@ ARGUMENTS = {
     "is_pinned": True,
     "decision": Decision("regenerate", "history"),
 }
-PARTS = {
+PARTS: Final = {
     "turns": Turns,
     "sessions": Sessions,
     "folds": Folds,
@@ -54,8 +71,8 @@ PARTS = {
     "completions": Completions,
     "summaries": Summaries,
 }
-# What takes no session's id: of the server, the same for every owner; of one owner; or of his memory of a project.
-OF_THE_SERVER = {
+# Methods without a session's id: the server's, the same for every owner ...
+OF_THE_SERVER: Final = {
     "for_owner",
     "health",
     "metrics",
@@ -72,7 +89,8 @@ OF_THE_SERVER = {
     "projects.roots",
     "summaries.make",
 }
-OF_AN_OWNER = {
+# ... and those of one owner, which have tests of their own below.
+OF_AN_OWNER: Final = {
     "completions.begin",
     "costs.of_all",
     "sessions.list",
@@ -87,38 +105,130 @@ OF_AN_OWNER = {
     "projects.rules",
     "projects.agree",
 }
-# What is tried over and over with own, others' and unknown ids in test_project_owner.
-OF_A_MEMORY = {f"projects.{name}" for name in MEMORY_CALLS}
-NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
-TABLES = ("session", "turn", "message", "record", "context_reset", "model_call")
+MESSAGES: Final = [{"role": "user", "content": question(9)}]
+# How a request names the session where its path doesn't, and what bodies hold besides.
+NAMED_BESIDE_THE_PATH: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
+    "createChatCompletion": lambda session_id: {
+        "json": {"model": "turnfold", "messages": MESSAGES},
+        "headers": {"X-Turnfold-Session": session_id},
+    },
+    "sendMessage": lambda session_id: {"json": {"message": question(9), "session_id": session_id}},
+}
+BODIES: Final[dict[str, dict[str, object]]] = {
+    "changeSession": {"title": "내 것", "compression_rate": 0.5},
+    "updateContext": {"currentFile": "a.py"},
+    "restoreContext": {"record_id": "rec-1"},
+}
+OF_NO_SESSION: Final = {"listModels", "getModel", "summarize", "listSessions", "getDocument", "getDocs"}
+PRICES: Final = {"currency": "USD", "models": {"scripted-model": {"input": 2.5, "output": 10, "cached": 1}}}
+NOW: Final = datetime(2026, 11, 23, 9, tzinfo=UTC)
+TABLES: Final = (
+    "session",
+    "turn",
+    "message",
+    "record",
+    "context_reset",
+    "model_call",
+    "context_block",
+    "anchor",
+    "lease",
+)
+
+
+@dataclass(frozen=True)
+class MemoryIds:
+    """What stands in a project's memory, by its id; as it is, in none."""
+
+    plan: str = "plan_999"
+    task: str = "task_999"
+    decision: str = "decision_999"
+    snapshot: str = "20240101T000000000000Z-0123456789ab.json"
+
+
+MEMORY_CALLS: Final[dict[str, Callable[[Projects, str, MemoryIds], ProjectView]]] = {
+    "close_file": lambda projects, root, _: projects.close_file(root, "docs/cli.md"),
+    "complete_plan": lambda projects, root, ids: projects.complete_plan(root, ids.plan),
+    "complete_task": lambda projects, root, ids: projects.complete_task(root, ids.task),
+    "edit_summary": lambda projects, root, _: projects.edit_summary(root, "새 요약"),
+    "forget": lambda projects, root, ids: projects.forget(root, ids.task),
+    "forget_decision": lambda projects, root, ids: projects.forget_decision(root, ids.decision),
+    "forget_dialog": lambda projects, root, _: projects.forget_dialog(root),
+    "get": lambda projects, root, _: projects.get(root),
+    "name": lambda projects, root, _: projects.name(root, "가게"),
+    "open_file": lambda projects, root, _: projects.open_file(root, "app/new.py"),
+    "open_plan": lambda projects, root, _: projects.open_plan(root, "새 계획"),
+    "open_task": lambda projects, root, _: projects.open_task(root, "새 일"),
+    "record_decision": lambda projects, root, ids: projects.record_decision(root, "포트는 8502", replaces=ids.decision),
+    "rename": lambda projects, root, ids: projects.rename(root, ids.task, "표 달기"),
+    "restore": lambda projects, root, ids: projects.restore(root, ids.snapshot),
+    "start_task": lambda projects, root, ids: projects.start_task(root, ids.task),
+    "switch_plan": lambda projects, root, ids: projects.switch_plan(root, ids.plan),
+}
+
+
+class House(NamedTuple):
+    """One server with two owners, `local` and `stranger`, and a program of each; `chat` is local's, of four turns."""
+
+    chat: Chat
+    stranger: ChatService
+    own_program: httpx2.Client
+    strange_program: httpx2.Client
+    root: Path
+
+    @property
+    def service(self) -> ChatService:
+        return self.chat.service
+
+    @property
+    def rows(self) -> dict[str, list[Any]]:
+        return {table: self.chat.rows(f"SELECT * FROM {table}") for table in TABLES}  # noqa: S608  # names of our own
+
+    def begin(self) -> Chat:
+        """Begins a chat of local's, with one turn."""
+        chat = Chat(self.service)
+        chat.ask(1, 1)
+        return chat
+
+
+@pytest.fixture(scope="module")
+def house(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("owners")
+    root = folder / "shop"
+    root.mkdir()
+    (root / "AGENTS.md").write_text("Prices are in won.")
+    with chat_opener(settings_maker(folder / "data", endpoint.url)) as open_chat:
+        chat = open_chat(project_roots=(root,), model_prices=PRICES, **PROVIDER)
+        chat.ask(1, 4)
+        with (
+            ServedPrograms(chat.service) as served,
+            served.client(TOKEN) as own,
+            served.client(STRANGER) as stranger,
+        ):
+            yield House(chat, chat.service.for_owner("stranger"), own, stranger, root)
 
 
 def public_methods() -> dict[str, frozenset[str]]:
     """All methods of the service and its parts as `part.method`, each with the names of its parameters."""
-    places = {"": ChatService, **{f"{part}.": kind for part, kind in PARTS.items()}}
+    prefixes = {"": ChatService, **{f"{part}.": kind for part, kind in PARTS.items()}}
     return {
-        f"{place}{name}": frozenset(inspect.signature(getattr(kind, name)).parameters)
-        for place, kind in places.items()
+        f"{prefix}{name}": frozenset(inspect.signature(getattr(kind, name)).parameters)
+        for prefix, kind in prefixes.items()
         for name in dir(kind)
         if not name.startswith("_")
     }
 
 
-def methods_of_a_session() -> list[str]:
-    found = [name for name, parameters in public_methods().items() if "session_id" in parameters]
-    assert len(found) >= 22
-    return found
+METHODS_OF_A_SESSION: Final = [name for name, parameters in public_methods().items() if "session_id" in parameters]
+OPERATIONS_OF_A_SESSION: Final = [operation for operation in OPERATIONS if operation.name not in OF_NO_SESSION]
 
 
-def test_of_every_method_it_is_said_whose_it_is(owners: Owners) -> None:
-    parts = {name: type(part) for name, part in vars(owners.other).items() if not name.startswith("_")}
+def test_the_table_has_every_method_and_every_operation(house: House) -> None:
+    parts = {name: type(part) for name, part in vars(house.service).items() if not name.startswith("_")}
     assert parts == {**PARTS, "settings": Settings}
-    assert public_methods().keys() - set(methods_of_a_session()) == OF_THE_SERVER | OF_AN_OWNER | OF_A_MEMORY
-
-
-def test_the_service_of_an_owner_is_itself_that_owners(owners: Owners) -> None:
-    assert owners.other.for_owner("second") is owners.other
-    assert owners.other.for_owner("first").sessions.list() == owners.chat.service.sessions.list()
+    of_a_memory = {f"projects.{name}" for name in MEMORY_CALLS}
+    assert public_methods().keys() - set(METHODS_OF_A_SESSION) == OF_THE_SERVER | OF_AN_OWNER | of_a_memory
+    for operation in OPERATIONS_OF_A_SESSION:
+        assert "{session_id}" in operation.path or operation.name in NAMED_BESIDE_THE_PATH
 
 
 def call(service: ChatService, name: str, session_id: str) -> None:
@@ -132,61 +242,248 @@ def call(service: ChatService, name: str, session_id: str) -> None:
     method(session_id, **{argument: ARGUMENTS[argument] for argument in needed})
 
 
-def refusal(service: ChatService, name: str, session_id: str) -> str:
-    """Returns what the method says of a session that isn't the caller's."""
-    with pytest.raises(NotFoundError) as caught:
-        call(service, name, session_id)
-    return str(caught.value).replace(session_id, "<session>")
+@pytest.mark.parametrize("name", METHODS_OF_A_SESSION)
+def test_a_method_answers_for_its_owners_sessions_alone(house: House, name: str) -> None:
+    session_id, before = house.chat.session_id, house.rows
+    for named in (session_id, "no-such-session"):
+        if (named, name) != ("no-such-session", "turns.send"):  # which begins a new session
+            with pytest.raises(NotFoundError) as caught:
+                call(house.stranger, name, named)
+            assert str(caught.value) == f"not_found: {named}"
+    assert house.rows == before
+    with withdrawn(house.service, "local"), pytest.raises(NotFoundError, match=session_id):
+        call(house.service, name, session_id)
+    moments = iter((NOW, NOW + timedelta(hours=1)))
+    access = replace(house.service._access, clock=lambda: next(moments, NOW + timedelta(days=1)))  # noqa: SLF001  # a clock for this test alone
+    signed_in = ChatService(access).for_owner("local", until=NOW + timedelta(minutes=59))
+    with pytest.raises(SignInError) as ended:
+        call(signed_in, name, session_id)
+    assert ended.value.reason == "ended"
+    assert {**house.rows, "lease": ()} == {**before, "lease": ()}  # whoever leaves may have held it
 
 
-def rows_of(chat: Chat) -> dict[str, object]:
-    return {table: chat.rows(f"SELECT * FROM {table}") for table in TABLES}  # noqa: S608  # names of our own
+@pytest.mark.parametrize("name", METHODS_OF_A_SESSION)
+def test_a_method_answers_for_an_owners_own_session_until_it_is_deleted(house: House, name: str) -> None:
+    mine = house.begin()
+    try:
+        call(house.service, name, mine.session_id)
+    except TurnfoldError as error:  # what is asked for can't be done to a chat of one turn
+        assert error.detail != mine.session_id  # noqa: PT017  # many methods raise nothing
+    mine.wait_for_folds()
+    for item in house.service.sessions.list():
+        if item.session_id != house.chat.session_id:
+            house.service.sessions.delete(item.session_id)
+    if name != "turns.send":
+        with pytest.raises(NotFoundError):
+            call(house.service, name, mine.session_id)
 
 
-@pytest.mark.parametrize("whose", ["own", "other's", "unknown", "of a withdrawn owner", "after the sign-in"])
-@pytest.mark.parametrize("name", methods_of_a_session())
-def test_only_an_owners_own_session_is_answered_for(owners: Owners, name: str, whose: str) -> None:
-    service, rows = owners.chat.service, rows_of(owners.chat)
-    if whose == "own":
-        mine = Chat(service)
-        mine.ask(1, 1)
-        try:
-            call(service, name, mine.session_id)
-        except TurnfoldError as error:  # what is asked for can't be done to a chat of one turn
-            assert error.detail != mine.session_id  # noqa: PT017  # many methods raise nothing
-        mine.wait_for_folds()
-        for item in service.sessions.list():
-            if item.session_id != owners.chat.session_id:
-                service.sessions.delete(item.session_id)
-        return
-    if whose == "other's":
-        assert refusal(owners.other, name, owners.chat.session_id) == "not_found: <session>"
-    elif whose == "unknown":
-        if name != "turns.send":  # an id that is nobody's is a new session there
-            assert refusal(owners.other, name, "no-such-session") == "not_found: <session>"
-    elif whose == "of a withdrawn owner":
-        with withdrawn(service, "first"):
-            assert refusal(service, name, owners.chat.session_id) == "not_found: <session>"
+def asked(client: httpx2.Client, operation: Operation, session_id: str, **how: Any) -> tuple[int, str]:  # noqa: ANN401  # what httpx takes
+    """Asks for the operation on this session; returns the status and what is said, without the session's name."""
+    path = operation.path.format(session_id=session_id, turn="1", model_id="turnfold")
+    sent = NAMED_BESIDE_THE_PATH.get(operation.name, lambda _: {"json": BODIES.get(operation.name)})(session_id)
+    answer = client.request(operation.method, path, **{**sent, **how})
+    return answer.status_code, answer.text.replace(session_id, "<session>")
+
+
+@pytest.mark.parametrize("operation", OPERATIONS_OF_A_SESSION, ids=lambda operation: operation.name)
+def test_a_route_answers_for_its_owners_sessions_alone(house: House, operation: Operation) -> None:
+    before = house.rows
+    foreign = asked(house.strange_program, operation, house.chat.session_id)
+    assert foreign == asked(house.own_program, operation, "no-such-session")
+    assert foreign == asked(house.strange_program, operation, "no-such-session")
+    assert foreign[0] == 404
+    assert house.rows == before
+    mine = house.begin()
+    status, said = asked(house.own_program, operation, mine.session_id)
+    assert (status, "(<session>)" in said) != (404, True)
+    if operation.method == "GET":
+        assert status in (200, 204)
+    mine.wait_for_folds()
+    house.own_program.delete(f"/sessions/{mine.session_id}")
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_a_route_tells_nothing_without_a_token(house: House, operation: Operation) -> None:
+    before, session_id = house.rows, house.chat.session_id
+    answers = [
+        asked(house.own_program, operation, session_id, headers={"Authorization": sent})
+        for sent in ("", "Bearer", "Bearer token-of-nobody-0123456789")
+    ]
+    if operation.needs_token:
+        with withdrawn(house.service, "stranger"):
+            assert asked(house.strange_program, operation, session_id) == answers[-1]
+        assert {status for status, _ in answers} == {401}
+        assert all(json.loads(text)["error"]["code"] == "invalid_api_key" for _, text in answers)
     else:
-        moments = iter((NOW, NOW + timedelta(hours=1)))
-        access = replace(service._access, clock=lambda: next(moments, NOW + timedelta(days=1)))  # noqa: SLF001  # a clock for this test alone
-        signed_in = ChatService(access).for_owner("first", until=NOW + timedelta(minutes=59))
-        with pytest.raises(SignInError) as caught:
-            call(signed_in, name, owners.chat.session_id)
-        assert caught.value.reason == "ended"
-    assert rows_of(owners.chat) == rows
+        assert {status for status, _ in answers} == {200}
+        assert all("<session>" not in text for _, text in answers)
+    assert house.rows == before
 
 
-def test_gauge_needs_no_session(owners: Owners) -> None:
-    assert owners.other.folds.gauge(None).source == "estimate"
+def test_a_session_named_in_the_metadata_is_its_owners_alone(house: House) -> None:
+    answers = [
+        house.strange_program.post(
+            "/v1/chat/completions",
+            json={"model": "turnfold", "messages": MESSAGES, "metadata": {"turnfold_session": session_id}},
+        )
+        for session_id in (house.chat.session_id, "no-such-session")
+    ]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].text.replace(house.chat.session_id, "no-such-session") == answers[1].text
+    assert "X-Turnfold-Session" not in answers[0].headers
 
 
-def test_nothing_is_told_of_a_deleted_session(owners: Owners) -> None:
-    service = owners.chat.service
-    gone = Chat(service)
-    gone.ask(1, 1)
-    assert gone.events()
-    service.sessions.delete(gone.session_id)
-    for name in methods_of_a_session():
-        if name != "turns.send":
-            refusal(service, name, gone.session_id)
+def test_two_owners_programs_that_say_the_same_share_nothing(house: House) -> None:
+    sessions = []
+    for program in (house.own_program, house.strange_program):
+        messages = [{"role": "user", "content": question(7)}]
+        for number in (8, 9):
+            answer = program.post("/v1/chat/completions", json={"model": "turnfold", "messages": messages})
+            sessions.append(answer.headers["X-Turnfold-Session"])
+            messages.append({"role": "assistant", "content": answer.json()["choices"][0]["message"]["content"]})
+            messages.append({"role": "user", "content": question(number)})
+    assert sessions[0] == sessions[1] != sessions[2] == sessions[3]
+    assert [item.session_id for item in house.stranger.sessions.list()] == [sessions[2]]
+    house.service.sessions.delete(sessions[0])
+    house.stranger.sessions.delete(sessions[2])
+
+
+def test_each_owner_lists_and_searches_his_own_sessions(house: House) -> None:
+    (item,) = house.service.sessions.list()
+    assert item.session_id == house.chat.session_id
+    assert house.stranger.sessions.list(search="김민수", also=house.chat.session_id) == ()
+    assert (house.stranger.sessions.count(), house.stranger.sessions.count(search="김민수")) == (0, 0)
+    assert house.stranger.costs.of_all() != house.service.costs.of_all()
+    assert house.service.costs.of_all() is not None
+    for search in ("", "김민수"):
+        lists = [
+            program.get("/sessions", params={"search": search}).json()["sessions"]
+            for program in (house.own_program, house.strange_program)
+        ]
+        assert [[each["session_id"] for each in sessions] for sessions in lists] == [[house.chat.session_id], []]
+    assert house.stranger.folds.gauge(None).source == "estimate"
+    assert house.service.for_owner("stranger").for_owner("local").sessions.list() == (item,)
+
+
+def test_each_owner_deletes_and_brings_back_his_own_sessions(house: House) -> None:
+    mine, theirs, session_id = house.service.sessions, house.stranger.sessions, house.begin().session_id
+    assert theirs.delete_many([session_id]) == ()
+    assert mine.count() == 2
+    assert mine.delete_many([session_id]) == (session_id,)
+    assert theirs.undo_delete([session_id]) == ()
+    assert mine.undo_delete([session_id]) == (session_id,)
+    mine.delete(session_id)
+
+
+def test_a_message_of_another_owner_is_not_known_when_it_is_sent_again(house: House) -> None:
+    session_id = house.chat.session_id
+    sent = house.chat.rows("SELECT message_id FROM message WHERE session_id = ? AND position = 1", session_id)[0][0]
+    with pytest.raises(NotFoundError):
+        house.stranger.turns.send(session_id, question(1), message_id=sent)
+    with withdrawn(house.service, "local"), pytest.raises(NotFoundError):
+        house.service.turns.send(session_id, question(1), message_id=sent)
+    assert house.service.turns.send(session_id, question(1), message_id=sent) == 1
+
+
+def test_each_owner_agrees_to_the_rules_of_a_project(house: House) -> None:
+    mine, theirs, root = house.service.projects, house.stranger.projects, str(house.root)
+    mine.agree(root, mine.rules(root).digest)
+    assert (mine.rules(root).state, theirs.rules(root).state) == ("agreed", "new")
+
+
+def test_each_owner_lists_and_withdraws_his_own_programs(house: House) -> None:
+    mine, theirs = house.service.programs, house.stranger.programs
+    made = mine.admit("editor")
+    assert theirs.list() == ()
+    theirs.withdraw(made.shown.id)
+    theirs.withdraw("no-such-token")
+    assert mine.list() == (made.shown,)
+    mine.withdraw(made.shown.id)
+    assert mine.list() == ()
+
+
+def test_each_owner_has_an_example_of_his_own(house: House) -> None:
+    examples = [service.sessions.open_example("ko") for service in (house.stranger, house.service)]
+    assert examples[0] != examples[1]
+    for service, session_id in zip((house.stranger, house.service), examples, strict=True):
+        service.sessions.delete(session_id)
+
+
+def test_an_owner_who_is_not_let_in_has_no_service(house: House) -> None:
+    service = house.service
+    with pytest.raises(SignInError, match="sign_in") as ended:
+        service.for_owner("local", until=NOW)
+    assert ended.value.reason == "ended"
+    with withdrawn(service, "local"):
+        for until in (None, datetime.now(UTC) + timedelta(hours=1)):
+            with pytest.raises(SignInError) as caught:
+                service.for_owner("local", until=until)
+            assert caught.value.reason == "withdrawn"
+        assert service.for_owner("stranger").sessions.list() == ()
+    assert service.for_owner("local") is service
+    assert service.for_owner("local", until=datetime.now(UTC) + timedelta(hours=1)).sessions.count() == 1
+
+
+def test_a_running_turn_is_not_told_to_others_and_is_kept_when_its_owner_is_withdrawn(
+    house: House, server: FakeOpenAI
+) -> None:
+    chat = Chat(house.service)
+    server.script(hang("여기까지"))
+    chat.start(question(1))
+    chat.wait_until_live(lambda live: live.text == "여기까지")
+    with pytest.raises(NotFoundError):
+        house.stranger.turns.send(chat.session_id, question(1))
+    with withdrawn(house.service, "local"), pytest.raises(NotFoundError):
+        house.service.turns.live(chat.session_id, seen=None, wait_seconds=1)
+    chat.stop_when(lambda live: live.text == "여기까지")
+    assert (chat.last_turn.status, chat.last_turn.answer_text) == ("stopped", "여기까지")
+    house.service.sessions.delete(chat.session_id)
+
+
+def test_two_owners_of_one_server_share_its_limits(open_chat: OpenChat) -> None:
+    first = open_chat(turns_per_minute=1)
+    first.ask(1, 1)
+    with pytest.raises(TurnRateError):
+        first.service.for_owner("second").turns.send("theirs", question(1))
+    assert first.service.for_owner("second").sessions.list() == ()
+
+
+def prepare_memory(house: House, owner: str) -> MemoryIds:
+    """Has the seed's memory kept for an owner who signs in, and returns its ids."""
+    ProjectMemory(RootFolders([house.root]), house.root, owner)
+    for name, value in (("context.json", SEED_CONTEXT), ("workflow.json", SEED_WORKFLOW)):
+        (memory_folder(house, owner) / name).write_text(json.dumps(value), encoding="utf-8")
+    view = house.service.for_owner(owner).projects.record_decision(str(house.root), f"{owner}의 결정")
+    (plan,) = view.plans
+    return MemoryIds(plan.id, plan.tasks[0].id, view.decisions[-1].id, view.snapshots[0].name)
+
+
+def memory_folder(house: House, owner: str) -> Path:
+    return house.root / ".ai-brain" / "user" / owner
+
+
+def answer(projects: Projects, root: Path, name: str, ids: MemoryIds) -> ProjectView | str:
+    """What a method of a memory returns or raises, without the ids that it was asked for."""
+    try:
+        return MEMORY_CALLS[name](projects, str(root), ids)
+    except TurnfoldError as error:
+        said = str(error)
+        for each in (ids.plan, ids.task, ids.decision, ids.snapshot):
+            said = said.replace(each, "<id>")
+        return said
+
+
+@pytest.mark.parametrize("name", MEMORY_CALLS)
+def test_a_method_reads_and_changes_its_owners_project_memory_alone(house: House, name: str) -> None:
+    owner = f"own-{name}".replace("_", "-")
+    ids = prepare_memory(house, owner)
+    files = {path: path.read_bytes() for path in memory_folder(house, owner).rglob("*") if path.is_file()}
+    tries, asks = (house.service.for_owner(f"{verb}-{owner}").projects for verb in ("tries", "asks"))
+    assert answer(tries, house.root, name, ids) == answer(asks, house.root, name, MemoryIds())
+    assert {path: path.read_bytes() for path in files} == files
+    projects = house.service.for_owner(owner).projects
+    before = projects.get(str(house.root))
+    view = MEMORY_CALLS[name](projects, str(house.root), ids)
+    assert projects.get(str(house.root)) == view
+    assert (view == before) == (name in {"get", "switch_plan", "start_task"})

@@ -1,124 +1,158 @@
+"""With a sign-in each owner has a project memory of his own, in a folder of his own."""
+
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from filelock import FileLock
 
-from graph.error import PathError, ProjectBusyError, ProjectError, TurnfoldError
+from graph.error import PathError, ProjectBusyError, ProjectError
+from graph.identity import owner_of
+from graph.metrics import Metrics
+from graph.model.factory import ChatModels
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
-from graph.project_view import ProjectView
 from graph.root_folder import RootFolders
 from graph.service import ChatService
-from graph.service.projects import Projects
-from tests.fake.memory_call import MEMORY_CALLS, MemoryIds
-from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
-from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW
-from tests.fake.rooted import Rooted
+from graph.spending import Spending
+from graph.worker.project_roll_up import RollUps
+from tests.fake.chat import Chat, question
+from tests.fake.front import fronts, memory_of
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import ScriptedCall, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.project import SEED_CONTEXT
+from tests.fake.rooted import Rooted, wait_for_notes
 from tests.fake.sign_in import PROVIDER
+from tests.fake.store import StoreSet
 from tests.integration.test_project_folder import mode
 
-
-class Shop(NamedTuple):
-    """One project folder of users who sign in: on one server, or each on a server of their own."""
-
-    root: Path
-    first: ChatService
-    second: ChatService
-
-    def folder(self, owner: str) -> Path:
-        return self.root / ".ai-brain" / "user" / owner
-
-    def prepare(self, owner: str) -> MemoryIds:
-        """Has the seed's memory kept for an owner, and returns its ids."""
-        ProjectMemory(RootFolders([self.root]), self.root, owner)
-        for name, value in (("context.json", SEED_CONTEXT), ("workflow.json", SEED_WORKFLOW)):
-            (self.folder(owner) / name).write_text(json.dumps(value), encoding="utf-8")
-        view = self.first.for_owner(owner).projects.record_decision(str(self.root), f"{owner}의 결정")
-        (plan,) = view.plans
-        return MemoryIds(plan.id, plan.tasks[0].id, view.decisions[-1].id, view.snapshots[0].name)
-
-    def files(self, owner: str) -> dict[str, bytes]:
-        found = {str(path.relative_to(self.folder(owner))): path for path in self.folder(owner).rglob("*")}
-        return {name: path.read_bytes() for name, path in found.items() if path.is_file()}
+KIM, LEE = (owner_of(PROVIDER["oidc_issuer"], subject) for subject in ("kim", "lee"))
 
 
-@pytest.fixture(scope="module", params=["on one server", "on two servers"])
-def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    root = tmp_path_factory.mktemp("shop")
-    with chat_opener(settings_maker(tmp_path_factory.mktemp("owners") / "data", "http://127.0.0.1:9/v1")) as open_chat:
-        first = open_chat(project_roots=(root,), **PROVIDER).service
-        is_one = request.param == "on one server"
-        yield Shop(root, first, first if is_one else open_chat(project_roots=(root,), **PROVIDER).service)
+@pytest.fixture
+def service(rooted: Rooted) -> ChatService:
+    return rooted.open(**PROVIDER).service
 
 
-def answer(projects: Projects, root: Path, name: str, ids: MemoryIds) -> ProjectView | str:
-    try:
-        return MEMORY_CALLS[name](projects, str(root), ids)
-    except TurnfoldError as error:
-        said = str(error)
-        for each in (ids.plan, ids.task, ids.decision, ids.snapshot):
-            said = said.replace(each, "<id>")
-        return said
+def in_project(service: ChatService, rooted: Rooted, owner: str, said: str) -> Chat:
+    """Says something in a new chat of this owner, in the project."""
+    chat = Chat(service.for_owner(owner))
+    chat.say(said, options=rooted.options())
+    assert chat.last_turn.status == "finished"
+    wait_for_notes(chat)
+    return chat
 
 
-def test_of_every_method_it_is_tried_whose_memory_it_reads_and_changes() -> None:
-    public = {name for name in dir(Projects) if not name.startswith("_")}
-    assert public - {"roots", "rules", "agree"} == MEMORY_CALLS.keys()
+def test_a_chat_begins_with_what_was_noted_in_its_owners_chats_alone(
+    rooted: Rooted, service: ChatService, server: FakeOpenAI
+) -> None:
+    decision = {"text": "포트는 9090", "said": "포트는 9090으로"}
+    call = ScriptedCall("record_decision", json.dumps(decision), "call-1")
+    server.script(tools(call), text("기록했습니다."), to="9090")
+    in_project(service, rooted, KIM, "좋아요, 포트는 9090으로 하죠.")
+    in_project(service, rooted, LEE, "저는 처음 왔습니다.")
+    in_project(service, rooted, KIM, "다시 왔습니다.")
+    first, lees, kims = (memory_of(body) for body in server.bodies("chat")[-3:])
+    assert "9090" in kims
+    assert "기록했습니다." in kims
+    assert "9090" not in first + lees
+    assert "처음 왔습니다" not in "".join(fronts(server))
+    dialogs = [ContextManager(rooted.project.memory(owner)).data.conversation.recent_window for owner in (KIM, LEE)]
+    assert [[message.role for message in dialog] for dialog in dialogs] == [
+        ["user", "assistant"] * 2,
+        ["user", "assistant"],
+    ]
+    assert not (rooted.project.brain / "context.json").exists()
 
 
-@pytest.mark.parametrize("name", MEMORY_CALLS)
-def test_a_method_reads_and_changes_the_callers_own_memory(shop: Shop, name: str) -> None:
-    owner = f"own-{name}".replace("_", "-")
-    ids = shop.prepare(owner)
-    projects = shop.second.for_owner(owner).projects
-    before = projects.get(str(shop.root))
-    view = MEMORY_CALLS[name](projects, str(shop.root), ids)
-    assert projects.get(str(shop.root)) == view
-    assert (view == before) == (name in {"get", "switch_plan", "start_task"})
+def test_a_program_of_the_servers_own_owner_works_with_the_memory_in_the_folder_itself(
+    rooted: Rooted, service: ChatService
+) -> None:
+    in_project(service, rooted, service.settings.turnfold_owner, "프로그램이 한 말")
+    assert rooted.noted()[0] == ("user", "프로그램이 한 말")
+    assert not (rooted.project.brain / "user").exists()
 
 
-@pytest.mark.parametrize("name", MEMORY_CALLS)
-def test_what_is_anothers_is_answered_as_what_is_not_there(shop: Shop, name: str) -> None:
-    plain = name.replace("_", "-")
-    ids = shop.prepare(f"mine-{plain}")
-    before = shop.files(f"mine-{plain}")
-    unknown = answer(shop.second.for_owner(f"asks-{plain}").projects, shop.root, name, MemoryIds())
-    others = answer(shop.second.for_owner(f"tries-{plain}").projects, shop.root, name, ids)
-    assert others == unknown
-    assert shop.files(f"mine-{plain}") == before
+def test_a_deleted_chat_takes_nothing_from_the_memory_of_others(rooted: Rooted, service: ChatService) -> None:
+    chat = in_project(service, rooted, KIM, "지울 대화")
+    in_project(service, rooted, LEE, "남을 대화")
+    chat.service.sessions.delete(chat.session_id)
+    wait_for_notes(chat)
+    (said, _) = ContextManager(rooted.project.memory(LEE)).data.conversation.recent_window
+    assert said.content == "남을 대화"
 
 
-@pytest.mark.parametrize("owner", ["이웃", "Kim", "../../..", "a/b", ".", "x" * 64, "🙂\u202e"])
-def test_an_owner_of_any_name_has_one_private_folder_of_his_own(shop: Shop, owner: str) -> None:
-    root = str(shop.root)
-    kept = shop.first.for_owner(owner).projects.record_decision(root, "포트는 8501").decisions
-    assert shop.second.for_owner(owner).projects.get(root).decisions == kept
-    others = shop.root / ".ai-brain" / "user"
-    assert {mode(path) for path in (others, *others.iterdir())} == {0o700}
-    assert all((folder / ".lock").is_file() for folder in others.iterdir())
-    assert {path.name for path in shop.root.iterdir()} == {".ai-brain"}
-    assert not (shop.root / ".ai-brain" / "context.json").exists()
+def test_each_owners_dialog_is_summarised_into_his_own_summary(
+    rooted: Rooted, service: ChatService, server: FakeOpenAI
+) -> None:
+    made = {KIM: "서버를 옮기기로 했습니다.", LEE: "포트를 바꾸기로 했습니다."}
+    for owner, summary in made.items():
+        server.script(text(summary), kind="summary")
+        server.script(text("짧은 답"), text("긴 답입니다. " * 500))
+        chat = in_project(service, rooted, owner, question(1))
+        chat.say(question(2))
+        wait_for_notes(chat)
+    kept = {owner: ContextManager(rooted.project.memory(owner)).data.conversation.running_summary for owner in made}
+    assert kept == made
 
 
-def test_a_damaged_memory_and_a_held_lock_are_their_owners_alone(shop: Shop) -> None:
-    root = str(shop.root)
-    theirs = shop.second.for_owner("sound").projects
+def test_a_summary_that_waits_for_one_owner_does_not_do_for_another(
+    endpoint_models: ChatModels, stores: StoreSet
+) -> None:
+    roll_ups = RollUps(endpoint_models, Spending(stores.use, Metrics()), deadline_seconds=20)
+    may_go_on, is_done, made = threading.Event(), threading.Event(), list[str]()
+    steps: list[tuple[str, Callable[[], object]]] = [
+        ("first", partial(may_go_on.wait, 20)),
+        ("kim", partial(made.append, "kim")),
+        ("lee", partial(made.append, "lee")),
+        ("kim", partial(made.append, "kim again")),
+        ("last", is_done.set),
+    ]
+    for owner, step in steps:
+        roll_ups.soon((owner, "/srv/shop"), step)
+    may_go_on.set()
+    assert is_done.wait(20)
+    roll_ups.close()
+    assert made == ["kim", "lee"]
+
+
+def test_an_owner_of_any_name_has_one_private_folder_of_his_own(rooted: Rooted, service: ChatService) -> None:
+    owners = ("이웃", "Kim", "../../..", "a/b", ".", "x" * 64, "🙂\u202e")
+    for owner in owners:
+        service.for_owner(owner).projects.record_decision(rooted.root, f"{owner}의 결정")
+    for owner in owners:
+        (decision,) = service.for_owner(owner).projects.get(rooted.root).decisions
+        assert decision.text == f"{owner}의 결정"
+    folders = rooted.project.brain / "user"
+    assert len(list(folders.iterdir())) == len(owners)
+    assert {mode(path) for path in (folders, *folders.iterdir())} == {0o700}
+    assert all((folder / ".lock").is_file() for folder in folders.iterdir())
+    assert {path.name for path in rooted.project.root.iterdir()} == {".ai-brain"}
+    assert not (rooted.project.brain / "context.json").exists()
+
+
+def test_a_damaged_memory_and_a_held_lock_are_their_owners_alone(rooted: Rooted, service: ChatService) -> None:
+    root, folder = rooted.root, rooted.project.root
+    theirs, damaged = (service.for_owner(owner).projects for owner in ("sound", "damaged"))
     theirs.record_decision(root, "포트는 8501")
-    shop.prepare("damaged")
-    (shop.folder("damaged") / "context.json").write_text("{", encoding="utf-8")
-    damaged = shop.first.for_owner("damaged").projects
+    ProjectMemory(RootFolders([rooted.project.allowed]), folder, "damaged")
+    brain = rooted.project.brain / "user" / "damaged"
+    (brain / "context.json").write_text(json.dumps(SEED_CONTEXT), encoding="utf-8")
+    damaged.record_decision(root, "포트는 8502")
+    (brain / "context.json").write_text("{", encoding="utf-8")
     assert damaged.get(root).damage.startswith("context.json")
-    with FileLock(shop.folder("damaged") / ".lock"):
-        memory = ProjectMemory(RootFolders([shop.root]), shop.root, "sound", wait_seconds=0)
+    roots = RootFolders([rooted.project.allowed])
+    with FileLock(brain / ".lock"):
+        memory = ProjectMemory(roots, folder, "sound", wait_seconds=0)
         assert ContextManager(memory).data.memory.last_decisions == ("포트는 8501",)
         with pytest.raises(ProjectBusyError):
-            ProjectMemory(RootFolders([shop.root]), shop.root, "damaged", wait_seconds=0)
+            ProjectMemory(roots, folder, "damaged", wait_seconds=0)
     assert damaged.restore(root, damaged.get(root).snapshots[0].name).damage == ""
     assert [each.text for each in theirs.get(root).decisions] == ["포트는 8501"]
 
@@ -136,11 +170,11 @@ def test_a_link_in_the_place_of_an_owners_folder_is_not_followed(tmp_path: Path,
     assert list(target.iterdir()) == []
 
 
-def test_whether_another_owner_has_a_memory_cannot_be_asked_as_a_file(shop: Shop) -> None:
-    shop.prepare("asked-about")
+def test_whether_another_owner_has_a_memory_cannot_be_asked_as_a_file(rooted: Rooted, service: ChatService) -> None:
+    service.for_owner("asked-about").projects.record_decision(rooted.root, "포트는 8501")
     for path in (".ai-brain", ".ai-brain/user/asked-about", ".ai-brain/user/nobody", "docs/../.ai-brain/user"):
         with pytest.raises(PathError):
-            shop.second.for_owner("asker").projects.open_file(str(shop.root), path)
+            service.for_owner("asker").projects.open_file(rooted.root, path)
 
 
 def test_a_memory_behind_a_link_cannot_be_asked_for_as_a_file_either(tmp_path: Path) -> None:
