@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from graph.core.fact import Fact, facts_in, facts_line, facts_of, kept_in, missing_from
+from tests.fake.drawn import at_most
 
 _PARTICLES = ("", "은", "는", "이", "가", "을", "를", "에서", "으로", "까지", "이고", "입니다")
 _TEXTS = st.text(max_size=300) | st.text(
@@ -151,7 +152,7 @@ def test_what_the_line_holds_already_is_not_written_twice() -> None:
     assert facts_line(facts, "ko", 100) == ("사실: 절대 야간버스는 안 돼요", facts)
 
 
-@settings(max_examples=300)
+@settings(max_examples=at_most(300))
 @given(_TEXTS)
 @example("x2027. 1. 17")
 @example("“2027. 1. 1”7")
@@ -160,7 +161,7 @@ def test_a_text_keeps_its_own_facts(text: str) -> None:
     assert missing_from(facts_in(text), text) == ()
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_most(200))
 @given(_TEXTS, _TEXTS)
 def test_the_facts_of_a_text_are_found_beside_another(first: str, second: str) -> None:
     keys = {fact.key for fact in facts_in(f"{first}\n{second}")}
@@ -189,7 +190,7 @@ def test_an_inserted_fact_is_found_again_whatever_particle_follows(fact: str, pa
     assert fact in [found.text for found in facts_in(frame.format(fact + particle))]
 
 
-@settings(max_examples=6)
+@settings(max_examples=at_most(6))
 @given(
     st.text(alphabet="aA1가_/.-'`\"@,:월일만원「(~?$ 절대지말 never", min_size=1, max_size=4),
     st.sampled_from(["", "1", "a", "'"]),

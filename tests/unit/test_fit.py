@@ -23,6 +23,7 @@ from graph.strategy.fit import Fit, Fitting, Folded
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy
 from tests.fake.body import faults
+from tests.fake.drawn import at_most
 from tests.fake.snapshot import adopted, archived, plain_turn, record_of, tool_turn
 
 SYSTEM = SystemPart("You help. " * 20, 1)
@@ -133,7 +134,7 @@ def session_of(
     return Session(strategy, SessionSnapshot(first - 1 + len(said), active, raw, 0.3), opened)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=at_most(150))
 @given(
     strategy=st.sampled_from(FOLDING),
     window_tokens=st.integers(1_000, 20_000),

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graph.core.stem import stem
+from tests.fake.drawn import at_most
 
 ENDINGS = (
     "s ss sses ies eed ed ing at bl iz y ational tional enci anci izer logi bli alli entli eli ousli ization ation "
@@ -28,7 +29,7 @@ def index() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-@settings(max_examples=4_000)
+@settings(max_examples=at_most(4_000))
 @given(WORDS)
 @example("a" * 62 + "ing")
 @example("a" * 61 + "ing")
