@@ -44,7 +44,10 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
     Returns:
         The id of the session, "" for a command without one; None if it was refused.
     """
-    command = service_provider.opened().folds.command_of(text)
+    service = _service()
+    if service is None:
+        return None
+    command = service.folds.command_of(text)
     if command is None:
         is_sent = _try(lambda: _send_once(text, identifier, message_id, has_files=has_files))
         if is_sent:
@@ -105,9 +108,12 @@ def pin_message(message_id: str, *, is_pinned: bool) -> None:
     identifier = page_state.session_id()
     if identifier is None:
         return
-    folds = service_provider.opened().folds
-    change = folds.pin if is_pinned else folds.unpin
-    _try(lambda: change(identifier, message_id))
+
+    def change() -> None:
+        folds = service_provider.current().folds
+        (folds.pin if is_pinned else folds.unpin)(identifier, message_id)
+
+    _try(change)
 
 
 def restore(identifier: str, record_id: str) -> None:
@@ -123,8 +129,10 @@ def send(text: str) -> None:
 
 def _send_here(text: str, *, has_files: bool) -> bool:
     """Sends a message or a command to the open session, or to a new one, which it opens; returns whether it could."""
-    opened = page_state.session_id()
-    identifier = opened or service_provider.opened().sessions.new_id()
+    service, opened = _service(), page_state.session_id()
+    if service is None:
+        return False
+    identifier = opened or service.sessions.new_id()
     taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}", has_files=has_files)
     if taken_by and opened is None:
         page_state.open_session(identifier)
@@ -150,8 +158,12 @@ def regenerate(identifier: str) -> None:
 
 def regenerate_in_branch(identifier: str, turn: int) -> None:
     """Answers an earlier message again, in a branch, and opens it."""
-    turns, options = service_provider.current().turns, page_state.options()
-    _open_branch(lambda: turns.regenerate(identifier, turn=turn, options=options).session_id)
+
+    def answer() -> str:
+        turns = service_provider.current().turns
+        return turns.regenerate(identifier, turn=turn, options=page_state.options()).session_id
+
+    _open_branch(answer)
 
 
 def edit(identifier: str, turn: int, text: str) -> bool:
@@ -230,6 +242,15 @@ def import_sessions(text: str) -> int:
     if _try(lambda: taken.extend(service_provider.current().sessions.import_session(text.split("\n")))) and taken:
         page_state.open_session(taken[0])
     return len(taken)
+
+
+def _service() -> ChatService | None:
+    """Returns the visitor's service; None if there is none, which the page tells."""
+    try:
+        return service_provider.current()
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+        return None
 
 
 def _try(action: Callable[[], object]) -> bool:
