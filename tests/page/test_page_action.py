@@ -1,0 +1,517 @@
+"""Every action of the page under a sign-in: what a widget or a page script calls and that asks the service.
+
+Each is a story of an owner's chat (or project, or program): what is there before, the call, and what has come of it.
+It is told of a chat of the visitor and, up to the call, of one of somebody else.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from component import action, compacting, page_state, project_action, record_action, service_provider
+from component.record_action import Target
+from graph.error import TurnfoldError
+from graph.identity import owner_of
+from graph.project_view import PlanView
+from graph.record import Record
+from graph.service import ChatService
+from graph.store.schema import METADATA
+from tests.fake.chat import Chat
+from tests.fake.open_chat import chat_opener, settings_maker
+from tests.fake.openai_reply import hang
+from tests.fake.openai_responder import answer_body, asked_in
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.sign_in import PROVIDER
+
+COMPONENTS: Final = Path(action.__file__).parent
+CLAIMS: Final[dict[str, Any]] = {"is_logged_in": True, "iss": PROVIDER["oidc_issuer"], "sub": "visitor-1"}
+TURNS: Final = 6
+WAIT: Final = "Say nothing until you are stopped."
+TABLES: Final = METADATA.tables.keys() - {"lease"}
+
+
+class About(Chat):
+    """A chat of some owner; `fields` are those of the page before the call, `opened` is the chat that is open after."""
+
+    opened: str | None = None
+    root = ""
+
+    def __init__(self, service: ChatService, session_id: str, visitor: ChatService) -> None:
+        super().__init__(service, session_id)
+        self.visitor = visitor
+        self.fields: dict[str, object] = {page_state.OPEN: session_id}
+
+    @property
+    def record(self) -> Record:
+        return self.service.folds.records(self.session_id)[0]
+
+    @property
+    def compactions(self) -> int:
+        return len(self.service.folds.compactions(self.session_id))
+
+    @property
+    def reset_after(self) -> tuple[int, ...]:
+        return tuple(self.service.turns.transcript(self.session_id).reset_after)
+
+    @property
+    def pinned(self) -> list[str]:
+        return [message.message_id for message in self.service.folds.pins(self.session_id).messages]
+
+    @property
+    def programs(self) -> list[str]:
+        return [token.name for token in self.service.programs.list()]
+
+    @property
+    def new(self) -> Chat:
+        """The chat that the call has opened."""
+        assert self.opened not in {None, self.session_id}
+        return ended(Chat(self.service, str(self.opened)))
+
+    def is_listed(self) -> bool:
+        return self.session_id in {item.session_id for item in self.service.sessions.list()}
+
+    def begin_turn(self) -> None:
+        """Sends what is never answered, and waits until its turn runs."""
+        self.ask(TURNS + 1, TURNS + 1)  # behind it no fold is due
+        self.start(WAIT)
+        self.wait_until_live(lambda live: live.number == TURNS + 2)
+
+    def end(self) -> None:
+        """Ends what still runs, so that nothing is written any more."""
+        if self.is_listed():
+            self.service.turns.stop(self.session_id)
+            ended(self).wait_for_folds()
+
+    def begin_project(self) -> PlanView:
+        """Makes the folder of a project, and a plan in the owner's memory of it."""
+        folder = Path(self.service.projects.roots()[0]) / uuid.uuid4().hex
+        folder.mkdir()
+        self.root = str(folder)
+        self.service.projects.open_plan(self.root, "A plan")
+        return self.plan
+
+    @property
+    def plan(self) -> PlanView:
+        (plan,) = self.service.projects.get(self.root).plans
+        return plan
+
+    def kept(self) -> dict[str, object]:
+        """All rows of the server, of whomever, and the owner's memory of the project."""
+        rows: dict[str, object] = {name: self.rows(f"SELECT * FROM {name}") for name in TABLES}  # noqa: S608  # names of our own
+        return {**rows, "plan": self.plan} if self.root else rows
+
+
+def ended(chat: Chat) -> Chat:
+    chat.wait_until(lambda: not chat.view.is_running)
+    return chat
+
+
+def handler(name: str) -> Callable[..., object]:
+    """Returns a function that only its module hands over, and whose name is private therefore."""
+    module, _, function = name.partition(".")
+    handed: Callable[..., object] = getattr(import_module(f"component.{module}"), function)
+    return handed
+
+
+def pressed(press: str, **about: str) -> Callable[[], object]:
+    """What the script of the buttons beside a message tells."""
+    return partial(handler("turn_buttons.press"), [{"press": press, "at": 1.0, **about}])
+
+
+def sent(text: str, session_id: str) -> dict[str, object]:
+    """What the script of the message field tells."""
+    return {"id": "0" * 24, "text": text, "session": session_id, "is_new": False, "has_files": False}
+
+
+Press = Callable[[], object]
+Story = Callable[[About], Iterator[Press]]
+
+
+class Act(NamedTuple):
+    """A story and the functions that it shows.
+
+    Attributes:
+        told: The error that is told of what is somebody else's, "" for none; None if the story is about nothing yet.
+    """
+
+    story: Story
+    names: tuple[str, ...]
+    told: str | None
+
+
+ACTS: Final[list[Act]] = []
+
+
+def shows(*names: str, told: str | None = "not_found") -> Callable[[Story], Story]:
+    def add(story: Story) -> Story:
+        ACTS.append(Act(story, names, told))
+        return story
+
+    return add
+
+
+@shows("action.send_typed")
+def send_without_the_script(about: About) -> Iterator[Press]:
+    about.fields[page_state.ASK] = "Another message"
+    yield action.send_typed
+    assert ended(about).last_turn.user_text == "Another message"
+
+
+@shows("project_card._send", "action.send")
+def send_a_suggestion(about: About) -> Iterator[Press]:
+    yield partial(handler("project_card._send"), "Another message")
+    assert ended(about).last_turn.user_text == "Another message"
+
+
+@shows("action.send", told=None)
+def begin_a_chat(about: About) -> Iterator[Press]:
+    about.fields[page_state.OPEN] = None
+    yield partial(action.send, "A first question")
+    assert [turn.user_text for turn in about.new.turns] == ["A first question"]
+
+
+@shows("browser._take_sent", "action.take")
+def send(about: About) -> Iterator[Press]:
+    about.fields["browser"] = {"sent": [sent("Another message", about.session_id)]}
+    yield handler("browser._take_sent")
+    assert ended(about).last_turn.user_text == "Another message"
+
+
+@shows("browser._take_sent", "action.take")
+def send_a_command(about: About) -> Iterator[Press]:
+    about.fields["browser"] = {"sent": [sent("/compact", about.session_id)]}
+    yield handler("browser._take_sent")
+    assert about.compactions == 1
+
+
+@shows("compacting.start")
+def compact(about: About) -> Iterator[Press]:
+    yield partial(compacting.start, about.session_id)
+    assert about.compactions == 1
+
+
+@shows("action.restore")
+def restore(about: About) -> Iterator[Press]:
+    record = about.service.folds.compact(about.session_id)
+    yield partial(action.restore, about.session_id, record.id)
+    assert about.compactions == 0
+
+
+@shows("action.reset")
+def reset(about: About) -> Iterator[Press]:
+    yield partial(action.reset, about.session_id)
+    assert about.reset_after == (TURNS,)
+
+
+@shows("action.undo_reset")
+def undo_reset(about: About) -> Iterator[Press]:
+    about.service.folds.reset(about.session_id)
+    yield partial(action.undo_reset, about.session_id)
+    assert about.reset_after == ()
+
+
+@shows("action.stop")
+def stop(about: About) -> Iterator[Press]:
+    about.begin_turn()
+    yield partial(action.stop, about.session_id)
+    assert ended(about).last_turn.status == "stopped"
+
+
+@shows("action.retry")
+def retry(about: About) -> Iterator[Press]:
+    about.begin_turn()
+    about.service.turns.stop(about.session_id)
+    ended(about)
+    yield partial(action.retry, about.session_id)
+    assert about.last_turn.attempt == 2
+
+
+@shows("action.regenerate")
+def regenerate(about: About) -> Iterator[Press]:
+    yield partial(action.regenerate, about.session_id)
+    assert ended(about).last_turn.attempt == 2
+
+
+@shows("turn_buttons._branch", "action.regenerate_in_branch")
+def regenerate_in_a_branch(about: About) -> Iterator[Press]:
+    yield pressed("branch", session=about.session_id, turn="2")
+    assert [turn.user_text for turn in about.new.turns] == [turn.user_text for turn in about.turns[:2]]
+
+
+@shows("question_form._ask", "action.edit")
+def edit_a_question(about: About) -> Iterator[Press]:
+    about.fields["edited"] = "Another question"
+    yield partial(handler("question_form._ask"), about.session_id, 2, "edited")
+    assert [turn.user_text for turn in about.new.turns] == [about.turns[0].user_text, "Another question"]
+
+
+@shows("action.fork")
+def fork(about: About) -> Iterator[Press]:
+    yield partial(action.fork, about.session_id, after_turn=3)
+    assert about.new.view.forked_from == about.session_id
+
+
+@shows("turn_buttons._rate", "action.rate")
+def rate(about: About) -> Iterator[Press]:
+    yield pressed("rate", session=about.session_id, turn="2", attempt="1", thumb="down", wanted="true")
+    assert about.turns[1].rating == -1
+
+
+@shows("turn_buttons._pin", "action.pin_message")
+def pin_a_message(about: About) -> Iterator[Press]:
+    message = about.last_turn.answer_message_id
+    yield pressed("pin", message=message, wanted="true")
+    assert about.pinned == [message]
+
+
+@shows("turn_buttons._pin", "action.pin_message")
+def unpin_a_message(about: About) -> Iterator[Press]:
+    message = about.last_turn.answer_message_id
+    about.service.folds.pin(about.session_id, message)
+    yield pressed("pin", message=message, wanted="false")
+    assert about.pinned == []
+
+
+@shows("action.open_example", told=None)
+def open_the_example(about: About) -> Iterator[Press]:
+    yield action.open_example
+    assert len(about.new.turns) == 7
+
+
+@shows("browser._take_file", "action.import_sessions", told=None)
+def open_a_file(about: About) -> Iterator[Press]:
+    about.fields["browser"] = {"file": {"text": "\n".join(about.service.sessions.export(about.session_id))}}
+    yield handler("browser._take_file")
+    assert about.new.turns == about.turns
+
+
+@shows("action.rename")
+def rename(about: About) -> Iterator[Press]:
+    about.fields[page_state.NEW_TITLE] = "A new title"
+    yield partial(action.rename, about.session_id)
+    assert about.view.title == "A new title"
+
+
+@shows("action.pin")
+def put_first(about: About) -> Iterator[Press]:
+    yield partial(action.pin, about.session_id, is_pinned=True)
+    assert about.view.is_pinned
+
+
+@shows("action.delete")
+def delete(about: About) -> Iterator[Press]:
+    yield partial(action.delete, about.session_id)
+    assert not about.is_listed()
+    assert about.opened is None
+
+
+@shows("session_selection._delete", "action.delete_many", told="")
+def delete_many(about: About) -> Iterator[Press]:
+    yield partial(handler("session_selection._delete"), [about.session_id])
+    assert not about.is_listed()
+    assert about.opened is None
+
+
+@shows("session_selection._undo", "action.undo_delete", told="")
+def undo_delete(about: About) -> Iterator[Press]:
+    about.service.sessions.delete_many([about.session_id])
+    about.fields["deleted_sessions"] = SimpleNamespace(identifiers=[about.session_id], opened=None)
+    yield handler("session_selection._undo")
+    assert about.is_listed()
+
+
+@shows("record_action.edit")
+def edit_a_summary(about: About) -> Iterator[Press]:
+    target = Target(about.session_id, about.record)
+    about.fields[target.key("text")] = "The move is on 3 October."
+    yield partial(record_action.edit, target)
+    assert about.record.summary == "The move is on 3 October."
+
+
+@shows("record_action.use_version")
+def use_a_version(about: About) -> Iterator[Press]:
+    first = about.record
+    edited = about.service.folds.edit(about.session_id, first.id, "The move is on 3 October.")
+    yield partial(record_action.use_version, Target(about.session_id, edited), first)
+    assert about.record.id == first.id
+
+
+@shows("undo_line._take_back")
+def take_a_change_back(about: About) -> Iterator[Press]:
+    first = about.record
+    about.service.folds.edit(about.session_id, first.id, "The move is on 3 October.")
+    change = SimpleNamespace(session_id=about.session_id, back_to=first.id)
+    yield partial(handler("undo_line._take_back"), change)
+    assert about.record.id == first.id
+
+
+@shows("record_action.remake", "record_action._tell_remade")
+def remake(about: About) -> Iterator[Press]:
+    target = Target(about.session_id, about.record)
+    about.fields |= {target.key("rate"): 0.2, target.key("wish"): "The prices"}
+    yield partial(record_action.remake, target)
+    assert (about.record.version, about.record.wish) == (2, "The prices")
+
+
+@shows("record_action.undo_fold")
+def undo_a_fold(about: About) -> Iterator[Press]:
+    yield partial(record_action.undo_fold, about.session_id, about.record)
+    assert about.record.kind == "verbatim"
+
+
+@shows("record_action.fold_again", "record_action._tell_folded")
+def fold_again(about: About) -> Iterator[Press]:
+    quoted = about.service.folds.undo(about.session_id, about.record.id)
+    yield partial(record_action.fold_again, about.session_id, quoted)
+    assert (about.record.version, about.record.kind) == (3, "interval")
+
+
+@shows("program_box._make", told=None)
+def let_a_program_in(about: About) -> Iterator[Press]:
+    about.fields |= {"program_name": f"editor {about.session_id}"[:32], "program_tools": True}
+    yield handler("program_box._make")
+    assert about.programs[-1] == about.fields["program_name"]
+
+
+@shows("program_box._withdraw", told="")
+def withdraw_a_program(about: About) -> Iterator[Press]:
+    made = about.service.programs.admit(about.session_id)
+    yield partial(handler("program_box._withdraw"), made.shown.id)
+    assert about.session_id not in about.programs
+
+
+@shows("project_action.change")
+def complete_a_plan(about: About) -> Iterator[Press]:
+    plan = about.begin_project()
+    yield partial(project_action.change, "rail", about.visitor.projects.complete_plan, about.root, plan.id)
+    assert about.plan.is_done
+
+
+@shows("project_action.save")
+def rename_a_plan(about: About) -> Iterator[Press]:
+    plan = about.begin_project()
+    about.fields["title"] = "Another plan"
+    rename = partial(about.visitor.projects.rename, about.root, plan.id)
+    yield partial(project_action.save, "rail", ("title",), rename)
+    assert about.plan.title == "Another plan"
+
+
+class Site(NamedTuple):
+    """The service that a server with a sign-in opened, and that of a visitor; `lines` are those of a chat."""
+
+    opened: ChatService
+    visitor: ChatService
+    lines: tuple[str, ...]
+
+    def new(self, service: ChatService) -> About:
+        """Gives an owner a chat in which turns were folded."""
+        (session_id,) = service.sessions.import_session(self.lines)
+        return About(service, session_id, self.visitor)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    root = tmp_path_factory.mktemp("projects")
+    with FakeOpenAI() as endpoint:
+        endpoint.respond_with(lambda body: hang() if WAIT in asked_in(body) else answer_body(body))
+        settings = settings_maker(tmp_path_factory.mktemp("server") / "data", endpoint.url)
+        with chat_opener(settings) as open_chat:
+            chat = open_chat(project_roots=(root,), **PROVIDER)
+            chat.ask(1, TURNS)
+            visitor = chat.service.for_owner(owner_of(CLAIMS["iss"], CLAIMS["sub"]))
+            service_provider.provide(chat.service)
+            yield Site(chat.service, visitor, chat.service.sessions.export(chat.session_id))
+            service_provider.provide(None)
+
+
+def run() -> None:
+    """The script of a page: what was pressed, and the end of what it has begun."""
+    import streamlit as st  # noqa: PLC0415  # the script has nothing of this module
+
+    from component import background  # noqa: PLC0415  # nor this
+
+    st.session_state["press"]()
+    while background.is_pending():
+        background._end()  # noqa: SLF001  # as a part of the page does that comes again and again
+    st.session_state["state"] = st.session_state.to_dict()
+
+
+def visit(about: About, press: Press, *, hours: float = 1) -> list[str]:
+    """Has the visitor press something, whose sign-in ends in so many hours; returns the errors that he is told."""
+    page = AppTest.from_function(run, default_timeout=60)
+    page.user = {**CLAIMS, "iat": time.time(), "exp": time.time() + hours * 3600}
+    for name, value in {page_state.LANGUAGE: "ko", "press": press, **about.fields}.items():
+        page.session_state[name] = value
+    page.run()
+    assert not page.exception
+    state = page.session_state["state"]
+    about.opened = state[page_state.OPEN]
+    told = [one for value in state.values() for one in (value if isinstance(value, tuple) else (value,))]
+    return [error.code for error in told if isinstance(error, TurnfoldError)]
+
+
+@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.story.__name__)
+def test_action_does_its_work_for_the_visitor(site: Site, act: Act) -> None:
+    about = site.new(site.visitor)
+    others = site.opened.sessions.list(), site.opened.programs.list()
+    story = act.story(about)
+    assert visit(about, next(story)) == []
+    assert next(story, None) is None
+    assert (site.opened.sessions.list(), site.opened.programs.list()) == others
+    about.end()
+
+
+@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.story.__name__)
+def test_action_changes_nothing_after_the_sign_in_nor_what_is_somebody_elses(site: Site, act: Act) -> None:
+    about = site.new(site.opened)
+    press = next(act.story(about))
+    before = about.kept()
+    assert visit(about, press, hours=-1) == ["sign_in"]
+    if act.told is not None:
+        assert visit(about, press) == [act.told] * bool(act.told)
+    assert about.kept() == before
+    about.end()
+
+
+def name_of(node: ast.expr, module: str) -> str:
+    match node:
+        case ast.Name(id=function):
+            return f"{module}.{function}"
+        case ast.Attribute(value=ast.Name(id=of), attr=function):
+            return f"{of}.{function}"
+    return ""
+
+
+def called_in(tree: ast.AST) -> set[ast.expr]:
+    return {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+
+
+def test_every_action_that_asks_the_service_has_a_story() -> None:
+    calls: dict[str, set[str]] = {}
+    handed_over: set[str] = set()  # to a widget, to a menu, to a script: named without being called
+    for path in COMPONENTS.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        named = {node for node in ast.walk(tree) if isinstance(node, ast.expr)} - called_in(tree)
+        handed_over |= {name_of(node, path.stem) for node in named}
+        for function in tree.body:
+            if isinstance(function, ast.FunctionDef):
+                calls[f"{path.stem}.{function.name}"] = {name_of(node, path.stem) for node in called_in(function)}
+    ways = found = {"service_provider.current", "service_provider.opened"}
+    asking: set[str] = set()
+    while found:
+        # Also what draws again asks the service, but only for what it draws.
+        found = {name for name, called in calls.items() if called & (ways | asking) and "redraw." not in name} - asking
+        asking |= found
+    public = {name for name in calls if name.startswith("action.") and not name.startswith("action._")}
+    assert {name for act in ACTS for name in act.names} == asking & (handed_over | public) - ways
