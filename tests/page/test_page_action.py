@@ -33,6 +33,7 @@ from tests.fake.openai_reply import hang
 from tests.fake.openai_responder import answer_body, asked_in
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.sign_in import PROVIDER
+from tests.page.reading import as_tab
 
 COMPONENTS: Final = Path(action.__file__).parent
 CLAIMS: Final[dict[str, Any]] = {"is_logged_in": True, "iss": PROVIDER["oidc_issuer"], "sub": "visitor-1"}
@@ -449,7 +450,7 @@ def run() -> None:
 
 def visit(about: About, press: Press, *, hours: float = 1) -> list[str]:
     """Has the visitor press something, whose sign-in ends in so many hours; returns the errors that he is told."""
-    page = AppTest.from_function(run, default_timeout=60)
+    page = as_tab(AppTest.from_function(run, default_timeout=60))
     page.user = {**CLAIMS, "iat": time.time(), "exp": time.time() + hours * 3600}
     for name, value in {page_state.LANGUAGE: "ko", "press": press, **about.fields}.items():
         page.session_state[name] = value
