@@ -374,6 +374,7 @@ def undo_a_fold(about: About) -> Iterator[Press]:
 @shows("record_action.fold_again", "record_action._tell_folded")
 def fold_again(about: About) -> Iterator[Press]:
     quoted = about.service.folds.undo(about.session_id, about.record.id)
+    assert quoted is not None
     yield partial(record_action.fold_again, about.session_id, quoted)
     assert (about.record.version, about.record.kind) == (3, "interval")
 
