@@ -278,3 +278,11 @@ def test_sending_at_a_thousand_turns_asks_and_draws_no_more_than_at_forty(
     assert costs[0][0] == costs[1][0]
     assert costs[0][1] == costs[1][1]
     assert len(costs[1][0]) <= 20
+
+
+def test_tool_name_that_the_model_made_up_cannot_leave_its_code_span(page: AppTest, service: ScriptedService) -> None:
+    service.steps = (ToolStep("call-1", "a` ~b~ `c", "{}", "", "error", 0.1),)
+    say(page.run(), "지금 몇 시야?")
+    page.session_state["steps_1_1"] = True
+    page.run()
+    assert any(box.label.startswith("`a' ~b~ 'c`") for box in page.status)

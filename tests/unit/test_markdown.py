@@ -5,12 +5,8 @@ import re
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
 
 from component.markdown import answer_markdown, summary_markdown
-from graph.view import ToolStep
-from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import say
 
 
 @pytest.mark.parametrize(
@@ -152,11 +148,3 @@ def test_no_bracket_of_a_summary_begins_a_link(summary: str) -> None:
     assert "[" not in re.sub(r":color\[(?=\]|\.)", "", shown)
     assert "<" not in shown
     assert not re.search(r"(https?://|www\.)[^\s<>]", shown)
-
-
-def test_tool_name_that_the_model_made_up_cannot_leave_its_code_span(page: AppTest, service: ScriptedService) -> None:
-    service.steps = (ToolStep("call-1", "a` ~b~ `c", "{}", "", "error", 0.1),)
-    say(page.run(), "지금 몇 시야?")
-    page.session_state["steps_1_1"] = True
-    page.run()
-    assert any(box.label.startswith("`a' ~b~ 'c`") for box in page.status)

@@ -113,19 +113,11 @@ def test_figures_of_an_error_are_written_as_all_are_and_names_stay(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_reason_of_an_input_error_has_its_sentence(language: Language) -> None:
-    assert set(words_of(language).input_reasons) == set(get_args(InputReason))
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_each_reason_of_a_path_error_has_its_sentence(language: Language) -> None:
-    assert set(words_of(language).path_reasons) == set(get_args(PathReason))
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_each_reason_of_a_sign_in_error_has_its_sentence(language: Language) -> None:
-    said = words_of(language).sign_in
-    assert all(getattr(said, reason) for reason in get_args(SignInReason))
+def test_each_reason_of_an_error_has_its_sentence(language: Language) -> None:
+    words = words_of(language)
+    assert set(words.input_reasons) == set(get_args(InputReason))
+    assert set(words.path_reasons) == set(get_args(PathReason))
+    assert all(getattr(words.sign_in, reason) for reason in get_args(SignInReason))
 
 
 def test_path_error_is_told_by_its_reason_and_its_path() -> None:
