@@ -12,11 +12,15 @@ import pytest
 import graph
 from component.word import LANGUAGES, Language, Words
 from component.wording import explain, explain_error, language_of_locale, words_of
+from graph import attachment_error, model_error
 from graph import error as errors
 from graph.error_reason import InputReason, PathReason, SignInReason
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+assert (attachment_error, model_error)  # whose errors are among `TurnfoldError.__subclasses__()` once they are imported
 
 
 def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator[str]:
