@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 import graph
+import graph.attachment_error
+import graph.model_error
 from component.word import LANGUAGES, Language, Words
 from component.wording import explain, explain_error, language_of_locale, words_of
-from graph import attachment_error, model_error
 from graph import error as errors
 from graph.error_reason import InputReason, PathReason, SignInReason
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-
-assert (attachment_error, model_error)  # whose errors are among `TurnfoldError.__subclasses__()` once they are imported
 
 
 def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator[str]:
