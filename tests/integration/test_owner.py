@@ -233,7 +233,7 @@ def test_the_table_has_every_method_and_every_operation(house: House) -> None:
 
 def call(service: ChatService, name: str, session_id: str) -> None:
     """Calls the method of a session with all that it needs."""
-    method = attrgetter(name)(service)
+    method: Callable[..., object] = attrgetter(name)(service)
     needed = [
         parameter.name
         for parameter in inspect.signature(method).parameters.values()
