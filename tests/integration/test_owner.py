@@ -281,7 +281,8 @@ def test_a_method_answers_for_an_owners_own_session_until_it_is_deleted(house: H
 def asked(client: httpx2.Client, operation: Operation, session_id: str, **how: Any) -> tuple[int, str]:  # noqa: ANN401  # what httpx takes
     """Asks for the operation on this session; returns the status and what is said, without the session's name."""
     path = operation.path.format(session_id=session_id, turn="1", model_id="turnfold")
-    sent = NAMED_BESIDE_THE_PATH.get(operation.name, lambda _: {"json": BODIES.get(operation.name)})(session_id)
+    name_it = NAMED_BESIDE_THE_PATH.get(operation.name)
+    sent = name_it(session_id) if name_it is not None else {"json": BODIES.get(operation.name)}
     answer = client.request(operation.method, path, **{**sent, **how})
     return answer.status_code, answer.text.replace(session_id, "<session>")
 
