@@ -48,6 +48,7 @@ class FakeOpenAI:
     def __init__(
         self, *, models: Sequence[str | Body] = ("scripted-model",), pause_seconds: float = 0.0, port: int = 0
     ) -> None:
+        self._default_models = tuple(models)
         self.models: list[str | Body] = list(models)
         self.model_list_reply: Reply | None = None
         self.model_list_count = 0
@@ -116,6 +117,7 @@ class FakeOpenAI:
             with self._lock:
                 ended, self._scripts = self._scripts, Scripts(is_shared=True)
                 self._responder = self._default_responder
+                self.models, self.model_list_reply, self.model_list_count = list(self._default_models), None, 0
             self.end_hanging()
         ended.end()
 

@@ -1,48 +1,109 @@
+"""A turn that is run again: another answer, or another try after a failure."""
+
 from __future__ import annotations
 
 import threading
 
 import pytest
 
-from graph.error import BusyError, ServerBusyError
-from graph.event import TurnFinished, TurnStopped
-from graph.view import TurnOptions
-from tests.fake.body import content_of, faults, roles
+from graph.error import InputError
+from graph.event import TurnFinished, TurnStarted
+from tests.fake.body import content_of, faults, raw_turns, roles
 from tests.fake.chat import Chat, question, text_in
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import Body, Reply, failure, hang, text
+from tests.fake.openai_reply import Body, Reply, failure, text
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.oracle import state_ids
 
-STRATEGIES = ["interval", "rolling", "compaction", "window"]
-OLD, NEW = "옛 답: 서버는 부산에 둡니다. ", "새 답: 서버는 대전에 둡니다. "
+OLD, NEW, THIRD = "옛 답은 파랑입니다.", "새 답은 초록입니다.", "셋째 답은 노랑입니다."
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("action", ["regenerate", "retry"])
-def test_a_turn_that_is_run_again_after_a_reset_is_asked_its_question(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str, action: str
+def test_new_answer_counts_everywhere_and_old_ones_stay_in_the_archive(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 1)
+    server.script(text(OLD), text(NEW), text(THIRD))
+    chat.ask(2, 2)
+    events = chat.regenerate()
+    assert events[0] == TurnStarted(chat.session_id, 2, 2)
+    assert isinstance(events[-1], TurnFinished)
+    assert (chat.last_turn.answer_text, chat.last_turn.attempt, chat.last_turn.number) == (NEW, 2, 2)
+    chat.regenerate()
+    assert (chat.last_turn.answer_text, chat.last_turn.attempt) == (THIRD, 3)
+    first, second, third = server.bodies("chat")[-3:]
+    assert first == second == third
+    chat.ask(3, 3)
+    body = server.bodies("chat")[-1]
+    assert [content_of(m) for m in body["messages"] if m["role"] == "assistant"][-1] == THIRD
+    assert raw_turns(body) == [1, 2, 3]
+    query = "SELECT content FROM message WHERE session_id = ? AND turn = 2 AND role = 'ai' ORDER BY position"
+    assert [text_in(content) for (content,) in chat.rows(query, chat.session_id)] == [OLD, NEW, THIRD]
+
+
+def test_fold_and_chart_count_the_last_attempt_alone(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text(OLD * 20), text(NEW))
+    chat.ask(1, 1)
+    chat.regenerate()
+    chat.ask(2, 2)
+    points = chat.service.folds.chart(chat.session_id)
+    assert [point.turn for point in points] == [1, 2]
+    assert points[1].sent_tokens == points[1].full_tokens
+    chat.ask(3, 4)
+    (summary,) = (str(body) for body in server.bodies("summary"))
+    assert NEW in summary
+    assert OLD not in summary
+    (record,) = chat.service.folds.records(chat.session_id)
+    assert record.original_chars == sum(len(turn.user_text + turn.answer_text) for turn in chat.turns[:3])
+    # The fold that a turn began with holds for its next attempt.
+    chat.regenerate()
+    first, again = server.bodies("chat")[-2:]
+    assert first == again
+    assert (chat.covered, len(server.bodies("summary"))) == ([(1, 2, 3)], 1)
+
+
+def test_failed_turn_is_retried_and_a_finished_one_answered_again_but_not_the_other_way_round(
+    chat: Chat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat(context_strategy=strategy, max_context_tokens=100_000)
-    chat.ask(1, 4)
+    chat.ask(1, 1)
+    with pytest.raises(InputError, match="1"):
+        chat.service.turns.retry(chat.session_id)
+    server.script(failure(500))
+    chat.regenerate()
+    assert (chat.last_turn.status, chat.last_turn.attempt) == ("failed", 2)
+    with pytest.raises(InputError, match="1"):
+        chat.service.turns.regenerate(chat.session_id)
+    assert isinstance(chat.retry()[-1], TurnFinished)
+    assert (chat.last_turn.status, chat.last_turn.attempt) == ("finished", 3)
+    chat.ask(2, 2)
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "action"),
+    [("interval", "regenerate"), ("rolling", "retry"), ("compaction", "regenerate"), ("window", "retry")],
+)
+def test_turn_that_is_run_again_after_a_reset_is_asked_its_question(
+    chat: Chat, server: FakeOpenAI, strategy: str, action: str
+) -> None:
+    chat.ask(1, 1)
+    chat.service.sessions.configure(chat.session_id, strategy=strategy)
+    chat.ask(2, 3)
     if action == "retry":
         server.script(failure(500))
-    chat.say(question(5))
+    chat.say(question(4))
     chat.service.folds.reset(chat.session_id)
     assert isinstance(getattr(chat, action)()[-1], TurnFinished)
     body = server.bodies("chat")[-1]
-    assert (roles(body), content_of(body["messages"][1])) == (["system", "user"], question(5))
-    chat.ask(6, 6)
+    assert (roles(body), content_of(body["messages"][1])) == (["system", "user"], question(4))
+    chat.ask(5, 5)
     body = server.bodies("chat")[-1]
     told = "\n".join(content_of(message) for message in body["messages"])
-    assert question(5) in told
-    assert question(4) not in told
+    assert question(4) in told
+    assert question(3) not in told
     assert faults(body["messages"]) == []
 
 
-@pytest.mark.parametrize("strategy", ["rolling", "compaction"])
-def test_a_slider_moved_while_an_answer_is_made_anew_keeps_no_thrown_away_one(
+@pytest.mark.parametrize("strategy", ["rolling", pytest.param("compaction", marks=pytest.mark.slow)])
+def test_slider_moved_while_an_answer_is_made_anew_keeps_no_thrown_away_one(
     open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
     chat = open_chat(
@@ -54,7 +115,7 @@ def test_a_slider_moved_while_an_answer_is_made_anew_keeps_no_thrown_away_one(
     )
     server.respond_with(with_newest_first)
     chat.ask(1, 2)
-    for number in range(3, 9):
+    for number in range(3, 7):
         server.script(text(OLD * 12), text(NEW * 12))
         chat.say(question(number))
         is_over = threading.Event()
@@ -69,7 +130,7 @@ def test_a_slider_moved_while_an_answer_is_made_anew_keeps_no_thrown_away_one(
             mover.join()
         assert isinstance(ending, TurnFinished)
         chat.wait_for_folds()
-    chat.ask(9, 10)
+    chat.ask(7, 8)
     told = [content_of(message) for body in server.bodies("chat") for message in body["messages"]]
     assert [words for words in told if "옛 답" in words] == []
 
@@ -88,74 +149,12 @@ def move_slider(chat: Chat, is_over: threading.Event, rates: tuple[float, ...]) 
             chat.service.sessions.configure(chat.session_id, compression_rate=rate)
 
 
-def test_a_refused_first_message_leaves_no_session(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    service = open_chat(concurrent_turns=1).service
-    busy, refused = Chat(service), Chat(service)
-    server.script(hang(is_silent=True))
-    busy.start(question(1))
-    server.wait_until(lambda fake: fake.hanging_count == 1)
-    with pytest.raises(ServerBusyError):
-        refused.start(question(1))
-    assert busy.rows("SELECT count(*) FROM session") == [(1,)]
-    assert [item.session_id for item in service.sessions.list()] == [busy.session_id]
-    service.turns.stop(busy.session_id)
-    assert isinstance(busy.events()[-1], TurnStopped)
-
-
-def test_a_refused_message_changes_no_setting(chat: Chat, server: FakeOpenAI) -> None:
-    chat.ask(1, 1)
-    before = chat.view
-    server.script(hang(is_silent=True))
-    chat.start(question(2))
-    server.wait_until(lambda fake: fake.hanging_count == 1)
-    with pytest.raises(BusyError):
-        chat.start(question(3), options=TurnOptions(compression_rate=0.5, strategy="window", model="another"))
-    chat.service.turns.stop(chat.session_id)
-    chat.events()
-    after = chat.view
-    assert (after.compression_rate, after.strategy, after.model) == (
-        before.compression_rate,
-        before.strategy,
-        before.model,
-    )
-    assert after.turn_count == 2
-
-
-def test_a_message_that_cannot_be_committed_leaves_no_session(chat: Chat) -> None:
-    chat.ask(1, 1)
-    chat.change("CREATE TRIGGER full_disk BEFORE INSERT ON message BEGIN SELECT RAISE(ABORT, 'refused'); END")
-    other = Chat(chat.service)
-    with pytest.raises(Exception, match="database"):
-        other.start(question(1))
-    assert chat.rows("SELECT count(*) FROM session") == [(1,)]
-
-
-@pytest.mark.parametrize(
-    ("opening", "sentence"),
-    [
-        ("Please list the steps of the move.", "(The user stopped the answer.)"),
-        (question(1), "(사용자가 답변을 중지했습니다.)"),
-    ],
-)
-def test_the_sentence_of_a_closed_turn_is_in_the_language_of_the_session(
-    chat: Chat, server: FakeOpenAI, opening: str, sentence: str
-) -> None:
-    chat.say(opening)
-    server.script(hang(is_silent=True))
-    chat.start("1 + 1 = ?")
-    server.wait_until(lambda fake: fake.hanging_count == 1)
-    chat.service.turns.stop(chat.session_id)
-    assert isinstance(chat.events()[-1], TurnStopped)
-    (closed,) = chat.rows("SELECT content FROM message WHERE turn = 2 AND role = 'ai'")
-    assert text_in(closed[0]) == sentence
-
-
 def test_under_window_the_state_holds_the_last_turns_alone(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(context_strategy="window", window_turns=2)
-    chat.ask(1, 9)
+    chat.ask(1, 6)
     assert len(state_ids(chat.service.settings, chat.session_id)) == 2 * 3
     chat.service.sessions.configure(chat.session_id, strategy="interval")
-    chat.ask(10, 10)
+    chat.ask(7, 7)
     told = "\n".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
     assert question(1)[:12] in told
-    assert len(state_ids(chat.service.settings, chat.session_id)) == 20 - 2 * sum(len(turns) for turns in chat.covered)
+    assert len(state_ids(chat.service.settings, chat.session_id)) == 14 - 2 * sum(len(turns) for turns in chat.covered)

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import uuid
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -9,7 +14,12 @@ from graph.core.schedule import target_chars
 from graph.error import InternalError, NotFoundError
 from graph.event import TurnFinished
 from graph.service import ChatService
+from graph.service.deletion import KEPT_SECONDS
 from graph.service.example import EXAMPLE_MODEL, ExampleLanguage
+from graph.settings import Settings
+from graph.store.database import Lease
+from graph.store.record import RecordStore
+from graph.store.stores import Stores, open_stores
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
@@ -27,17 +37,23 @@ KEPT = {
 }
 
 
+@pytest.fixture
+def alone(module_service: ChatService, server: FakeOpenAI) -> Chat:
+    """A chat of an owner who has no other; `server` says what is sent."""
+    assert server.bodies() == []
+    return Chat(module_service.for_owner(f"owner-{uuid.uuid4().hex[:8]}"))
+
+
 @pytest.mark.parametrize("language", ["ko", "en"])
-def test_the_example_has_seven_turns_and_two_measured_folds(
-    chat: Chat, server: FakeOpenAI, language: ExampleLanguage
+def test_example_has_seven_turns_and_two_measured_folds(
+    alone: Chat, server: FakeOpenAI, language: ExampleLanguage
 ) -> None:
-    example = Chat(chat.service, chat.service.sessions.open_example(language))
-    turns = example.turns
+    service = alone.service
+    example = Chat(service, service.sessions.open_example(language))
+    turns, records = example.turns, service.folds.records(example.session_id)
     assert [(turn.number, turn.status) for turn in turns] == [(number, "finished") for number in range(1, 8)]
     assert example.covered == [(1, 2, 3), (4, 5, 6)]
-    for record, block, kept in zip(
-        example.service.folds.records(example.session_id), (turns[:3], turns[3:6]), KEPT[language], strict=True
-    ):
+    for record, block, kept in zip(records, (turns[:3], turns[3:6]), KEPT[language], strict=True):
         said = "".join(turn.user_text + turn.answer_text for turn in block)
         assert record.original_chars == len(said)
         assert record.summary_chars == len(record.summary)
@@ -49,46 +65,72 @@ def test_the_example_has_seven_turns_and_two_measured_folds(
         for fact in kept:
             assert fact in said
             assert fact in record.summary
-    archive = example.service._access.stores.archive  # noqa: SLF001  # nobody but a test has to know
+    archive = service._access.stores.archive  # noqa: SLF001  # nobody but a test has to know
     assert session_language(archive.opening(example.session_id)) == language
+    # Its figures are true of a chat that no model was called for.
+    sums = service.folds.statistics(example.session_id)
+    assert (sums.record_count, sums.folded_turn_count) == (2, 6)
+    assert sums.original_chars == sum(record.original_chars for record in records)
+    assert (sums.unsent_tokens, sums.fold_tokens) == (0, 0)
+    assert service.folds.chart(example.session_id) == ()
+    assert example.view.fold_failures == 0
     assert server.bodies() == []
 
 
-def test_it_is_opened_again_and_made_anew_only_when_deleted(chat: Chat) -> None:
-    sessions = chat.service.sessions
-    first = sessions.open_example("ko")
+def test_example_is_opened_again_and_made_anew_only_when_deleted_for_good(alone: Chat) -> None:
+    sessions = alone.service.sessions
+    with ThreadPoolExecutor(4) as pool:
+        (first,) = {*pool.map(lambda _: sessions.open_example("ko"), range(4))}
+    assert len(Chat(alone.service, first).turns) == 7
     sessions.rename(first, "내가 고친 이름")
     assert sessions.open_example("ko") == first
     assert [item.title for item in sessions.list()] == ["내가 고친 이름"]
+    sessions.delete_many([first])
+    assert sessions.open_example("ko") == first
+    assert sessions.get(first).title == "내가 고친 이름"
+    sessions.delete_many([first])
+    alone.change(f"UPDATE session SET deleted_at = deleted_at - {round(KEPT_SECONDS * 1_000_000)}")  # noqa: S608  # a number of our own
+    assert sessions.open_example("ko") == first
+    assert sessions.get(first).title != "내가 고친 이름"
     sessions.delete(first)
-    assert Chat(chat.service, sessions.open_example("ko")).covered == [(1, 2, 3), (4, 5, 6)]
+    assert Chat(alone.service, sessions.open_example("ko")).covered == [(1, 2, 3), (4, 5, 6)]
     assert sessions.count() == 1
     assert sessions.open_example("en") != first
     assert sessions.count() == 2
 
 
-def test_presses_at_once_make_one(service: ChatService) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        made = {*pool.map(lambda _: service.sessions.open_example("ko"), range(4))}
-    (session_id,) = made
-    assert len(Chat(service, session_id).turns) == 7
-    assert service.sessions.count() == 1
+class RefusingRecords(RecordStore):
+    """Adopts no record the first time."""
+
+    is_refusing = True
+
+    def adopt(self, lease: Lease, record_id: str) -> bool:
+        is_refusing, self.is_refusing = self.is_refusing, False
+        return not is_refusing and super().adopt(lease, record_id)
 
 
-def test_nothing_is_left_of_one_that_could_not_be_made(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    records = chat.service._access.stores.records  # noqa: SLF001  # nobody but a test has to know
-    with monkeypatch.context() as broken:
-        broken.setattr(type(records), "adopt", lambda *_: False)
-        with pytest.raises(InternalError):
-            chat.service.sessions.open_example("ko")
+@contextmanager
+def refusing_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
+    with open_stores(settings, clock) as stores:
+        yield replace(stores, records=RefusingRecords(stores.database))
+
+
+def test_nothing_is_left_of_an_example_that_could_not_be_made(open_chat: OpenChat) -> None:
+    chat = open_chat(stores=refusing_stores)
+    with pytest.raises(InternalError):
+        chat.service.sessions.open_example("ko")
     assert chat.rows("SELECT count(*) FROM session") == [(0,)]
     assert len(Chat(chat.service, chat.service.sessions.open_example("ko")).turns) == 7
 
 
-def test_the_chat_goes_on_as_any_other(chat: Chat, server: FakeOpenAI) -> None:
-    example = Chat(chat.service, chat.service.sessions.open_example("ko"))
-    events = example.say(question(8))
-    assert isinstance(events[-1], TurnFinished)
+def test_example_goes_on_as_any_other_chat_by_turns_whatever_the_server_is_set_to(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    service = open_chat(context_strategy="rolling", compression_rate=0.5).service
+    example = Chat(service, service.sessions.open_example("ko"))
+    view = example.view
+    assert (view.strategy, view.compression_rate, view.turn_count) == ("interval", 0.3, 7)
+    assert isinstance(example.say(question(8))[-1], TurnFinished)
     sent = str(server.bodies("chat")[0]["messages"])
     assert "[1-3턴]" in sent
     assert "3~4일" in sent
@@ -97,29 +139,11 @@ def test_the_chat_goes_on_as_any_other(chat: Chat, server: FakeOpenAI) -> None:
     assert example.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
 
 
-def test_figures_are_true_of_a_chat_that_no_model_was_called_for(service: ChatService) -> None:
-    session_id = service.sessions.open_example("en")
-    sums = service.folds.statistics(session_id)
-    records = service.folds.records(session_id)
-    assert (sums.record_count, sums.folded_turn_count) == (2, 6)
-    assert sums.original_chars == sum(record.original_chars for record in records)
-    assert (sums.unsent_tokens, sums.fold_tokens) == (0, 0)
-    assert service.folds.chart(session_id) == ()
-    assert service.sessions.get(session_id).fold_failures == 0
-
-
-def test_it_shows_folds_by_turns_whatever_the_servers_strategy_and_slider(open_chat: OpenChat) -> None:
-    service = open_chat(context_strategy="rolling", compression_rate=0.5).service
-    view = service.sessions.get(service.sessions.open_example("ko"))
-    assert (view.strategy, view.compression_rate, view.turn_count) == ("interval", 0.3, 7)
-
-
-def test_each_owner_has_one_of_his_own(open_chat: OpenChat) -> None:
-    first = open_chat(turnfold_owner="first").service
-    second = open_chat(turnfold_owner="second").service
-    mine = first.sessions.open_example("ko")
-    assert second.sessions.list() == ()
-    assert second.sessions.open_example("ko") != mine
+def test_each_owner_has_an_example_of_his_own(alone: Chat) -> None:
+    other = alone.service.for_owner(f"other-{uuid.uuid4().hex[:8]}")
+    mine = alone.service.sessions.open_example("ko")
+    assert other.sessions.list() == ()
+    assert other.sessions.open_example("ko") != mine
     with pytest.raises(NotFoundError):
-        second.sessions.get(mine)
-    assert [item.session_id for item in first.sessions.list()] == [mine]
+        other.sessions.get(mine)
+    assert [item.session_id for item in alone.service.sessions.list()] == [mine]

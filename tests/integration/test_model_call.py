@@ -1,29 +1,20 @@
+"""Calls of a model over HTTP: what the endpoint sends is read, retried, stopped, or told as an error of its kind."""
+
 from __future__ import annotations
 
 import threading
 import time
+from typing import Any, TypedDict
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
+from langgraph.graph import END, START, StateGraph
 
 from graph.error import TurnStoppedSignal
 from graph.model.chunk import Usage
 from graph.model.factory import open_models
-from graph.model_error import (
-    AccessDeniedError,
-    AuthenticationError,
-    BadResponseError,
-    ContextLengthError,
-    CutStreamError,
-    DeadlineError,
-    EmptyAnswerError,
-    ModelError,
-    ModelMissingError,
-    ProviderError,
-    QuotaError,
-    RateLimitError,
-    RefusedError,
-    UnreachableError,
-)
+from graph.model_error import CutStreamError, DeadlineError, ModelError, ProviderError, RateLimitError, UnreachableError
 from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.openai_reply import (
     CACHED_USAGE,
@@ -42,9 +33,11 @@ from tests.fake.openai_reply import (
 )
 from tests.fake.openai_server import FakeOpenAI
 
+LOST = raw(chunk({"content": "lost"}), '{"error": {"message": "overloaded", "code": 503}}')
 
-def test_text_arrives_piece_by_piece_and_the_usage_with_it(call: Caller) -> None:
-    call.server.script(text("Hello there, ", "world", usage=CACHED_USAGE))
+
+def test_text_arrives_piece_by_piece_and_the_usage_with_it_if_it_is_reported(call: Caller) -> None:
+    call.server.script(text("Hello there, ", "world", usage=CACHED_USAGE), text("ok", usage=None))
     answer = call()
     assert call.heard == ["Hello there, ", "world"]
     assert answer.message.content == "Hello there, world"
@@ -52,81 +45,79 @@ def test_text_arrives_piece_by_piece_and_the_usage_with_it(call: Caller) -> None
     assert answer.message.response_metadata == {"model_name": "scripted-model", "finish_reason": "stop"}
     assert answer.message.usage_metadata is not None
     assert str(answer.message.id).startswith("ai-")
-
-
-def test_the_request_streams_and_asks_for_usage(call: Caller) -> None:
-    call.server.script(text("ok"))
-    call()
     body = call.server.bodies()[0]
-    assert body["stream"] is True
-    assert body["stream_options"] == {"include_usage": True}
+    assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
     assert "temperature" not in body
-
-
-def test_without_reported_usage_there_is_none(call: Caller) -> None:
-    call.server.script(text("ok", usage=None))
     answer = call()
-    assert answer.usage is None
-    assert answer.message.usage_metadata is None
+    assert (answer.usage, answer.message.usage_metadata) == (None, None)
+
+
+def test_running_total_of_usage_counts_once_and_lone_surrogates_are_replaced(call: Caller) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    call.server.script(
+        raw(
+            chunk({"content": "a"}, usage={**usage, "completion_tokens": 1}),
+            '{"choices":[{"index":0,"delta":{"content":"\\ud800b"}}]}',
+            chunk({"content": "c"}, usage=usage),
+            chunk({}, finish_reason="stop", usage=usage),
+        )
+    )
+    answer = call()
+    assert (answer.message.content, answer.usage) == ("a\ufffdbc", Usage(10, 2, 0))
 
 
 @pytest.mark.parametrize(
-    ("reply", "expected"),
+    ("reply", "code"),
     [
-        (failure(401), AuthenticationError),
-        (failure(403), AccessDeniedError),
-        (failure(404), ModelMissingError),
-        (failure(429), RateLimitError),
-        (failure(429, code="insufficient_quota"), QuotaError),
-        (failure(402), QuotaError),
-        (failure(400, "maximum context length is 8192", code="context_length_exceeded"), ContextLengthError),
-        (
-            failure(400, "This model's maximum context length is 4096 tokens. However, you requested"),
-            ContextLengthError,
-        ),
-        (failure(400, "the request exceeds the available context size (4096 tokens)"), ContextLengthError),
-        (failure(400, "Trying to keep the first 9000 tokens when context the overflows"), ContextLengthError),
-        (failure(500, "the input length exceeds the context length"), ContextLengthError),
-        (failure(400, "filtered", code="content_filter"), RefusedError),
-        (failure(400), BadResponseError),
-        (failure(422), BadResponseError),
-        (failure(500), ProviderError),
-        (failure(503), ProviderError),
-        (reset(), UnreachableError),
-        (reset("half of"), CutStreamError),
-        (close_early(), CutStreamError),
-        (close_early("half of"), CutStreamError),
-        (text("half of", finish_reason=None), CutStreamError),
-        (raw(), CutStreamError),
-        (tools(ScriptedCall("f", "{}", "c"), finish_reason="length"), CutStreamError),
-        (raw("{not json"), BadResponseError),
-        (raw("[]"), BadResponseError),
-        (raw("null"), BadResponseError),
-        (raw('{"choices": "x"}'), BadResponseError),
-        (raw('{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":null}]}}]}'), BadResponseError),
-        (raw(chunk(None)), BadResponseError),
-        (text(""), EmptyAnswerError),
-        (text(" \n"), EmptyAnswerError),
-        (refusal("I can't help with that"), RefusedError),
-        (text("", finish_reason="content_filter"), RefusedError),
-        (raw('{"error": {"message": "overloaded", "code": 502}}'), ProviderError),
-        (raw('{"error": {"message": "Rate limit reached", "type": "tokens"}}'), RateLimitError),
-        (hang(is_silent=True), DeadlineError),
-        (hang(), DeadlineError),
-        (hang("half of"), DeadlineError),
-        (slowed(text("a b c d e f g h"), 0.2), DeadlineError),
+        (failure(401), "authentication"),
+        (failure(403), "access_denied"),
+        (failure(404), "model_missing"),
+        (failure(429), "rate_limit"),
+        (failure(429, code="insufficient_quota"), "quota"),
+        (failure(402), "quota"),
+        (failure(400, "maximum context length is 8192", code="context_length_exceeded"), "context_length"),
+        (failure(400, "This model's maximum context length is 4096 tokens. However, you requested"), "context_length"),
+        (failure(400, "the request exceeds the available context size (4096 tokens)"), "context_length"),
+        (failure(400, "Trying to keep the first 9000 tokens when context the overflows"), "context_length"),
+        (failure(500, "the input length exceeds the context length"), "context_length"),
+        (failure(400, "filtered", code="content_filter"), "refused"),
+        (failure(400), "bad_response"),
+        (failure(422), "bad_response"),
+        (failure(500), "provider"),
+        (failure(503), "provider"),
+        (reset(), "unreachable"),
+        (reset("half of"), "cut_stream"),
+        (close_early(), "cut_stream"),
+        (close_early("half of"), "cut_stream"),
+        (text("half of", finish_reason=None), "cut_stream"),
+        (raw(), "cut_stream"),
+        (tools(ScriptedCall("f", "{}", "c"), finish_reason="length"), "cut_stream"),
+        (raw("{not json"), "bad_response"),
+        (raw("[]"), "bad_response"),
+        (raw("null"), "bad_response"),
+        (raw('{"choices": "x"}'), "bad_response"),
+        (raw('{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":null}]}}]}'), "bad_response"),
+        (raw(chunk(None)), "bad_response"),
+        (text(""), "empty_answer"),
+        (text(" \n"), "empty_answer"),
+        (refusal("I can't help with that"), "refused"),
+        (text("", finish_reason="content_filter"), "refused"),
+        (raw('{"error": {"message": "overloaded", "code": 502}}'), "provider"),
+        (raw('{"error": {"message": "Rate limit reached", "type": "tokens"}}'), "rate_limit"),
+        (hang(is_silent=True), "deadline"),
+        (hang("half of"), "deadline"),
+        (slowed(text("a b c d e f g h"), 0.2), "deadline"),
     ],
 )
-def test_each_failure_has_its_error(call: Caller, reply: Reply, expected: type[ModelError]) -> None:
+def test_each_failure_has_its_error(call: Caller, reply: Reply, code: str) -> None:
     # A deadline may pass before the request is out.
-    call.server.script(reply, may_stay=expected is DeadlineError)
-    deadline_seconds = 0.5 if expected is DeadlineError else 10
+    call.server.script(reply, may_stay=code == "deadline")
     with pytest.raises(ModelError) as raised:
-        call(deadline_seconds=deadline_seconds)
-    assert type(raised.value) is expected
+        call(deadline_seconds=0.5 if code == "deadline" else 10)
+    assert raised.value.code == code
 
 
-def test_a_closed_port_is_unreachable() -> None:
+def test_closed_port_is_unreachable() -> None:
     with FakeOpenAI() as gone:
         settings = settings_of(gone)
     with open_models(settings) as models, pytest.raises(UnreachableError):
@@ -135,7 +126,7 @@ def test_a_closed_port_is_unreachable() -> None:
 
 def test_no_error_shows_a_key(call: Caller) -> None:
     call.server.script(failure(401, f"Incorrect API key provided: {KEY}. Also sk-another_secret and Bearer abcdef."))
-    with pytest.raises(AuthenticationError) as raised:
+    with pytest.raises(ModelError) as raised:
         call()
     for secret in (KEY, "another_secret", "abcdef"):
         assert secret not in str(raised.value)
@@ -165,96 +156,187 @@ def test_stop_ends_the_call_at_once_and_closes_the_connection(call: Caller, repl
     assert ended - pressed[0] < 20  # the deadline is 60, and the reply that asks to wait asks for 30
     call.server.wait_until(lambda server: server.open_count == 0)
     assert call.server.exchanges[0].is_closed_early is (reply.status == 200)
-
-
-def test_a_stop_before_the_call_sends_nothing(call: Caller) -> None:
-    call.stop.set()
+    # Nor is anything sent once it is stopped.
     with pytest.raises(TurnStoppedSignal):
         call()
-    assert call.server.bodies() == []
-
-
-def test_a_passed_deadline_closes_the_connection_too(call: Caller) -> None:
-    call.server.script(hang("half of"))
-    with pytest.raises(DeadlineError):
-        call(deadline_seconds=2, attempts=3)
-    call.server.wait_until(lambda server: server.exchanges[0].is_closed_early)
     assert len(call.server.exchanges) == 1
 
 
-def test_an_error_of_the_listener_ends_the_call(call: Caller) -> None:
-    call.server.script(hang("half of"))
+def test_passed_deadline_and_an_error_of_the_listener_close_the_connection_too(call: Caller) -> None:
+    call.server.script(hang("half of"), hang("half of"))
+    with pytest.raises(DeadlineError):
+        call(deadline_seconds=2, attempts=3)
 
     def fail(_: str) -> None:
-        msg = "the listener failed"
-        raise LookupError(msg)
+        raise LookupError
 
     with pytest.raises(LookupError):
         call.models.caller.call(
             call.models.chat("m"), call.input, stop=call.stop, deadline_seconds=10, attempts=3, on_text=fail
         )
-    call.server.wait_until(lambda server: server.exchanges[0].is_closed_early)
+    call.server.wait_until(lambda server: [each.is_closed_early for each in server.exchanges] == [True, True])
 
 
-@pytest.mark.parametrize("first", [failure(500), failure(429), reset(), text(""), close_early()])
-def test_a_transient_failure_is_tried_again(call: Caller, first: Reply) -> None:
-    call.server.script(first, text("fine"))
-    assert call(attempts=2).message.content == "fine"
-    assert len(call.server.exchanges) == 2
+def test_transient_failures_are_tried_again_and_lasting_ones_are_not(call: Caller) -> None:
+    for passing in (failure(500), failure(429), reset(), text(""), close_early()):
+        call.server.script(passing, text("fine"))
+        assert call(attempts=2).message.content == "fine"
+    assert len(call.server.exchanges) == 10
+    for lasting in (failure(401), failure(400), raw("{not json"), refusal("no"), close_early("half of")):
+        call.server.script(lasting)
+        with pytest.raises(ModelError):
+            call(attempts=5)
+    assert len(call.server.exchanges) == 15
 
 
-@pytest.mark.parametrize("first", [failure(401), failure(400), raw("{not json"), refusal("no")])
-def test_a_lasting_failure_is_not(call: Caller, first: Reply) -> None:
-    call.server.script(first)
-    with pytest.raises(ModelError):
-        call(attempts=5)
-    assert len(call.server.exchanges) == 1
-
-
-def test_attempts_are_bounded(call: Caller) -> None:
+def test_attempts_are_bounded_and_wait_as_long_as_they_are_asked_to(call: Caller) -> None:
     call.server.script(*[failure(500, headers={"Retry-After": "0"})] * 3)
     with pytest.raises(ProviderError):
         call(attempts=3)
     assert len(call.server.exchanges) == 3
-
-
-def test_retry_after_is_honoured(call: Caller) -> None:
     call.server.script(failure(429, headers={"Retry-After": "1"}), text("fine"))
     assert call(attempts=2).message.content == "fine"
-    first, second = call.server.exchanges
+    first, second = call.server.exchanges[3:]
     assert second.started_at - first.started_at >= 1
+    for asked in ("120", "Fri, 01 Jan 2100 00:00:00 GMT"):
+        call.server.script(failure(429, headers={"Retry-After": asked}))
+        with pytest.raises(RateLimitError) as raised:
+            call(attempts=3, deadline_seconds=60)
+        assert raised.value.retry_after_seconds is not None
+        assert raised.value.retry_after_seconds >= 100
+    assert len(call.server.exchanges) == 7
 
 
-@pytest.mark.parametrize("asked", ["120", "Fri, 01 Jan 2100 00:00:00 GMT"])
-def test_a_retry_after_beyond_the_deadline_fails_at_once(call: Caller, asked: str) -> None:
-    call.server.script(failure(429, headers={"Retry-After": asked}))
-    with pytest.raises(RateLimitError) as raised:
-        call(attempts=3, deadline_seconds=60)
-    assert raised.value.retry_after_seconds is not None
-    assert raised.value.retry_after_seconds >= 100
-    assert len(call.server.exchanges) == 1
-
-
-def test_a_stream_cut_after_text_is_not_tried_again(call: Caller) -> None:
-    call.server.script(close_early("half of"))
-    with pytest.raises(CutStreamError):
-        call(attempts=3)
-    assert call.heard == ["half of"]
-    assert len(call.server.exchanges) == 1
-
-
-def test_text_of_a_failed_attempt_is_declared_void(call: Caller) -> None:
-    lost = raw(chunk({"content": "lost"}), '{"error": {"message": "overloaded", "code": 503}}')
-    call.server.script(lost, text("kept"))
+def test_text_of_a_failed_attempt_is_declared_void_unless_it_must_not_restart(call: Caller) -> None:
+    call.server.script(LOST, text("kept"))
     assert call(attempts=2).message.content == "kept"
-    assert call.restarts == 1
-    assert call.heard == ["kept"]
-
-
-def test_what_must_not_restart_is_tried_again_only_before_its_first_words(call: Caller) -> None:
-    lost = raw(chunk({"content": "lost"}), '{"error": {"message": "overloaded", "code": 503}}')
-    call.server.script(failure(503), lost)
+    assert (call.restarts, call.heard) == (1, ["kept"])
+    call.heard.clear()
+    call.server.script(failure(503), LOST)
     with pytest.raises(ProviderError):
         call(attempts=5, may_restart=False)
-    assert call.heard == ["lost"]
-    assert call.restarts == 0
+    assert (call.restarts, call.heard) == (1, ["lost"])
+
+
+@tool
+def lookup(word: str, count: int = 1) -> str:
+    """Looks a word up."""
+    return word * count
+
+
+ARGUMENTS = '{"word": "한글 \\"q\\"", "count": 12}'
+
+
+def test_tool_calls_come_with_their_arguments_and_unique_ids(call: Caller) -> None:
+    call.server.script(tools(ScriptedCall("lookup", ARGUMENTS, "c1"), ScriptedCall("lookup", "", "c2")))
+    answer = call(model=call.models.chat("m").bind_tools([lookup]))
+    assert [(c["name"], c["args"], c["id"]) for c in answer.message.tool_calls] == [
+        ("lookup", {"word": '한글 "q"', "count": 12}, "c1"),
+        ("lookup", {}, "c2"),
+    ]
+    assert call.server.bodies()[0]["tools"][0]["function"]["name"] == "lookup"
+    call.server.script(tools(*[ScriptedCall("f", "{}", name) for name in ("same", "same", None, None, "")]))
+    ids = [c["id"] for c in call().message.tool_calls]
+    assert ids[0] == "same"
+    assert all(ids)
+    assert len(set(ids)) == 5
+
+
+def test_arguments_cut_anywhere_never_become_a_call(call: Caller) -> None:
+    for end in range(1, len(ARGUMENTS), 3):
+        cut = ScriptedCall("lookup", ARGUMENTS[:end], "c1")
+        call.server.script(tools(cut))
+        answer = call()
+        assert answer.message.tool_calls == []
+        invalid = [(c["name"], c["args"], c["id"]) for c in answer.message.invalid_tool_calls]
+        assert invalid == [("lookup", ARGUMENTS[:end], "c1")]
+    call.server.script(tools(ScriptedCall("lookup", ARGUMENTS[:-1], "c1"), finish_reason=None))
+    with pytest.raises(CutStreamError):
+        call()
+
+
+def test_arguments_that_are_no_json_object_are_kept_but_never_run(call: Caller) -> None:
+    for arguments in ("[1]", '"text"', "NaN", '{"a": NaN}', '{"a": 1}}', "{'a': 1}", "[" * 5000, "null"):
+        call.server.script(tools(ScriptedCall("lookup", arguments, "c1"), fragment_chars=1000))
+        answer = call()
+        assert answer.message.tool_calls == []
+        assert answer.message.invalid_tool_calls[0]["args"] == arguments
+
+
+def test_fragments_of_calls_are_put_together_as_servers_send_them(call: Caller) -> None:
+    def fragment(call_id: str, arguments: str) -> str:
+        function = {"name": "f", "arguments": arguments}
+        return chunk({"tool_calls": [{"index": 0, "id": call_id, "function": function}]})
+
+    end = chunk({}, finish_reason="tool_calls")
+    call.server.script(
+        raw(*[fragment("", f'{{"n": {number}}}') for number in range(3)], end),
+        raw(*[fragment("c1", part) for part in ('{"a"', ": 1", "}", "")], end),
+    )
+    assert [c["args"] for c in call().message.tool_calls] == [{"n": 0}, {"n": 1}, {"n": 2}]  # all have index 0
+    assert [(c["name"], c["args"]) for c in call().message.tool_calls] == [("f", {"a": 1})]
+
+
+def test_closing_the_models_ends_a_call_that_hangs(server: FakeOpenAI) -> None:
+    server.script(hang(is_silent=True))
+    ended: list[BaseException] = []
+
+    def run(caller: Caller) -> None:
+        try:
+            caller(deadline_seconds=60)
+        except TurnStoppedSignal as error:
+            ended.append(error)
+
+    with open_models(settings_of(server)) as models:
+        thread = threading.Thread(target=run, args=(Caller(server, models),))
+        thread.start()
+        server.wait_until(lambda s: len(s.exchanges) == 1)
+    thread.join(5)
+    assert len(ended) == 1
+    server.wait_until(lambda s: s.open_count == 0)
+
+
+def test_calls_from_several_threads_do_not_mix(call: Caller) -> None:
+    call.server.respond_with(lambda body: text(str(body["messages"][-1]["content"])))
+    answers: dict[int, object] = {}
+
+    def run(number: int) -> None:
+        answer = call.models.caller.call(
+            call.models.chat("m"), [HumanMessage(f"n {number}")], stop=call.stop, deadline_seconds=30, attempts=1
+        )
+        answers[number] = answer.message.content
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {number: f"n {number}" for number in range(8)}
+
+
+class State(TypedDict):
+    answer: str
+
+
+def test_tokens_of_a_call_do_not_leak_into_the_graph_that_makes_it(call: Caller) -> None:
+    call.server.script(text("secret thoughts"))
+
+    def think(state: State) -> State:
+        return {"answer": state["answer"] + str(call().message.content)}
+
+    builder = StateGraph(State)
+    builder.add_node("think", think)
+    builder.add_edge(START, "think")
+    builder.add_edge("think", END)
+    seen: list[Any] = list(builder.compile().stream({"answer": ""}, stream_mode=["messages", "updates"]))
+    assert seen == [("updates", {"think": {"answer": "secret thoughts"}})]
+
+
+def test_conversation_with_tools_goes_over_the_wire(call: Caller) -> None:
+    call.server.script(text("done"))
+    past = AIMessage("", tool_calls=[{"name": "lookup", "args": {"word": "a"}, "id": "c1"}])
+    result = lookup.invoke({"type": "tool_call", "name": "lookup", "args": {"word": "a"}, "id": "c1"})
+    call.models.caller.call(
+        call.models.chat("m"), [*call.input, past, result], stop=call.stop, deadline_seconds=10, attempts=1
+    )
+    assert [m["role"] for m in call.server.bodies()[0]["messages"]] == ["system", "user", "assistant", "tool"]

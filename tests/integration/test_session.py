@@ -1,60 +1,76 @@
+"""Sessions: begun once, listed, searched, renamed, pinned, deleted and brought back."""
+
 from __future__ import annotations
 
 import threading
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from graph.error import BusyError, InputError, NotFoundError
+from graph.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnfoldError
 from graph.event import TurnFinished, TurnStopped
 from graph.service import ChatService
+from graph.service.deletion import KEPT_SECONDS
 from graph.view import TurnOptions
-from tests.fake.body import raw_turns
+from tests.fake.body import raw_turns, shape
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import hang
+from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.resending import begin
+
+COUNT = 500
 
 
-def test_the_same_message_sent_twice_is_one_turn(chat: Chat, server: FakeOpenAI) -> None:
-    service, session_id = chat.service, chat.session_id
-    assert service.turns.send(session_id, question(1), message_id="user-1") == 1
-    assert service.turns.send(session_id, question(1), message_id="user-1") == 1
-    chat.events()
-    assert service.turns.send(session_id, question(1), message_id="user-1") == 1
-    assert len(chat.turns) == 1
-    chat.ask(2, 2)
-    assert service.turns.send(session_id, question(1), message_id="user-1") == 1
-    assert raw_turns(server.bodies("chat")[-1]) == [1, 2]
-    assert len(server.bodies("chat")) == 2
+@pytest.fixture
+def alone(module_service: ChatService, server: FakeOpenAI) -> Iterator[Chat]:
+    """A chat of an owner who has no other."""
+    chat = Chat(module_service.for_owner(f"owner-{uuid.uuid4().hex[:8]}"))
+    yield chat
+    server.end_hanging()
 
 
-def test_one_message_from_many_threads_at_once_is_one_turn(chat: Chat, server: FakeOpenAI) -> None:
+def ids(chat: Chat, **asked: object) -> list[str]:
+    return [item.session_id for item in chat.service.sessions.list(**asked)]  # type: ignore[arg-type]  # as each test asks
+
+
+def test_same_message_sent_again_or_by_many_at_once_is_one_turn(chat: Chat, server: FakeOpenAI) -> None:
     numbers: list[int] = []
     together = threading.Barrier(8)
 
     def send() -> None:
-        together.wait()
         numbers.append(chat.service.turns.send(chat.session_id, question(1), message_id="user-1"))
 
-    threads = [threading.Thread(target=send) for _ in range(8)]
+    def send_with_others() -> None:
+        together.wait()
+        send()
+
+    threads = [threading.Thread(target=send_with_others) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert numbers == [1] * 8
     chat.events()
-    assert len(server.bodies("chat")) == 1
+    send()
+    chat.ask(2, 2)
+    send()
+    assert numbers == [1] * 10
+    assert raw_turns(server.bodies("chat")[-1]) == [1, 2]
+    assert (len(chat.turns), len(server.bodies("chat"))) == (2, 2)
 
 
-def test_a_busy_session_refuses_unless_told_to_wait(chat: Chat, server: FakeOpenAI) -> None:
+def test_busy_session_refuses_and_changes_nothing_unless_told_to_wait(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang("여기까지"))
     chat.start(question(1))
     server.wait_until(lambda fake: fake.hanging_count == 1)
+    before = chat.view
     with pytest.raises(BusyError):
-        chat.start(question(2))
+        chat.start(question(2), options=TurnOptions(compression_rate=0.5, strategy="window", model="another"))
     with pytest.raises(BusyError):
         chat.service.turns.regenerate(chat.session_id)
+    assert chat.view == before
     numbers: list[int] = []
     waiting = threading.Thread(
         target=lambda: numbers.append(chat.service.turns.send(chat.session_id, question(2), wait_seconds=20))
@@ -67,23 +83,49 @@ def test_a_busy_session_refuses_unless_told_to_wait(chat: Chat, server: FakeOpen
     assert [turn.status for turn in chat.turns] == ["stopped", "finished"]
 
 
-def test_sessions_are_listed_newest_first_and_found_by_title(service: ChatService) -> None:
-    first, second = Chat(service), Chat(service)
-    first.say("파이썬 3.13의 새 기능을 알려 주세요")
-    second.say("100% 국산 콩 두부 요리를 알려 주세요")
-    assert [item.session_id for item in service.sessions.list()] == [second.session_id, first.session_id]
-    assert [item.title for item in service.sessions.list()] == [
-        "100% 국산 콩 두부 요리를 알려 주세요",
-        "파이썬 3.13의 새 기능을 알려 주세요",
-    ]
-    assert [item.session_id for item in service.sessions.list(search="파이썬")] == [first.session_id]
-    assert [item.session_id for item in service.sessions.list(search="%")] == [second.session_id]
-    first.say("하나 더 물을게요, 성능은 어떤가요?")
-    assert [item.turn_count for item in service.sessions.list()] == [2, 1]
-    assert not any(item.is_running for item in service.sessions.list())
+def test_refused_first_message_leaves_no_session(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(message_chars=1_000, concurrent_turns=1)
+    good = "안녕하세요, 잘 지내시죠? 일정을 정해요"
+    for words in ("", " \n\t ", "\u200b", "가" * 1_001):
+        with pytest.raises(InputError):
+            chat.start(words)
+    for options in (TurnOptions(compression_rate=0.6), TurnOptions(compression_rate=0), TurnOptions(strategy="magic")):
+        with pytest.raises(InputError):
+            chat.start(good, options=options)
+    assert chat.rows("SELECT count(*) FROM session") == [(0,)]
+    server.script(hang(is_silent=True))
+    chat.start(good)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
+    with pytest.raises(ServerBusyError):
+        Chat(chat.service).start(good)
+    chat.service.turns.stop(chat.session_id)
+    assert isinstance(chat.events()[-1], TurnStopped)
+    chat.change("CREATE TRIGGER full_disk BEFORE INSERT ON message BEGIN SELECT RAISE(ABORT, 'refused'); END")
+    with pytest.raises(Exception, match="database"):
+        Chat(chat.service).start(good)
+    assert chat.rows("SELECT session_id FROM session") == [(chat.session_id,)]
+    assert ids(chat) == [chat.session_id]
 
 
-def test_a_session_can_be_renamed(chat: Chat) -> None:
+def test_settings_of_a_session_hold_over_a_restart_and_files_are_the_owners_alone(open_chat: OpenChat) -> None:
+    with open_chat() as chat:
+        chat.ask(1, 1)
+        chat.service.sessions.configure(chat.session_id, compression_rate=0.45, model="scripted-model")
+        files = [file for file in Path(chat.service.settings.turnfold_data_dir).iterdir() if ".db" in file.name]
+        assert {file.stat().st_mode & 0o077 for file in files} == {0}
+    with open_chat(chat.session_id) as chat:
+        view = chat.view
+        assert (view.compression_rate, view.model, view.turn_count) == (0.45, "scripted-model", 1)
+
+
+def test_transcript_shows_the_newest_and_counts_the_rest(chat: Chat) -> None:
+    chat.ask(1, 3)
+    shown = chat.service.turns.transcript(chat.session_id, last=2)
+    assert [(turn.number, turn.is_last) for turn in shown.turns] == [(2, False), (3, True)]
+    assert shown.earlier_count == 1
+
+
+def test_session_can_be_renamed(chat: Chat) -> None:
     chat.ask(1, 1)
     chat.service.sessions.rename(chat.session_id, "  서버 이전 계획  ")
     assert chat.view.title == "서버 이전 계획"
@@ -94,81 +136,216 @@ def test_a_session_can_be_renamed(chat: Chat) -> None:
         chat.service.sessions.rename("no-such-session", "이름")
 
 
-def test_a_deleted_session_leaves_nothing_behind(service: ChatService) -> None:
-    gone, kept = Chat(service), Chat(service)
-    gone.ask(1, 4)
+def test_sessions_are_listed_newest_first_or_pinned_first_and_found_by_title(alone: Chat) -> None:
+    sessions = alone.service.sessions
+    second = Chat(alone.service)
+    alone.say("파이썬 3.13의 새 기능을 알려 주세요")
+    second.say("100% 국산 콩 두부 요리를 알려 주세요")
+    assert ids(alone) == [second.session_id, alone.session_id]
+    assert [item.title for item in sessions.list()] == [
+        "100% 국산 콩 두부 요리를 알려 주세요",
+        "파이썬 3.13의 새 기능을 알려 주세요",
+    ]
+    assert ids(alone, search="파이썬") == [alone.session_id]
+    assert ids(alone, search="%") == [second.session_id]
+    alone.say("하나 더 물을게요, 성능은 어떤가요?")
+    assert [item.turn_count for item in sessions.list()] == [2, 1]
+    assert not any(item.is_running for item in sessions.list())
+    sessions.pin(second.session_id, is_pinned=True)
+    assert ids(alone, pinned_first=True) == [second.session_id, alone.session_id]
+    assert [item.is_pinned for item in sessions.list(pinned_first=True, last=2)] == [True, False]
+    assert ids(alone) == [alone.session_id, second.session_id]
+    assert sessions.get(second.session_id).is_pinned
+    assert not sessions.get(sessions.fork(second.session_id, after_turn=1)).is_pinned
+    sessions.pin(second.session_id, is_pinned=False)
+    assert not any(item.is_pinned for item in sessions.list())
+    with pytest.raises(TurnfoldError):
+        sessions.pin("no-such-session", is_pinned=True)
+
+
+def copy_session(chat: Chat, count: int, **changes: str) -> None:
+    """Copies the chat's row, with the SQL expressions of `changes` over the copy's number n."""
+    columns = [row[1] for row in chat.rows("PRAGMA table_info(session)")]
+    values = ", ".join({"session_id": "'copy-' || n", **changes}.get(column, column) for column in columns)
+    chat.change(
+        f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count}) "  # noqa: S608  # names of our own
+        f"INSERT INTO session ({', '.join(columns)}) SELECT {values} FROM session, numbers "
+        f"WHERE session_id = '{chat.session_id}'"
+    )
+
+
+def test_each_of_many_sessions_is_listed_once_whatever_moves_between_two_pages(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    sessions = chat.service.sessions
+    chat.ask(1, 1)
+    title = "'대화 ' || n || '번'"
+    copy_session(chat, COUNT - 1, title=title, title_folded=title, updated_at="updated_at - n * 3600000000")
+    everything = ids(chat)
+    assert len(everything) == len(set(everything)) == sessions.count() == COUNT
+    assert (everything[0], everything[-1]) == (chat.session_id, f"copy-{COUNT - 1}")
+    assert ids(chat, last=30) == everything[:30]
+    assert ids(chat, search="대화 499번") == ["copy-499"]
+    assert sessions.count(search="대화 4") == 111
+    assert len(sessions.list(search="대화 4", last=10)) == 10
+    first = sessions.list(last=30)
+    chat.change(
+        "UPDATE session SET updated_at = updated_at + 3600000000 * 600 WHERE session_id IN ('copy-29', 'copy-40')"
+    )
+    second = sessions.list(last=30, before=(first[-1].updated_at, first[-1].session_id))
+    assert [item.session_id for item in second] == [f"copy-{number}" for number in range(30, 61) if number != 40]
+    chat.change("UPDATE session SET updated_at = (SELECT max(updated_at) FROM session) WHERE session_id LIKE '%7'")
+    for search in ("", "대화 4"):
+        pages, before = [], None
+        while page := sessions.list(search=search, last=30, before=before):
+            pages += [item.session_id for item in page]
+            before = page[-1].updated_at, page[-1].session_id
+        assert pages == ids(chat, search=search)
+
+
+def test_sessions_whose_first_message_was_refused_hide_no_chat(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    chat.ask(1, 1)
+    copy_session(chat, 100, turn_count="0", updated_at="updated_at + n * 3600000000")
+    assert ids(chat) == ids(chat, last=1) == [chat.session_id]
+    assert chat.service.sessions.count() == 1
+
+
+def test_chat_is_found_by_what_was_said_in_it(alone: Chat, server: FakeOpenAI) -> None:
+    sessions = alone.service.sessions
+    server.script(text("야간버스는 서면에서 탑니다. 예약 번호는 KX-7781입니다."))
+    alone.say("부산 여행 표를 부탁해요.")
+    (item,) = sessions.list(search="예약 번호가")
+    assert (item.session_id, item.found_turn) == (alone.session_id, 1)
+    assert item.found_text == "예약 번호는 KX-7781입니다."
+    assert sessions.count(search="예약 번호가") == 1
+    (titled,) = sessions.list(search="부산 여행")
+    assert (titled.found_turn, titled.found_text) == (None, "")
+    assert (ids(alone, search="낙하산"), sessions.count(search="낙하산")) == ([], 0)
+    assert sessions.list()[0].found_turn is None
+    alone.say(f"{'아주 길게 이어지는 이야기 끝에 ' * 8}호텔 이름은 해오름장이라고 적어 둡니다")
+    (item,) = sessions.list(search="해오름장")
+    assert "해오름장" in item.found_text
+    assert len(item.found_text) <= 50
+
+
+def test_deleted_session_leaves_nothing_behind_also_if_it_ran(alone: Chat, server: FakeOpenAI) -> None:
+    kept = Chat(alone.service)
     kept.ask(1, 1)
-    service.sessions.delete(gone.session_id)
+    alone.ask(1, 4)
+    server.script(hang("여기까지"))
+    alone.start(question(5))
+    server.wait_until(lambda fake: fake.hanging_count == 1)
+    heard = alone.service.turns.follow(alone.session_id, timeout_seconds=30)
+    alone.service.sessions.delete(alone.session_id)
+    assert isinstance(list(heard)[-1], TurnStopped)
+    server.wait_until(lambda fake: fake.open_count == 0)
     for table in ("session", "turn", "message", "record", "context_reset", "model_call", "lease"):
-        assert kept.rows(f"SELECT count(*) FROM {table} WHERE session_id = ?", gone.session_id) == [(0,)]  # noqa: S608  # names of our own
-    assert [item.session_id for item in service.sessions.list()] == [kept.session_id]
+        assert kept.rows(f"SELECT count(*) FROM {table} WHERE session_id = ?", alone.session_id) == [(0,)]  # noqa: S608  # names of our own
+    assert ids(kept) == [kept.session_id]
     with pytest.raises(NotFoundError):
-        service.turns.transcript(gone.session_id)
+        alone.service.turns.transcript(alone.session_id)
     kept.ask(2, 2)
 
 
-def test_a_running_session_is_ended_and_deleted(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(hang("여기까지"))
-    chat.start(question(1))
-    server.wait_until(lambda fake: fake.hanging_count == 1)
-    heard = chat.service.turns.follow(chat.session_id, timeout_seconds=30)
-    chat.service.sessions.delete(chat.session_id)
-    assert isinstance(list(heard)[-1], TurnStopped)
-    server.wait_until(lambda fake: fake.open_count == 0)
-    assert chat.rows("SELECT count(*) FROM message") == [(0,)]
-    assert chat.service.sessions.list() == ()
+def make_older(chat: Chat, seconds: float) -> None:
+    """Has all deleted sessions be deleted that much earlier."""
+    chat.change(f"UPDATE session SET deleted_at = deleted_at - {round(seconds * 1_000_000)}")  # noqa: S608  # a number of our own
 
 
-@pytest.mark.parametrize(
-    ("words", "options"),
-    [
-        ("", None),
-        (" \n\t ", None),
-        ("\u200b", None),
-        ("가" * 1_001, None),
-        ("안녕하세요", TurnOptions(compression_rate=0.6)),
-        ("안녕하세요", TurnOptions(compression_rate=0.0)),
-        ("안녕하세요", TurnOptions(strategy="magic")),
-    ],
-)
-def test_what_cannot_be_taken_leaves_no_trace(open_chat: OpenChat, words: str, options: TurnOptions | None) -> None:
-    chat = open_chat(message_chars=1_000)
-    with pytest.raises(InputError):
-        chat.start(words, options=options)
-    assert chat.rows("SELECT count(*) FROM session") == [(0,)]
-    assert chat.service.sessions.list() == ()
+def is_stored(chat: Chat, session_id: str) -> bool:
+    return bool(chat.rows("SELECT 1 FROM session WHERE session_id = ?", session_id))
 
 
-def test_another_owner_sees_and_touches_nothing(chat: Chat, open_chat: OpenChat) -> None:
-    chat.ask(1, 1)
-    other = open_chat(turnfold_owner="somebody-else").service
-    assert other.sessions.list() == ()
-    for action in (other.turns.transcript, other.sessions.get, other.sessions.delete, other.turns.retry):
+def test_deleted_sessions_are_gone_at_once_and_can_be_brought_back(alone: Chat, server: FakeOpenAI) -> None:
+    alone.ask(1, 4)
+    kept = Chat(alone.service)
+    kept.ask(1, 1)
+    sessions, session_id = alone.service.sessions, alone.session_id
+    shown = alone.turns, alone.covered
+    assert sessions.delete_many([session_id, "no-such-session", session_id]) == (session_id,)
+    assert ids(alone) == ids(alone, also=session_id) == ids(alone, search="김민수") == [kept.session_id]
+    assert sessions.count() == 1
+    for use in (
+        sessions.get,
+        sessions.delete,
+        alone.service.turns.transcript,
+        sessions.export,
+        alone.service.folds.reset,
+    ):
         with pytest.raises(NotFoundError):
-            action(chat.session_id)
+            use(session_id)
     with pytest.raises(NotFoundError):
-        other.turns.send(chat.session_id, question(2))
-    assert len(chat.turns) == 1
+        alone.start(question(5))
+    assert sessions.delete_many([session_id]) == ()
+    assert sessions.undo_delete([session_id, kept.session_id, "no-such-session"]) == (session_id,)
+    assert sessions.undo_delete([session_id]) == ()
+    assert (alone.turns, alone.covered) == shown
+    alone.ask(5, 5)
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5]
 
 
-def test_settings_of_a_session_hold_over_a_restart(open_chat: OpenChat) -> None:
-    with open_chat() as chat:
-        chat.ask(1, 1)
-        chat.service.sessions.configure(chat.session_id, compression_rate=0.45, model="scripted-model")
-    with open_chat(chat.session_id) as chat:
-        view = chat.view
-        assert (view.compression_rate, view.model, view.turn_count) == (0.45, "scripted-model", 1)
+def test_running_turn_is_stopped_and_shown_so_once_its_deleted_session_is_back(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(hang("여기까지"), to=question(1))
+    chat.start(question(1))
+    chat.wait_until_live(lambda live: live.text == "여기까지")
+    log = chat.service._access.runner.log(chat.session_id)  # noqa: SLF001  # of a session that is hidden, nothing is told
+    chat.service.sessions.delete_many([chat.session_id])
+    assert log is not None
+    log.wait_for_end(20)
+    assert log.is_over
+    chat.service.sessions.undo_delete([chat.session_id])
+    assert isinstance(chat.events()[-1], TurnStopped)
+    assert chat.last_turn.answer_text == "여기까지"
+    chat.ask(2, 2)
 
 
-def test_the_transcript_shows_the_newest_and_counts_the_rest(chat: Chat) -> None:
-    chat.ask(1, 5)
-    shown = chat.service.turns.transcript(chat.session_id, last=2)
-    assert [turn.number for turn in shown.turns] == [4, 5]
-    assert shown.earlier_count == 3
-    assert [turn.is_last for turn in shown.turns] == [False, True]
-
-
-def test_the_files_are_the_owners_alone(chat: Chat) -> None:
+def test_what_was_deleted_is_kept_for_a_minute_and_erased_by_a_list_after_it(open_chat: OpenChat) -> None:
+    chat = open_chat()
     chat.ask(1, 1)
-    files = [file for file in Path(chat.service.settings.turnfold_data_dir).iterdir() if ".db" in file.name]
-    assert {file.stat().st_mode & 0o077 for file in files} == {0}
+    sessions, session_id = chat.service.sessions, chat.session_id
+    leaving = chat.service._access.leaving  # noqa: SLF001  # a minute passes for this test alone
+    sessions.delete_many([session_id])
+    make_older(chat, KEPT_SECONDS / 2)
+    leaving[session_id] = 0.0  # as if this server's clock ran ahead
+    sessions.list()
+    open_chat().service.sessions.list()
+    assert sessions.undo_delete([session_id]) == (session_id,)
+    assert isinstance(chat.say(question(2))[-1], TurnFinished)
+    sessions.delete_many([session_id])
+    make_older(chat, KEPT_SECONDS)
+    sessions.list()
+    assert is_stored(chat, session_id)
+    assert sessions.undo_delete([session_id]) == ()
+    leaving[session_id] -= KEPT_SECONDS
+    chat.service.for_owner("second").sessions.list()
+    assert not is_stored(chat, session_id)
+    assert not leaving
+
+
+def test_server_that_starts_erases_what_others_left_as_soon_as_its_minute_is_over(open_chat: OpenChat) -> None:
+    first = open_chat(turnfold_owner="first")
+    chats = [first, Chat(first.service), Chat(first.service)]
+    for chat in chats:
+        chat.ask(1, 1)
+    old, young, kept = (chat.session_id for chat in chats)
+    first.service.sessions.delete_many([old])
+    make_older(first, KEPT_SECONDS)
+    first.service.sessions.delete_many([young])
+    first.close()
+    again = open_chat(turnfold_owner="second")
+    assert [is_stored(again, each) for each in (old, young, kept)] == [False, True, True]
+    leaving = again.service._access.leaving  # noqa: SLF001  # a minute passes for this test alone
+    make_older(again, KEPT_SECONDS)
+    leaving.update({session_id: moment - KEPT_SECONDS for session_id, moment in leaving.items()})
+    again.service.sessions.list()
+    assert [is_stored(again, each) for each in (young, kept)] == [False, True]
+
+
+def test_program_begins_anew_where_its_session_was_deleted(alone: Chat) -> None:
+    program = begin(alone)
+    program.ask(question(1))
+    before = ids(alone)
+    alone.service.sessions.delete_many(before)
+    program.ask(question(2))
+    (after,) = ids(alone)
+    assert after not in before

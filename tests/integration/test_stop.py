@@ -1,3 +1,5 @@
+"""Stopping a turn, and watching one that runs."""
+
 from __future__ import annotations
 
 import threading
@@ -8,25 +10,31 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.error import NotFoundError
 from graph.event import TurnFinished, TurnStopped
-from graph.service import ChatService
 from tests.fake.body import content_of, faults, raw_turns, roles, shape
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import ScriptedCall, hang, text, tools
+from tests.fake.openai_reply import ScriptedCall, hang, tools
 from tests.fake.openai_server import FakeOpenAI
 
+LONG_SECONDS = 20.0
 
-def test_stop_before_the_first_token_ends_the_call(chat: Chat, server: FakeOpenAI) -> None:
+
+def test_stop_before_the_first_token_ends_the_call_and_leaves_no_blank_answer(chat: Chat, server: FakeOpenAI) -> None:
+    chat.say("Please list the steps of the move.")
     server.script(hang(is_silent=True))
-    chat.start(question(1))
+    chat.start("1 + 1 = ?")
     server.wait_until(lambda fake: fake.hanging_count == 1)
     chat.service.turns.stop(chat.session_id)
-    assert chat.events()[-1] == TurnStopped(1, "")
-    server.wait_until(lambda fake: fake.exchanges[0].is_closed_early)
+    assert chat.events()[-1] == TurnStopped(2, "")
+    server.wait_until(lambda fake: fake.exchanges[1].is_closed_early)
     assert (chat.last_turn.status, chat.last_turn.answer_text) == ("stopped", "")
+    chat.ask(3, 3)
+    messages = server.bodies("chat")[-1]["messages"]
+    assert faults(messages) == []
+    assert content_of(messages[4]) == "(The user stopped the answer.)"  # in the language of the session
 
 
-def test_stop_in_the_middle_keeps_what_was_said(chat: Chat, server: FakeOpenAI) -> None:
+def test_stop_in_the_middle_keeps_what_was_said_until_the_turn_is_retried(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang("반쯤 ", "말한 답"))
     chat.start(question(1))
     events = chat.stop_when(lambda live: live.text == "반쯤 말한 답")
@@ -39,27 +47,13 @@ def test_stop_in_the_middle_keeps_what_was_said(chat: Chat, server: FakeOpenAI) 
     assert content_of(body["messages"][2]) == "반쯤 말한 답"
     assert raw_turns(body) == [1, 2]
     assert faults(body["messages"]) == []
-
-
-def test_a_stopped_turn_without_a_word_leaves_no_blank_answer(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(hang())
-    chat.start(question(1))
-    server.wait_until(lambda fake: fake.hanging_count == 1)
-    chat.service.turns.stop(chat.session_id)
-    chat.events()
-    chat.ask(2, 2)
-    assert faults(server.bodies("chat")[-1]["messages"]) == []
-
-
-def test_a_stopped_turn_can_be_retried_under_its_number(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(hang("반쯤"))
-    chat.start(question(1))
-    chat.stop_when(lambda live: live.text == "반쯤")
+    server.script(hang("또 반쯤"))
+    chat.start(question(3))
+    chat.stop_when(lambda live: live.text == "또 반쯤")
     ending = chat.retry()[-1]
     assert isinstance(ending, TurnFinished)
-    assert ending.turn == 1
-    assert len(chat.turns) == 1
-    assert "반쯤" not in chat.last_turn.answer_text
+    assert (ending.turn, len(chat.turns)) == (3, 3)
+    assert "또 반쯤" not in chat.last_turn.answer_text
 
 
 def test_stop_ends_the_wait_for_a_fold(chat: Chat, server: FakeOpenAI) -> None:
@@ -102,7 +96,7 @@ def test_stop_while_a_tool_runs_leaves_no_orphan_call(
     assert faults(body["messages"]) == []
 
 
-def test_stop_does_nothing_when_nothing_runs(chat: Chat) -> None:
+def test_stop_where_nothing_runs_does_nothing(chat: Chat) -> None:
     chat.ask(1, 1)
     chat.service.turns.stop(chat.session_id)
     with pytest.raises(NotFoundError):
@@ -111,9 +105,19 @@ def test_stop_does_nothing_when_nothing_runs(chat: Chat) -> None:
     chat.ask(2, 2)
 
 
-def test_another_server_of_the_same_files_sees_and_stops_the_turn(
-    chat: Chat, open_chat: OpenChat, server: FakeOpenAI
-) -> None:
+def test_session_is_stopped_alone(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(hang("하나"), to=question(1))
+    second = Chat(chat.service)
+    chat.start(question(1))
+    chat.wait_until_live(lambda live: bool(live.text))
+    assert isinstance(second.say(question(2))[-1], TurnFinished)
+    assert chat.view.is_running
+    chat.service.turns.stop(chat.session_id)
+    assert isinstance(chat.events()[-1], TurnStopped)
+
+
+def test_another_server_of_the_same_files_sees_and_stops_the_turn(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
     server.script(hang("여기까지"))
     chat.start(question(1))
     other = open_chat().service
@@ -141,13 +145,21 @@ def test_closing_the_server_stops_its_turns_and_keeps_what_they_said(open_chat: 
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
-def test_two_sessions_run_side_by_side_and_stop_alone(service: ChatService, server: FakeOpenAI) -> None:
-    hanging = server.script(hang("하나"), to=question(1))
-    server.script(text("둘"), to=question(2))
-    first, second = Chat(service), Chat(service)
-    first.start(question(1))
-    server.wait_until(lambda _: hanging.is_asked_for)
-    assert isinstance(second.say(question(2))[-1], TurnFinished)
-    assert first.view.is_running
-    service.turns.stop(first.session_id)
-    assert isinstance(first.events()[-1], TurnStopped)
+def test_who_waits_for_news_of_a_turn_gets_them_at_once_and_without_news_in_time(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    turns, session_id = chat.service.turns, chat.session_id
+    server.script(hang("첫 마디"))
+    chat.start(question(1))
+    seen = None
+    while seen is None or seen.text != "첫 마디":
+        seen = turns.live(session_id, seen=seen, wait_seconds=LONG_SECONDS)
+    assert turns.live(session_id, seen=seen, wait_seconds=0.05) == seen
+    stopping = threading.Timer(0.2, turns.stop, (session_id,))
+    stopping.start()
+    after = turns.live(session_id, seen=seen, wait_seconds=LONG_SECONDS)
+    while after is not None:
+        after = turns.live(session_id, seen=after, wait_seconds=LONG_SECONDS)
+    stopping.join()
+    assert chat.last_turn.status == "stopped"
+    assert turns.live(session_id, wait_seconds=LONG_SECONDS) is None  # an idle session is not waited for

@@ -1,12 +1,14 @@
+"""Turns whose model calls tools, and which calls of models are written down."""
+
 from __future__ import annotations
 
 import json
 import threading
 
+import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
-from graph.event import ToolFinished, TurnFailed, TurnFinished
-from graph.service import ChatService
+from graph.event import ToolFinished, TurnFailed, TurnFinished, TurnStopped
 from graph.view import TurnOptions
 from prompt.tool.description import CLOCK_ZONES
 from prompt.tool.result import UNREADABLE, no_zone
@@ -18,15 +20,35 @@ from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 
 SEOUL = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
+THOUGHT = json.dumps({"material": "갑은 을보다 크다.", "question": "누가 더 큰가?"})
+USAGE = "ordinal, kind, usage_input_tokens, usage_output_tokens, error_code"
+NO_MORE = "도구를 더 쓸 수 없습니다"
 
 
 def results(body: Body) -> list[str]:
     return [content_of(message) for message in body["messages"] if message["role"] == "tool"]
 
 
-def test_the_time_tool_runs_and_the_model_reads_its_result(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(tools(SEOUL), text("서울은 지금 낮입니다."))
-    events = chat.say("서울은 지금 몇 시야?")
+def choices(server: FakeOpenAI) -> list[str | None]:
+    return [body.get("tool_choice") for body in server.bodies("chat")]
+
+
+def reasoning(number: int = 1) -> ScriptedCall:
+    return ScriptedCall("reasoning", THOUGHT, f"call-{number}")
+
+
+def is_reasoning(body: Body) -> bool:
+    return "<material>" in str(body["messages"][-1])
+
+
+def calls_of(chat: Chat, columns: str = USAGE) -> list[tuple[object, ...]]:
+    query = f"SELECT {columns} FROM model_call WHERE session_id = ? ORDER BY turn, attempt, ordinal"  # noqa: S608  # names of our own
+    return chat.rows(query, chat.session_id)
+
+
+def test_tool_runs_and_the_model_reads_its_result(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(tools(SEOUL), text("서울은 지금 낮입니다. 그 밖에 더 알려 드릴 것은 없습니다."))
+    events = chat.say(question(1))
     assert names(events) == ["TurnStarted", "ToolStarted", "ToolFinished", "TokenDelta", "TurnFinished"]
     first, second = server.bodies("chat")
     assert tool_names(first) == ["get_current_time", "web_search", "reasoning", "recall"]
@@ -35,50 +57,54 @@ def test_the_time_tool_runs_and_the_model_reads_its_result(chat: Chat, server: F
     assert roles(second) == ["system", "user", "assistant", "tool"]
     assert "Asia/Seoul (UTC+09:00)" in results(second)[0]
     (step,) = chat.last_turn.steps
-    assert (step.name, json.loads(step.arguments), step.status) == (
+    assert (step.name, json.loads(step.arguments), step.status, step.result) == (
         "get_current_time",
         {"timezone": "Asia/Seoul"},
         "done",
+        results(second)[0],
     )
-    assert step.result == results(second)[0]
-    assert chat.last_turn.answer_text == "서울은 지금 낮입니다."
+    assert calls_of(chat, "ordinal, kind") == [(1, "answer"), (2, "answer")]
+    (point,) = chat.service.folds.chart(chat.session_id)
+    assert point.sent_tokens == point.full_tokens == tokens_of(second)
+    # A block with tools is folded with their results.
+    chat.ask(2, 4)
+    (record,) = chat.service.folds.records(chat.session_id)
+    said = sum(len(turn.user_text + turn.answer_text) for turn in chat.turns[:3])
+    assert record.original_chars == said + len(step.result)
+    assert "Asia/Seoul (UTC+09:00)" in str(server.bodies("summary")[0])
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
 
 
-def test_the_users_own_zone_holds_where_none_is_named(chat: Chat, server: FakeOpenAI) -> None:
+def test_users_own_zone_holds_where_none_is_named(chat: Chat, server: FakeOpenAI) -> None:
     server.script(tools(ScriptedCall("get_current_time", "", "call-1")), text("네."))
     chat.say("지금 몇 시야?", options=TurnOptions(time_zone="America/New_York"))
     assert "America/New_York" in results(server.bodies("chat")[-1])[0]
 
 
-def test_an_unknown_tool_is_an_error_that_the_model_can_mend(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(tools(ScriptedCall("get_weather", "{}", "call-1")), text("날씨는 모릅니다."))
-    assert isinstance(chat.say("날씨는?")[-1], TurnFinished)
-    (result,) = results(server.bodies("chat")[-1])
-    assert "get_weather" in result
-    assert "get_current_time" in result
-    assert chat.last_turn.steps[0].status == "error"
-
-
-def test_a_call_that_found_no_zone_is_shown_as_failed_and_the_model_reads_why(chat: Chat, server: FakeOpenAI) -> None:
-    calls = [ScriptedCall("get_current_time", f'{{"timezone": "{zone}"}}', zone) for zone in ("Mars/Base", "UTC")]
+def test_call_that_cannot_be_run_is_shown_as_failed_and_the_model_reads_why(chat: Chat, server: FakeOpenAI) -> None:
+    calls = [
+        ScriptedCall("get_weather", "{}", "no-tool"),
+        ScriptedCall("get_current_time", '{"timezone": "Mars/Base"}', "no-zone"),
+        ScriptedCall("get_current_time", '{"timezone": "UTC"}', "good"),
+        ScriptedCall("get_current_time", '{"timezone": "Asia/Se', "half"),
+    ]
     server.script(tools(*calls), text("화성 시각은 모릅니다."))
-    finished = [event.is_error for event in chat.say("화성은 몇 시야?") if isinstance(event, ToolFinished)]
-    assert finished == [True, False]
-    assert [step.status for step in chat.last_turn.steps] == ["error", "done"]
-    told = results(server.bodies("chat")[-1])[0]
-    assert told == no_zone("Mars/Base", CLOCK_ZONES, "ko") == chat.last_turn.steps[0].result
-
-
-def test_half_arguments_never_run(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(tools(ScriptedCall("get_current_time", '{"timezone": "Asia/Se', "call-1")), text("다시 하겠습니다."))
-    assert isinstance(chat.say("서울은 지금 몇 시야?")[-1], TurnFinished)
+    events = chat.say("화성은 몇 시야?")
+    assert isinstance(events[-1], TurnFinished)
     body = server.bodies("chat")[-1]
-    assert results(body)[0] == UNREADABLE["ko"]
+    unknown, zone, good, half = results(body)
+    is_error = {unknown: True, half: True, zone: True, good: False}
+    assert {event.result: event.is_error for event in events if isinstance(event, ToolFinished)} == is_error
+    assert {step.result: step.status == "error" for step in chat.last_turn.steps} == is_error
+    assert "get_weather" in unknown
+    assert "get_current_time" in unknown
+    assert half == UNREADABLE["ko"]
+    json.loads(body["messages"][2]["tool_calls"][3]["function"]["arguments"])
+    assert zone == no_zone("Mars/Base", CLOCK_ZONES, "ko")
     assert faults(body["messages"]) == []
-    json.loads(body["messages"][2]["tool_calls"][0]["function"]["arguments"])
 
 
-def test_a_stream_cut_inside_a_call_runs_nothing(chat: Chat, server: FakeOpenAI) -> None:
+def test_stream_cut_inside_a_call_runs_nothing(chat: Chat, server: FakeOpenAI) -> None:
     server.script(tools(SEOUL, finish_reason=None, usage=None))
     failed = chat.say("서울은 지금 몇 시야?")[-1]
     assert isinstance(failed, TurnFailed)
@@ -104,8 +130,7 @@ def test_several_calls_run_side_by_side_and_answer_in_order(open_chat: OpenChat,
     body = server.bodies("chat")[-1]
     assert results(body) == ["첫째 결과", "둘째 결과"]
     assert [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"] == ["call-1", "call-2"]
-    ids = chat.rows("SELECT message_id FROM message WHERE role = 'tool'")
-    assert len(set(ids)) == 2
+    assert len(set(chat.rows("SELECT message_id FROM message WHERE role = 'tool'"))) == 2
 
 
 def long_tool() -> BaseTool:
@@ -116,46 +141,99 @@ def broken_tool() -> BaseTool:
     return StructuredTool.from_function(lambda: str(int("no luck")), name="broken", description="Fails.")
 
 
-def test_a_long_result_is_cut_and_says_so(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    server.script(tools(ScriptedCall("long", "{}", "call-1")), text("길군요."))
-    open_chat(tools=[long_tool()]).say(question(1))
-    (result,) = results(server.bodies("chat")[-1])
-    assert result.startswith("가" * 10_000)
-    assert "가" * 10_001 not in result
-    assert "10000 of 25000" in result
-
-
-def test_a_tool_that_breaks_becomes_a_result(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    server.script(tools(ScriptedCall("broken", "{}", "call-1")), text("안 되네요."))
-    chat = open_chat(tools=[broken_tool()])
+def test_long_result_is_cut_and_that_of_a_broken_tool_says_why(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    server.script(tools(ScriptedCall("long", "{}", "c1"), ScriptedCall("broken", "{}", "c2")), text("길군요."))
+    chat = open_chat(tools=[long_tool(), broken_tool()])
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
-    assert chat.last_turn.steps[0].status == "error"
-    assert "no luck" in results(server.bodies("chat")[-1])[0]
+    long, broken = results(server.bodies("chat")[-1])
+    assert long.startswith("가" * 10_000)
+    assert "가" * 10_001 not in long
+    assert "10000 of 25000" in long
+    assert "no luck" in broken
+    assert [step.status for step in chat.last_turn.steps] == ["done", "error"]
 
 
-def calls_for_ever(body: Body) -> Reply:
-    return answer_body(body) if body.get("tool_choice") == "none" else tools(SEOUL)
-
-
-def test_after_eight_rounds_the_model_answers_with_what_it_has(chat: Chat, server: FakeOpenAI) -> None:
-    server.respond_with(calls_for_ever)
-    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+def test_after_eight_rounds_the_model_answers_with_what_it_has_and_small_talk_sends_the_same_tools(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    server.respond_with(lambda body: answer_body(body) if body.get("tool_choice") == "none" else tools(SEOUL))
+    server.script(text("10월 3일입니다."))
+    chat.say(question(1))
+    chat.say("고마워요!")
+    assert isinstance(chat.say(question(3))[-1], TurnFinished)
+    assert choices(server) == [None, "none", *[None] * 8, "none"]
     bodies = server.bodies("chat")
-    assert [body.get("tool_choice") for body in bodies] == [None] * 8 + ["none"]
-    assert "도구를 더 쓸 수 없습니다" in results(bodies[-1])[-1]
-    assert not any("도구를 더 쓸 수 없습니다" in result for result in results(bodies[-1])[:-1])
-    assert [faults(body["messages"]) for body in bodies] == [[]] * 9
+    assert len({json.dumps(body["tools"], ensure_ascii=False) for body in bodies}) == 1
+    assert calls_of(chat, "sent_tokens") == [(tokens_of(body),) for body in bodies]
+    assert [faults(body["messages"]) for body in bodies] == [[]] * 11
+    assert [NO_MORE in result for result in results(bodies[-1])] == [False] * 7 + [True]
     assert len(chat.last_turn.steps) == 8
 
 
-def test_a_model_that_only_ever_calls_tools_fails_the_turn(chat: Chat, server: FakeOpenAI) -> None:
-    server.respond_with(lambda body: tools(SEOUL) if kind_of(body) == "chat" else answer_body(body))
-    failed = chat.say(question(1))[-1]
+def test_endpoint_that_ignores_tool_choice_gets_no_tools_in_the_last_round(chat: Chat, server: FakeOpenAI) -> None:
+    server.respond_with(
+        lambda body: tools(SEOUL) if body.get("tools") and kind_of(body) == "chat" else answer_body(body)
+    )
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    assert choices(server) == [*[None] * 8, "none", None]
+    assert NO_MORE in content_of(server.bodies("chat")[-1]["messages"][-1])
+    assert len(chat.last_turn.steps) == 8
+    # Small talk that is answered by a call and no word is asked for again without tools, too.
+    assert isinstance(chat.say("고마워요!")[-1], TurnFinished)
+    first, second = server.bodies("chat")[-2:]
+    assert second["messages"] == first["messages"]
+    assert (first["tool_choice"], {"tools", "tool_choice"} & second.keys()) == ("none", set())
+    assert calls_of(chat, "sent_tokens")[-2:] == [(tokens_of(first),), (tokens_of(second),)]
+    assert chat.last_turn.steps == ()
+
+
+def test_call_beside_an_answer_to_small_talk_is_dropped(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(tools(SEOUL, answer="천만에요."))
+    assert isinstance(chat.say("고마워요!")[-1], TurnFinished)
+    assert (chat.last_turn.answer_text, chat.last_turn.steps) == ("천만에요.", ())
+    chat.ask(2, 2)
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+WORDINGS = [
+    (400, "Unsupported parameter: 'tool_choice' is not supported with this model."),
+    (400, "tool_choice: Extra inputs are not permitted"),
+    (422, "toolChoice: unknown variant `none`"),
+]
+
+
+@pytest.mark.parametrize(("status", "words"), WORDINGS)
+def test_endpoint_that_refuses_tool_choice_gets_none_from_then_on_for_that_model(
+    open_chat: OpenChat, server: FakeOpenAI, status: int, words: str
+) -> None:
+    def refuse(body: Body) -> Reply:
+        is_refused = "tool_choice" in body and body["model"] == "scripted-model"
+        return failure(status, words) if is_refused else answer_body(body)
+
+    server.respond_with(refuse)
+    chat = open_chat()
+    for small_talk in ("고마워요!", "안녕히 계세요"):
+        assert isinstance(chat.say(small_talk)[-1], TurnFinished)
+    assert choices(server) == ["none", None, None]
+    assert calls_of(chat, "error_code") == [("bad_response",), ("",), ("",)]
+    chat.service.sessions.configure(chat.session_id, model="another-model")
+    chat.say("고마워요!")
+    Chat(chat.service).say("안녕하세요")
+    assert choices(server)[3:] == ["none", None]
+    assert len({json.dumps(body["tools"], ensure_ascii=False) for body in server.bodies("chat")}) == 1
+
+
+def test_error_that_only_mentions_tool_choice_is_not_remembered(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
+    server.script(failure(*WORDINGS[0]), failure(400, "bad request"))
+    failed = chat.say("안녕하세요")[-1]
     assert isinstance(failed, TurnFailed)
-    assert failed.code == "tool_rounds"
+    assert failed.code == "bad_response"
+    chat.retry()
+    assert choices(server) == ["none", None, "none"]
 
 
-def test_a_provider_that_uses_one_call_id_again_leaves_no_orphan(chat: Chat, server: FakeOpenAI) -> None:
+def test_provider_that_uses_one_call_id_again_leaves_no_orphan(chat: Chat, server: FakeOpenAI) -> None:
     server.script(tools(SEOUL), tools(SEOUL), failure(500))
     chat.say(question(1))
     chat.ask(2, 2)
@@ -165,7 +243,7 @@ def test_a_provider_that_uses_one_call_id_again_leaves_no_orphan(chat: Chat, ser
     assert len(set(ids)) == 2
 
 
-def test_an_answer_cut_after_a_tool_keeps_the_tools_result(chat: Chat, server: FakeOpenAI) -> None:
+def test_answer_cut_after_a_tool_keeps_the_tools_result(chat: Chat, server: FakeOpenAI) -> None:
     server.script(tools(SEOUL), hang("서울은 "))
     chat.start("서울은 지금 몇 시야?")
     chat.stop_when(lambda live: live.text == "서울은 ")
@@ -175,33 +253,73 @@ def test_an_answer_cut_after_a_tool_keeps_the_tools_result(chat: Chat, server: F
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
-def test_a_block_with_tools_is_folded_with_their_results(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(tools(SEOUL), text("서울은 지금 낮입니다. 그 밖에 더 알려 드릴 것은 없습니다."))
-    chat.say(question(1))
-    chat.ask(2, 4)
-    (record,) = chat.service.folds.records(chat.session_id)
-    said = sum(len(turn.user_text + turn.answer_text) for turn in chat.turns[:3])
-    assert record.original_chars == said + len(chat.turns[0].steps[0].result)
-    assert "Asia/Seoul (UTC+09:00)" in str(server.bodies("summary")[0])
-    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
-
-
-def test_the_chart_counts_tool_calls_and_results(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(tools(SEOUL), text("서울은 지금 낮입니다."))
-    chat.say(question(1))
-    (point,) = chat.service.folds.chart(chat.session_id)
-    assert point.sent_tokens == point.full_tokens == tokens_of(server.bodies("chat")[-1])
-
-
-def test_reasoning_is_a_call_of_its_own_whose_words_stay_out_of_the_answer(
-    service: ChatService, server: FakeOpenAI
-) -> None:
-    chat = Chat(service)
-    arguments = json.dumps({"material": "갑은 을보다 크다.", "question": "누가 더 큰가?"})
-    server.script(
-        tools(ScriptedCall("reasoning", arguments, "call-1")), text("몰래 한 생각: 갑이 크다."), text("갑이 더 큽니다.")
-    )
-    events = chat.say("갑과 을 가운데 누가 더 큰지 생각해 봐.")
+def test_call_of_the_reasoning_tool_is_written_between_those_of_the_answer(chat: Chat, server: FakeOpenAI) -> None:
+    used, thought = ({"prompt_tokens": n, "completion_tokens": 9, "total_tokens": n + 9} for n in (300, 71))
+    server.script(tools(reasoning(), usage=used), text("몰래 한 생각", usage=thought), text("갑입니다.", usage=used))
+    events = chat.say(question(1))
     assert names(events) == ["TurnStarted", "ToolStarted", "ToolFinished", "TokenDelta", "TurnFinished"]
-    assert chat.last_turn.answer_text == "갑이 더 큽니다."
-    assert chat.last_turn.steps[0].result == "몰래 한 생각: 갑이 크다."
+    assert (chat.last_turn.answer_text, chat.last_turn.steps[0].result) == ("갑입니다.", "몰래 한 생각")
+    assert calls_of(chat) == [
+        (1, "answer", 300, 9, ""),
+        (2, "reasoning", 71, 9, ""),
+        (3, "answer", 300, 9, ""),
+    ]
+    (body,) = filter(is_reasoning, server.bodies("chat"))
+    _, row, _ = calls_of(chat, "manifest, sent_tokens, full_tokens, model, input_hash")
+    _, prompt, given = json.loads(str(row[0]))
+    assert (prompt[:2], given[:2]) == (["system", "reasoning"], ["call", "call-1"])
+    tokens = prompt[-1] + given[-1]
+    assert tokens == tokens_of({"messages": body["messages"]})
+    assert row[1:4] == (tokens, tokens, "scripted-model")
+    hashes = calls_of(chat, "input_hash")
+    assert len({*hashes, ("",)}) == 4
+    # Each attempt counts its own calls.
+    server.script(tools(reasoning(2)), text("갑이다."), text("네."))
+    chat.regenerate()
+    kinds = enumerate(("answer", "reasoning", "answer"), start=1)
+    assert calls_of(chat, "attempt, ordinal, kind")[3:] == [(2, ordinal, kind) for ordinal, kind in kinds]
+
+
+def test_what_a_tool_sends_counts_in_no_figure_of_the_chat(chat: Chat, server: FakeOpenAI) -> None:
+    small = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    server.script(tools(reasoning(), usage=None), text("갑이다.", usage=small), text("갑입니다.", usage=None))
+    chat.say(question(1))
+    last = [body for body in server.bodies("chat") if not is_reasoning(body)][-1]
+    (point,) = chat.service.folds.chart(chat.session_id)
+    assert point.sent_tokens == point.full_tokens == tokens_of(last)
+    # Had the tool's usage counted, the estimate would be corrected by it.
+    assert chat.service.folds.gauge(chat.session_id).sent_tokens == tokens_of(last)
+    assert chat.service.folds.statistics(chat.session_id).unsent_tokens == 0
+
+
+def test_calls_side_by_side_have_a_number_each_also_if_they_fail(chat: Chat, server: FakeOpenAI) -> None:
+    calls = tools(*(reasoning(number) for number in range(1, 6)))
+    server.script(calls, failure(401), *[text("갑이다.")] * 4, text("갑입니다."))
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    first, *thoughts, last = calls_of(chat)
+    assert (first, last) == ((1, "answer", 100, 20, ""), (7, "answer", 100, 20, ""))
+    assert [row[:2] for row in thoughts] == [(number, "reasoning") for number in range(2, 7)]
+    assert sorted(str(row[4]) for row in thoughts) == ["", "", "", "", "authentication"]
+
+
+def test_tools_call_that_stop_or_its_time_ends_is_written(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(tool_deadline_seconds=1)
+    server.script(tools(reasoning()), hang("음"), text("오래 걸려 그만두었습니다."))
+    assert isinstance(chat.say(question(1))[-1], TurnFinished)
+    assert calls_of(chat)[1] == (2, "reasoning", None, None, "deadline")
+    stopped = Chat(open_chat().service)
+    server.script(tools(reasoning()), hang("음"))
+    stopped.start(question(1))
+    server.wait_until(lambda fake: len(fake.bodies("chat")) == 5)
+    stopped.service.turns.stop(stopped.session_id)
+    assert isinstance(stopped.events()[-1], TurnStopped)
+    assert calls_of(stopped)[1:] == [(2, "reasoning", None, None, "stopped")]
+
+
+def test_second_try_after_a_context_length_error_is_a_call_of_its_own(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 2)
+    server.script(failure(400, "too long", code="context_length_exceeded"))
+    assert isinstance(chat.say(question(3))[-1], TurnFinished)
+    assert calls_of(chat, "turn, ordinal, error_code")[2:] == [(3, 1, "context_length"), (3, 2, "")]
+    *_, last = chat.service.folds.chart(chat.session_id)
+    assert last.sent_tokens == tokens_of(server.bodies("chat")[-1])

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph import extract_current_turn, extract_last_n_turns
-from graph.core.turn import is_final_answer, split_turns, text_of, unanswered_calls
+from graph.core.close_turn import closed_mark, closing_messages
+from graph.core.turn import is_complete, is_final_answer, split_turns, text_of, unanswered_calls
 
 
 def call(call_id: str) -> dict[str, Any]:
@@ -29,54 +29,29 @@ def tool_turn(number: int) -> list[AnyMessage]:
     ]
 
 
-def test_last_turns_keep_every_message_of_a_tool_turn() -> None:
+def test_last_turns_are_the_newest_complete_ones_with_every_message() -> None:
     messages = [*plain_turn(1), *tool_turn(2), *plain_turn(3)]
     assert extract_last_n_turns(messages, 2) == [*tool_turn(2), *plain_turn(3)]
+    assert extract_last_n_turns(messages, 9) == messages
+    assert extract_last_n_turns(messages, 0) == extract_last_n_turns(messages, -1) == []
+    assert extract_current_turn(messages) == []
+    no_calls: list[AnyMessage] = [HumanMessage("q"), AIMessage("a", tool_calls=[])]
+    assert extract_last_n_turns(no_calls, 1) == no_calls
 
 
-@pytest.mark.parametrize("n", [0, -1])
-def test_no_turns_asked_for_gives_none(n: int) -> None:
-    assert extract_last_n_turns(plain_turn(1), n) == []
-
-
-def test_more_turns_than_there_are_gives_all() -> None:
-    assert extract_last_n_turns(plain_turn(1), 9) == plain_turn(1)
-
-
-def test_open_turn_is_not_among_the_last_turns() -> None:
-    opened = [*plain_turn(1), *tool_turn(2)[:4]]
-    assert extract_last_n_turns(opened, 3) == plain_turn(1)
-    assert extract_current_turn(opened) == tool_turn(2)[:4]
-
-
-def test_an_answer_that_calls_tools_leaves_its_turn_open() -> None:
-    for length in (2, 5):
+def test_turn_is_open_until_an_answer_that_calls_no_tool() -> None:
+    for length in (2, 4, 5):
         opened = [*plain_turn(1), *tool_turn(2)[:length]]
         assert not is_final_answer(opened[-1])
         assert extract_last_n_turns(opened, 3) == plain_turn(1)
         assert extract_current_turn(opened) == tool_turn(2)[:length]
     assert is_final_answer(tool_turn(2)[-1])
     assert not is_final_answer(HumanMessage("q1"))
-
-
-def test_no_current_turn_once_it_is_answered() -> None:
-    assert extract_current_turn([*plain_turn(1), *tool_turn(2)]) == []
-
-
-def test_current_turn_of_a_first_question_is_the_question() -> None:
     assert extract_current_turn([HumanMessage("q1")]) == [HumanMessage("q1")]
 
 
-def test_tool_calls_none_and_empty_both_end_a_turn() -> None:
-    messages: list[AnyMessage] = [HumanMessage("q"), AIMessage("a", tool_calls=[])]
-    assert extract_last_n_turns(messages, 1) == messages
-
-
-def test_messages_before_the_first_question_belong_to_no_turn() -> None:
+def test_turn_begins_with_each_question() -> None:
     assert split_turns([SystemMessage("s"), *plain_turn(1)]) == [plain_turn(1)]
-
-
-def test_two_questions_running_are_two_turns() -> None:
     assert [len(turn) for turn in split_turns([HumanMessage("a"), HumanMessage("b"), AIMessage("c")])] == [1, 2]
 
 
@@ -91,6 +66,41 @@ def test_text_of_content_blocks_is_their_text_and_a_mark_for_each_image() -> Non
     assert text_of(HumanMessage(blocks[1:2])) == "[image]"
 
 
-def test_unanswered_calls_are_those_without_a_result() -> None:
-    assert unanswered_calls(tool_turn(1)[:3]) == ["c1b"]
-    assert unanswered_calls(tool_turn(1)) == []
+OPEN: list[AnyMessage] = [
+    HumanMessage("q"),
+    AIMessage("먼저 시각을 알아보겠습니다.", tool_calls=[call("1"), call("2")]),
+    ToolMessage("12:00", tool_call_id="1"),
+]
+NO_ANSWER = "(답변을 만들지 못했습니다.)"
+
+
+def close(messages: list[AnyMessage], partial: str = "") -> list[AnyMessage]:
+    return closing_messages(
+        messages, status="failed", code="deadline", partial_text=partial, language="ko", message_id="closed-1"
+    )
+
+
+def test_closed_turn_is_complete_without_orphan_calls() -> None:
+    assert unanswered_calls(OPEN) == ["2"]
+    closed = [*OPEN, *close(OPEN)]
+    assert is_complete(closed)
+    assert unanswered_calls(closed) == []
+
+
+def test_partial_text_is_kept_and_marked_unless_it_is_blank_or_was_said_before_a_call() -> None:
+    asked, said = OPEN[:1], OPEN[:2]
+    for messages, partial, kept in (
+        (asked, "여기까지", "여기까지"),
+        (asked, " \n", NO_ANSWER),
+        (said, "먼저 시각을", NO_ANSWER),
+        (said, "먼저 시각을 알아보겠습니다.", NO_ANSWER),
+        (said, " 먼저 시각을 알아보겠습니다.\n", NO_ANSWER),
+        (OPEN, "지금은", "지금은"),
+        (OPEN, "먼저 시각을 알아보니", "먼저 시각을 알아보니"),
+        (OPEN, "먼저 시각을 알아보겠습니다. 지금은", "먼저 시각을 알아보겠습니다. 지금은"),
+    ):
+        answer = close(messages, partial)[-1]
+        assert answer.content == kept
+        assert closed_mark(answer) == {"closed": "failed", "code": "deadline", "is_partial": kept != NO_ANSWER}
+    assert closed_mark(AIMessage("a")) is None
+    assert closed_mark(AIMessage("a", additional_kwargs={"turnfold": {"unreadable_calls": []}})) is None
