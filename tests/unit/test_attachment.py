@@ -1,20 +1,28 @@
+"""Files that are attached to a message: read as text, or refused, and framed so that they stay files."""
+
 from __future__ import annotations
 
 import codecs
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
 
 from graph.attachment import EXTENSIONS, MAX_BYTES, read_attachment
 from graph.attachment import pdf as pdf_reading
 from graph.attachment.decode import decode
 from graph.attachment.pdf import pdf_pages
 from graph.attachment_error import AttachmentError
+from graph.core.attached import Attachment, attachment_of, own_words, split_attached, with_attachments
+from graph.core.language import own_lines, session_language
+from graph.core.text import title_of
+from prompt.system.framing import Language
 from tests.fake.pdf import encrypted_pdf, endless_pdf, pdf_of, swelling_pdf
 
 KOREAN = "이름,값\n김민수,3\n똠방각하,4\n"
@@ -28,22 +36,16 @@ def refused(name: str, data: bytes, max_chars: int = CHARS) -> str:
     return caught.value.reason
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_text_is_read_in_whatever_encoding_it_was_saved() -> None:
+    for data in (
         KOREAN.encode(),
         codecs.BOM_UTF8 + KOREAN.encode(),
         KOREAN.encode("utf-16"),
         codecs.BOM_UTF16_BE + KOREAN.encode("utf-16-be"),
         KOREAN.encode("cp949"),
         KOREAN.replace("\n", "\r\n").encode("cp949"),
-    ],
-)
-def test_text_is_read_in_whatever_encoding_it_was_saved(data: bytes) -> None:
-    assert read_attachment("표.CSV", data, max_chars=CHARS) == ("표.CSV", KOREAN.strip())
-
-
-def test_euc_kr_is_read() -> None:
+    ):
+        assert read_attachment("표.CSV", data, max_chars=CHARS) == ("표.CSV", KOREAN.strip())
     assert decode("한글 문서".encode("euc-kr")) == "한글 문서"
 
 
@@ -76,7 +78,6 @@ def test_any_bytes_are_text_that_can_be_stored_or_are_refused(data: bytes, endin
         ("blank.md", "\u200b \n\t".encode(), "empty"),
         ("large.txt", b"x" * (MAX_BYTES + 1), "too_large"),
         ("long.txt", b"x" * (CHARS + 1), "too_long"),
-        ("text.pdf", b"no PDF at all", "damaged"),
         ("empty.pdf", b"", "damaged"),
         ("cut.pdf", pdf_of("page")[:150], "damaged"),
         ("scan.pdf", pdf_of("", ""), "no_text"),
@@ -88,19 +89,14 @@ def test_what_cant_be_read_is_refused_with_its_reason(name: str, data: bytes, re
     assert refused(name, data) == reason
 
 
-def test_as_many_characters_as_a_message_may_have_are_read() -> None:
-    assert len(read_attachment("full.txt", b"x" * 50, max_chars=50).text) == 50
-    assert refused("pages.pdf", pdf_of(*["thirty characters in this page"] * 3), max_chars=50) == "too_long"
-
-
-def test_the_pages_of_a_pdf_are_numbered_and_a_single_one_isnt() -> None:
+def test_pages_of_a_pdf_are_numbered_and_a_single_one_isnt() -> None:
     assert read_attachment("one.pdf", pdf_of("only page"), max_chars=CHARS).text == "only page"
     two = read_attachment("two.pdf", pdf_of("first page", "second page"), max_chars=CHARS)
     assert two.text == "— 1 —\nfirst page\n\n— 2 —\nsecond page"
-
-
-def test_a_pdf_that_anybody_may_open_is_read_though_it_is_encrypted() -> None:
-    assert read_attachment("open.pdf", encrypted_pdf(""), max_chars=CHARS).text == "secret"
+    assert read_attachment("open.pdf", encrypted_pdf(""), max_chars=CHARS).text == "secret"  # anybody may open it
+    # As many characters as a message may have are read.
+    assert len(read_attachment("full.txt", b"x" * 50, max_chars=50).text) == 50
+    assert refused("pages.pdf", pdf_of(*["thirty characters in this page"] * 3), max_chars=50) == "too_long"
 
 
 @pytest.mark.parametrize("password", ["", "0000"])
@@ -139,3 +135,92 @@ def test_a_pdf_waits_no_longer_than_its_time_for_its_turn() -> None:
 def test_endings_are_small_letters_with_their_dot() -> None:
     assert all(ending.startswith(".") and ending == ending.lower() for ending in EXTENSIONS)
     assert len(set(EXTENSIONS)) == len(EXTENSIONS)
+
+
+# What a file can have that looks like the frame around it.
+FRAMES = st.sampled_from(
+    [
+        "```",
+        "````",
+        "`````",
+        "[첨부: a.txt]",
+        "[Attachment: a.txt]",
+        "\n",
+        "\n\n",
+        "[1-3턴] ",
+        "가나다",
+        "🙂",
+        " ",
+        "\0",
+    ]
+)
+TEXTS = st.lists(st.one_of(FRAMES, st.text(max_size=12)), max_size=20).map("".join)
+NAMES = st.text(min_size=1, max_size=200)
+FILES = st.lists(st.builds(attachment_of, NAMES, TEXTS), max_size=4)
+LANGUAGES: st.SearchStrategy[Language] = st.sampled_from(["ko", "en"])
+
+
+@given(FILES, LANGUAGES, st.sampled_from(["", "이걸 설명해 줘", "What is this?\n\n```py\nx\n```", "끝에 ```"]))
+def test_no_file_closes_its_fence_or_looks_like_another(
+    files: list[Attachment], language: Language, typed: str
+) -> None:
+    assert split_attached(with_attachments(typed, files, language)) == (typed, files)
+
+
+@given(TEXTS)
+def test_a_message_without_files_is_what_was_typed(typed: str) -> None:
+    text, files = split_attached(typed)
+    assert files or text == typed
+
+
+@given(st.integers(1, 60))
+def test_fences_that_nothing_closes_are_text(count: int) -> None:
+    typed = "\n".join(f"[첨부: a]\n{'`' * (3 + number)}\n" for number in range(count))
+    assert split_attached(typed) == (typed, [])
+
+
+@given(NAMES)
+def test_a_name_is_one_short_line_that_ends_no_label(name: str) -> None:
+    shown = attachment_of(name, "").name
+    assert shown.isprintable()
+    assert 1 <= len(shown) <= 100
+    assert not {"[", "]", "/", "\\"} & {*shown}
+
+
+SHOWN = {
+    "C:\\Users\\kim\\보고서.pdf": "보고서.pdf",
+    "../../etc/passwd.txt": "passwd.txt",
+    unicodedata.normalize("NFD", "보고서.txt"): "보고서.txt",
+    "a\u202egnp.txt": "a gnp.txt",
+    "x" * 300 + ".csv": "x" * 95 + "….csv",
+    "\n": "?",
+}
+
+
+def test_name_is_shown_without_folders_and_composed() -> None:
+    assert {name: attachment_of(name, "").name for name in SHOWN} == SHOWN
+
+
+def test_the_message_says_what_it_holds_in_the_language_of_the_page() -> None:
+    file = attachment_of("a.md", "```\ncode\n```\r\n")
+    assert with_attachments("보기", [file], "ko") == "보기\n\n[첨부: a.md]\n````\n```\ncode\n```\n````"
+    assert with_attachments("", [file], "en").startswith("[Attachment: a.md]\n````\n")
+    assert title_of(with_attachments("요약해 줘", [file], "ko")) == "요약해 줘"
+    assert title_of(with_attachments("", [file], "ko")) == "[첨부: a.md]"
+
+
+@pytest.mark.parametrize(
+    ("typed", "name", "language"),
+    [
+        ("이거 요약해 줘", "report.txt", "ko"),
+        ("Summarise this for me", "보고서.txt", "en"),
+        ("", "보고서.txt", "ko"),
+        ("", "report.txt", "en"),
+    ],
+)
+def test_a_file_has_no_vote_on_the_language_of_a_chat(typed: str, name: str, language: Language) -> None:
+    other = "Many English words stand in here. ``` and ` too." if language == "ko" else "여기에는 한국어가 많습니다."
+    message = with_attachments(typed, [attachment_of(name, "\n".join([other] * 50))], "ko")
+    assert session_language(HumanMessage(message)) == language
+    assert own_lines(message, "ko" if language == "ko" else "latin").find(other) == -1
+    assert own_words(message) == (typed or name)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,21 +29,16 @@ def test_records_are_rows_and_plain_objects_are_part_of_the_record_around_them()
     ]
 
 
-def test_names_that_stand_twice_keep_their_object() -> None:
+def test_names_that_stand_twice_keep_their_object_and_long_texts_stay_texts() -> None:
     text = '{"free": {"economy": 7}, "price": {"economy": 120}, "day": 3}'
     assert read_rows(text) == [Row("", ("economy", "price.economy", "day"), ("7", "120", "3"))]
-
-
-def test_long_texts_stay_texts() -> None:
     long = "A sentence of a page. " * 10
     assert read_rows(json.dumps({"title": "Page", "body": long})) == [Row("", ("title",), ("Page",)), long]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "plain words", "{not json}", "[1턴] a summary", "[" * 5_000, "3", "{}", "[]", "[null]"]
-)
-def test_other_text_has_no_rows(text: str) -> None:
-    assert read_rows(text) == []
+def test_other_text_has_no_rows() -> None:
+    others = ["", "plain words", "{not json}", "[1턴] a summary", "[" * 5_000, "3", "{}", "[]", "[null]"]
+    assert [text for text in others if read_rows(text)] == []
 
 
 def test_heads_name_the_list_and_its_keys() -> None:

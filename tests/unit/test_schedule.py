@@ -14,14 +14,9 @@ from graph.error import InputError
 from graph.record import ArchivedMessage
 
 
-@pytest.mark.parametrize("turn", [-2, 0, 1, 2, 3, 5, 6, 8, 9, 11, 12])
-def test_no_block_falls_due_at(turn: int) -> None:
-    assert should_summarize(turn) is False
-
-
-@pytest.mark.parametrize("turn", [4, 7, 10, 13, 16, 49, 1000])
-def test_a_block_falls_due_at(turn: int) -> None:
-    assert should_summarize(turn) is True
+def test_block_falls_due_at_every_third_turn_from_the_fourth_on() -> None:
+    turns = [-2, 0, *range(1, 17), 49, 1000]
+    assert [turn for turn in turns if should_summarize(turn)] == [4, 7, 10, 13, 16, 49, 1000]
 
 
 @given(st.integers(0, 400))
@@ -33,7 +28,8 @@ def test_the_predicate_says_just_when_a_new_block_is_due(complete: int) -> None:
 def test_blocks_missed_before_are_due_again_oldest_first() -> None:
     assert due_blocks(10, 0) == (Block(1, 3), Block(4, 6), Block(7, 9))
     assert due_blocks(10, 6) == (Block(7, 9),)
-    assert due_blocks(10, 9) == ()
+    assert due_blocks(10, 9) == due_blocks(5, 4) == ()
+    assert due_blocks(7, 2) == (Block(3, 3), Block(4, 6))  # coverage that ends inside a block leaves a shorter one
 
 
 @given(st.integers(0, 400), st.integers(0, 400))
@@ -44,21 +40,17 @@ def test_the_next_block_is_the_first_that_will_be_due(complete: int, covered: in
     assert due_blocks(block.last_turn - 1, covered) == ()
 
 
-@pytest.mark.parametrize(("chars", "rate", "target"), [(100, 0.3, 30), (500, 0.3, 150), (1500, 0.3, 450), (7, 0.1, 0)])
-def test_target_follows_the_formula_of_the_seed(chars: int, rate: float, target: int) -> None:
-    assert target_chars(chars, rate) == target
+def test_target_follows_the_formula_of_the_seed() -> None:
+    assert [target_chars(chars, 0.3) for chars in (100, 500, 1500)] == [30, 150, 450]
+    assert target_chars(7, 0.1) == 0
 
 
-@pytest.mark.parametrize(("given_rate", "rate"), [(0.1, 0.1), (0.30000000000000004, 0.3), (0.15, 0.15), (0.5, 0.5)])
-def test_rate_is_rounded_at_the_door(given_rate: float, rate: float) -> None:
-    assert round_rate(given_rate) == rate
-
-
-@pytest.mark.parametrize("rate", [0.0, 0.09, 0.51, -1, float("nan"), float("inf")])
-def test_rate_outside_its_bounds_is_refused(rate: float) -> None:
-    with pytest.raises(InputError) as refused:
-        round_rate(rate)
-    assert refused.value.reason == "bad_rate"
+def test_rate_is_rounded_at_the_door_and_refused_outside_its_bounds() -> None:
+    assert [round_rate(rate) for rate in (0.1, 0.30000000000000004, 0.15, 0.5)] == [0.1, 0.3, 0.15, 0.5]
+    for rate in (0.0, 0.09, 0.51, -1, float("nan"), float("inf")):
+        with pytest.raises(InputError) as refused:
+            round_rate(rate)
+        assert refused.value.reason == "bad_rate"
 
 
 def order_of(text: str = "a", message_id: str = "1", rate: float = 0.3) -> FoldSpec:
@@ -77,8 +69,3 @@ def test_key_changes_with_all_that_a_summary_depends_on() -> None:
         source_key(order_of(), model="m", prompt_version="2"),
     ]
     assert len({base, *others}) == 6
-
-
-def test_coverage_that_ends_inside_a_block_leaves_a_shorter_block() -> None:
-    assert due_blocks(7, 2) == (Block(3, 3), Block(4, 6))
-    assert due_blocks(5, 4) == ()

@@ -3,15 +3,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from graph.error import SettingsError
+from graph.network import check_issuer, check_origin, is_loopback, is_reachable
 from graph.settings import Settings, load_settings
 from tests.fake.sign_in import PROVIDER
 
 
 def settings_of(**values: object) -> Settings:
     return Settings(_env_file=None, **values)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+
+
+@pytest.fixture(autouse=True)
+def _no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(("lease_seconds", "heartbeat_seconds"), [(0.4, 5), (9.9, 5), (20, 10.5), (5, 5)])
@@ -28,53 +36,37 @@ def test_lease_shorter_than_two_heartbeats_is_refused_with_both_names(
 
 @pytest.mark.parametrize(("lease_seconds", "heartbeat_seconds"), [(10, 5), (0.4, 0.1), (20, 5)])
 def test_lease_that_outlasts_a_missed_heartbeat_is_taken(lease_seconds: float, heartbeat_seconds: float) -> None:
-    settings = settings_of(lease_seconds=lease_seconds, heartbeat_seconds=heartbeat_seconds)
-    assert settings.lease_seconds == lease_seconds
+    assert settings_of(lease_seconds=lease_seconds, heartbeat_seconds=heartbeat_seconds).lease_seconds == lease_seconds
 
 
-def test_no_project_may_be_read_unless_somebody_names_it() -> None:
+ROOTS = {
+    "/srv/app": ["/srv/app"],
+    " /srv/app , /home/김민수/일,": ["/srv/app", "/home/김민수/일"],
+    ",": [],
+    "/not/there/yet": ["/not/there/yet"],
+}
+
+
+def test_project_roots_are_absolute_paths_with_commas_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings_of().project_roots == ()
-
-
-@pytest.mark.parametrize(
-    ("value", "roots"),
-    [
-        ("/srv/app", ["/srv/app"]),
-        (" /srv/app , /home/김민수/일,", ["/srv/app", "/home/김민수/일"]),
-        (",", []),
-        ("/not/there/yet", ["/not/there/yet"]),
-    ],
-)
-def test_project_roots_are_absolute_paths_with_commas_between_them(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str, roots: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PROJECT_ROOTS", value)
-    assert list(load_settings().project_roots) == [Path(root) for root in roots]
-
-
-@pytest.mark.parametrize("value", ["app", "./app", "~/app", "/srv/app,app", '["/srv/app"]'])
-def test_a_project_root_that_is_no_absolute_path_is_refused_at_the_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PROJECT_ROOTS", value)
-    with pytest.raises(SettingsError, match="PROJECT_ROOTS: takes absolute paths"):
-        load_settings()
+    for value, roots in ROOTS.items():
+        monkeypatch.setenv("PROJECT_ROOTS", value)
+        assert list(load_settings().project_roots) == [Path(root) for root in roots]
+    for value in ("app", "./app", "~/app", "/srv/app,app", '["/srv/app"]'):
+        monkeypatch.setenv("PROJECT_ROOTS", value)
+        with pytest.raises(SettingsError, match="PROJECT_ROOTS: takes absolute paths"):
+            load_settings()
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg"])
-def test_a_database_is_named_by_either_url_and_its_password_never_shown(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scheme: str
+def test_database_is_named_by_either_url_and_its_password_never_shown(
+    monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CHAT_DATABASE_URL", f" {scheme}://kim:pass-word@db.example:6432/chat?sslmode=require ")
     settings = load_settings()
     assert settings.chat_database_url is not None
-    assert (
-        settings.chat_database_url.get_secret_value()
-        == "postgresql://kim:pass-word@db.example:6432/chat?sslmode=require"
-    )
+    url = settings.chat_database_url.get_secret_value()
+    assert url == "postgresql://kim:pass-word@db.example:6432/chat?sslmode=require"
     assert "pass-word" not in f"{settings!r}{settings}{settings.model_dump()}{settings.model_dump_json()}"
 
 
@@ -91,25 +83,30 @@ def test_a_database_is_named_by_either_url_and_its_password_never_shown(
     ],
 )
 def test_what_is_no_url_of_a_postgres_database_is_refused_without_being_repeated(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
+    monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CHAT_DATABASE_URL", value)
     with pytest.raises(SettingsError, match="CHAT_DATABASE_URL: takes postgresql://") as caught:
         load_settings()
     assert "pass-word" not in str(caught.value)
 
 
-def test_without_an_issuer_there_is_no_sign_in() -> None:
+ALL_PARTS = "OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and TURNFOLD_ORIGIN"
+
+
+def test_sign_in_is_whole_or_none() -> None:
     assert not settings_of().has_sign_in
     assert not settings_of(turnfold_origin="http://localhost:8501").has_sign_in
-
-
-def test_a_sign_in_is_whole() -> None:
     settings = settings_of(**PROVIDER)
     assert settings.has_sign_in
     assert settings.is_https
     assert "secret-of-the-client" not in repr(settings)
+    for missing in ("oidc_issuer", "oidc_client_id", "oidc_client_secret", "turnfold_origin"):
+        with pytest.raises(ValidationError, match=ALL_PARTS):
+            settings_of(**{name: value for name, value in PROVIDER.items() if name != missing})
+    for hours in (0, -1, 721, float("nan")):
+        with pytest.raises(ValidationError, match="sign_in_hours"):
+            settings_of(sign_in_hours=hours)
 
 
 def test_with_a_sign_in_each_owner_but_the_servers_own_has_a_memory_of_his_own() -> None:
@@ -119,39 +116,75 @@ def test_with_a_sign_in_each_owner_but_the_servers_own_has_a_memory_of_his_own()
     assert settings_of(turnfold_owner="phone", **PROVIDER).memory_owner("phone") == ""
 
 
-@pytest.mark.parametrize("missing", ["oidc_issuer", "oidc_client_id", "oidc_client_secret", "turnfold_origin"])
-def test_a_part_of_a_sign_in_is_refused_and_all_parts_are_named(missing: str) -> None:
-    with pytest.raises(ValidationError, match="OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and TURNFOLD_ORIGIN"):
-        settings_of(**{name: value for name, value in PROVIDER.items() if name != missing})
-
-
 @pytest.mark.parametrize(
-    ("origin", "hosts"),
+    ("origin", "hosts", "is_taken"),
     [
-        ("https://chat.example.com", ()),
-        ("https://chat.example.com:8443", ("chat.example.com:9000",)),
-        ("https://chat.example.com", ("example.com",)),
+        ("https://chat.example.com", (), False),
+        ("https://chat.example.com:8443", ("chat.example.com:9000",), False),
+        ("https://chat.example.com", ("example.com",), False),
+        ("https://chat.example.com:8443", ("chat.example.com",), True),
+        ("https://chat.example.com:8443", ("chat.example.com:8443",), True),
+        ("http://localhost:8501", (), True),
+        ("http://[::1]:8501", (), True),
     ],
 )
-def test_an_origin_that_is_no_trusted_host_is_refused(origin: str, hosts: tuple[str, ...]) -> None:
-    with pytest.raises(ValidationError, match=r"TURNFOLD_HOSTS must name chat\.example\.com"):
-        settings_of(**{**PROVIDER, "turnfold_origin": origin, "turnfold_hosts": hosts})
+def test_origin_is_one_of_a_trusted_host(origin: str, hosts: tuple[str, ...], *, is_taken: bool) -> None:
+    values = {**PROVIDER, "turnfold_origin": origin, "turnfold_hosts": hosts}
+    if is_taken:
+        assert settings_of(**values).turnfold_origin == origin
+    else:
+        with pytest.raises(ValidationError, match=r"TURNFOLD_HOSTS must name chat\.example\.com"):
+            settings_of(**values)
 
 
-@pytest.mark.parametrize(
-    ("origin", "hosts"),
-    [
-        ("https://chat.example.com:8443", ("chat.example.com",)),
-        ("https://chat.example.com:8443", ("chat.example.com:8443",)),
-        ("http://localhost:8501", ()),
-        ("http://[::1]:8501", ()),
-    ],
-)
-def test_an_origin_of_a_trusted_host_is_taken(origin: str, hosts: tuple[str, ...]) -> None:
-    assert settings_of(**{**PROVIDER, "turnfold_origin": origin, "turnfold_hosts": hosts}).turnfold_origin == origin
+def test_this_computer_is_loopback_and_others_reach_the_rest() -> None:
+    ours = ["localhost", "127.0.0.1", "127.8.0.1", "::1", "[::1]"]
+    others = ["", "0.0.0.0", "::", "192.168.0.2", "localhost.example.com", "127.0.0.1.nip.io"]
+    assert [host for host in ours + others if is_loopback(host)] == ours
+    addresses = ["192.0.2.7", "::", "127.0.0.1", "::1", "testserver", ""]
+    assert [address for address in addresses if is_reachable(address)] == ["192.0.2.7", "::"]
 
 
-@pytest.mark.parametrize("hours", [0, -1, 721, float("nan")])
-def test_the_hours_of_a_sign_in_have_bounds(hours: float) -> None:
-    with pytest.raises(ValidationError, match="sign_in_hours"):
-        settings_of(sign_in_hours=hours)
+ORIGINS = {
+    "https://Chat.Example.com/": "https://chat.example.com",
+    "https://chat.example.com:8443": "https://chat.example.com:8443",
+    "http://127.0.0.1:8501": "http://127.0.0.1:8501",
+    "http://[::1]:8501/": "http://[::1]:8501",
+}
+REFUSED = [
+    "",
+    "chat.example.com",
+    "http://chat.example.com",
+    "https://user@chat.example.com",
+    "https://chat.example.com?x",
+    "https://chat.example.com#x",
+    "https://chat.example.com /",
+    "https://챗.example.com",
+    "ftp://chat.example.com",
+    "https://",
+    "http://127.0.0.1.nip.io",
+]
+
+
+def test_origin_is_scheme_host_and_port_and_an_issuer_is_kept_as_it_is() -> None:
+    assert {address: check_origin(address) for address in ORIGINS} == ORIGINS
+    issuers = ["https://id.example.com/Realm/x/", "http://localhost:9400", "https://a"]
+    assert [check_issuer(address) for address in issuers] == issuers
+
+
+def test_origin_or_issuer_that_is_none_or_is_open_to_be_read_is_refused() -> None:
+    for address in (*REFUSED, "https://chat.example.com/chat"):
+        with pytest.raises(ValueError, match=r"https://chat\.example\.com"):
+            check_origin(address)
+    for address in REFUSED:
+        with pytest.raises(ValueError, match=r"https://id\.example\.com"):
+            check_issuer(address)
+
+
+@given(st.text())
+def test_any_text_is_taken_as_an_address_or_refused(text: str) -> None:
+    for check in (check_issuer, check_origin):
+        try:
+            assert check(text).lower().startswith("http")
+        except ValueError as error:
+            assert "takes" in str(error)  # noqa: PT017  # most texts are refused

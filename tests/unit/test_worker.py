@@ -1,12 +1,20 @@
+"""What runs beside the turns: the queue of folds, the log of a turn, the watch of stops, and the newest values."""
+
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from queue import SimpleQueue
 
 import pytest
 
+from graph.event import Event, TokenDelta, TurnFinished, TurnStarted
+from graph.model.stop_watch import StopWatch
 from graph.worker.fold_queue import FoldQueue, Lane
+from graph.worker.newest import Newest
+from graph.worker.turn_log import TurnLog
 
 ONE: Lane = ("one", True)
 OTHER: Lane = ("other", True)
@@ -120,7 +128,14 @@ def test_urgent_work_goes_first_also_if_it_was_queued_before(queue: FoldQueue, w
     assert works.begun == ["a", "c", "b"]
 
 
-def test_work_that_fails_takes_what_is_behind_it_along(queue: FoldQueue, works: Works) -> None:
+def test_work_that_fails_takes_what_is_behind_it_along_and_leaves_the_lane_usable(
+    queue: FoldQueue, works: Works
+) -> None:
+    def broken(_: threading.Event) -> bool:
+        raise RuntimeError
+
+    queue.put(ONE, "broken", broken)
+    wait_until_idle(queue, "one")
     queue.put(ONE, "a", works.work("a", goes_on=False))
     queue.put(ONE, "b", works.work("b"))
     queue.put(("one", False), "merge", works.work("merge"))
@@ -128,17 +143,6 @@ def test_work_that_fails_takes_what_is_behind_it_along(queue: FoldQueue, works: 
     works.let_go("a", "b", "merge")
     wait_until_idle(queue, "one")
     assert sorted(works.begun) == ["a", "merge"]
-
-
-def test_a_defect_in_the_work_leaves_the_lane_usable(queue: FoldQueue, works: Works) -> None:
-    def broken(_: threading.Event) -> bool:
-        raise RuntimeError
-
-    queue.put(ONE, "broken", broken)
-    wait_until_idle(queue, "one")
-    queue.put(ONE, "a", works.work("a"))
-    works.wait_for("a")
-    works.let_go("a")
 
 
 def test_only_what_has_not_begun_is_withdrawn(queue: FoldQueue, works: Works) -> None:
@@ -190,3 +194,123 @@ def test_what_fails_drops_what_was_put_with_it_however_soon_it_fails(queue: Fold
     works.let_go("b")
     wait_until_idle(queue, "one")
     assert works.begun == ["a"]
+
+
+FIRST, SECOND, LAST = TurnStarted("s", 1, 1), TokenDelta("a"), TurnFinished(1, "m", "a")
+
+
+@pytest.fixture
+def log() -> TurnLog:
+    return TurnLog(1, 1)
+
+
+def test_watcher_of_a_turn_is_told_all_of_it_until_it_is_detached(log: TurnLog) -> None:
+    told: list[Event] = []
+    log.append(FIRST)
+    detach = log.watch(told.append)
+    assert told == [FIRST]
+    log.append(SECOND)
+    detach()
+    detach()
+    log.append(LAST)
+    assert told == [FIRST, SECOND]
+    late: list[Event] = []
+    log.watch(late.append)
+    assert late == [FIRST, SECOND, LAST]
+
+
+def test_a_watcher_may_detach_itself_and_add_another_while_it_is_told(log: TurnLog) -> None:
+    told: list[Event] = []
+    late: list[Event] = []
+    detaching: list[Callable[[], None]] = []
+
+    def on_event(event: Event) -> None:
+        told.append(event)
+        if event is SECOND:
+            detaching[0]()
+            log.watch(late.append)
+
+    detaching.append(log.watch(on_event))
+    for event in (FIRST, SECOND, LAST):
+        log.append(event)
+    assert told == [FIRST, SECOND]
+    assert late == [FIRST, SECOND, LAST]
+
+
+def test_a_watcher_that_fails_harms_neither_the_turn_nor_the_others(
+    log: TurnLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[Event] = []
+    told: list[Event] = []
+
+    def fail(event: Event) -> None:
+        seen.append(event)
+        raise RuntimeError
+
+    log.watch(fail)
+    log.watch(told.append)
+    for event in (FIRST, SECOND, LAST):
+        log.append(event)
+    assert seen == [FIRST]
+    assert told == [FIRST, SECOND, LAST]
+    assert log.is_over
+    assert "a watcher of turn 1 failed" in caplog.text
+
+
+def test_no_event_is_lost_or_told_twice_whoever_comes_while_others_are_told(log: TurnLog) -> None:
+    events = [FIRST, *(TokenDelta(str(number)) for number in range(2_000)), LAST]
+    told: list[list[Event]] = [[] for _ in range(8)]
+    begun = threading.Barrier(9)
+
+    def watch(mine: list[Event], after: int) -> None:
+        begun.wait()
+        while len(list(log.follow(timeout_seconds=0))) < after:
+            pass
+        log.watch(mine.append)
+
+    def write() -> None:
+        begun.wait()
+        for event in events:
+            log.append(event)
+
+    threads = [threading.Thread(target=partial(watch, mine, 200 * place)) for place, mine in enumerate(told)]
+    threads.append(threading.Thread(target=write))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == [events] * 8
+
+
+def test_stop_wakes_its_own_call_and_no_other() -> None:
+    watch, woken = StopWatch(), SimpleQueue[str]()
+    first, second = threading.Event(), threading.Event()
+    with watch.watching(first, lambda: woken.put("first")), watch.watching(second, lambda: woken.put("second")):
+        second.set()
+        assert woken.get(timeout=10) == "second"
+        first.set()
+        while woken.get(timeout=10) != "first":
+            pass
+
+
+def test_next_call_is_watched_after_the_last_one_has_ended() -> None:
+    others, watch, stop = {*threading.enumerate()}, StopWatch(), threading.Event()
+    stop.set()
+    for _ in range(3):
+        woken = SimpleQueue[None]()
+        with watch.watching(stop, lambda: woken.put(None)):  # noqa: B023 - called within the block
+            woken.get(timeout=10)
+        for thread in {*threading.enumerate()} - others:
+            thread.join(timeout=10)
+            assert not thread.is_alive()
+
+
+def test_values_that_were_put_last_are_kept() -> None:
+    kept: Newest[str, int] = Newest(2)
+    for name, value in [("a", 1), ("b", 2), ("a", 3), ("c", 4)]:
+        kept.put(name, value)
+    assert (kept.get("a"), kept.get("b"), kept.get("c")) == (3, None, 4)
+    assert ("a" in kept, "b" in kept, len(kept)) == (True, False, 2)
+    kept.drop("a")
+    kept.drop("b")
+    assert (kept.get("a"), len(kept)) == (None, 1)
