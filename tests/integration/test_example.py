@@ -1,25 +1,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import replace
-from datetime import datetime
 
 import pytest
 
 from graph.core.language import session_language
 from graph.core.schedule import target_chars
-from graph.error import InternalError, NotFoundError
+from graph.error import DatabaseError, NotFoundError
 from graph.event import TurnFinished
 from graph.service import ChatService
 from graph.service.deletion import KEPT_SECONDS
 from graph.service.example import EXAMPLE_MODEL, ExampleLanguage
-from graph.settings import Settings
-from graph.store.database import Lease
-from graph.store.record import RecordStore
-from graph.store.stores import Stores, open_stores
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
@@ -99,27 +91,13 @@ def test_example_is_opened_again_and_made_anew_only_when_deleted_for_good(alone:
     assert sessions.count() == 2
 
 
-class RefusingRecords(RecordStore):
-    """Adopts no record the first time."""
-
-    is_refusing = True
-
-    def adopt(self, lease: Lease, record_id: str) -> bool:
-        is_refusing, self.is_refusing = self.is_refusing, False
-        return not is_refusing and super().adopt(lease, record_id)
-
-
-@contextmanager
-def refusing_stores(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
-    with open_stores(settings, clock) as stores:
-        yield replace(stores, records=RefusingRecords(stores.database))
-
-
 def test_nothing_is_left_of_an_example_that_could_not_be_made(open_chat: OpenChat) -> None:
-    chat = open_chat(stores=refusing_stores)
-    with pytest.raises(InternalError):
+    chat = open_chat()
+    chat.change("CREATE TRIGGER full BEFORE UPDATE OF adopted_at ON record BEGIN SELECT RAISE(ABORT, 'full'); END")
+    with pytest.raises(DatabaseError):
         chat.service.sessions.open_example("ko")
     assert chat.rows("SELECT count(*) FROM session") == [(0,)]
+    chat.change("DROP TRIGGER full")
     assert len(Chat(chat.service, chat.service.sessions.open_example("ko")).turns) == 7
 
 

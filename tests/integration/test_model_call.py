@@ -7,14 +7,14 @@ import time
 from typing import Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
 from graph.error import TurnStoppedSignal
 from graph.model.chunk import Usage
 from graph.model.factory import open_models
-from graph.model_error import CutStreamError, DeadlineError, ModelError, ProviderError, RateLimitError, UnreachableError
+from graph.model_error import CutStreamError, DeadlineError, ModelError, ProviderError, RateLimitError
 from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.openai_reply import (
     CACHED_USAGE,
@@ -82,9 +82,7 @@ def test_running_total_of_usage_counts_once_and_lone_surrogates_are_replaced(cal
         (failure(500, "the input length exceeds the context length"), "context_length"),
         (failure(400, "filtered", code="content_filter"), "refused"),
         (failure(400), "bad_response"),
-        (failure(422), "bad_response"),
         (failure(500), "provider"),
-        (failure(503), "provider"),
         (reset(), "unreachable"),
         (reset("half of"), "cut_stream"),
         (close_early(), "cut_stream"),
@@ -94,12 +92,10 @@ def test_running_total_of_usage_counts_once_and_lone_surrogates_are_replaced(cal
         (tools(ScriptedCall("f", "{}", "c"), finish_reason="length"), "cut_stream"),
         (raw("{not json"), "bad_response"),
         (raw("[]"), "bad_response"),
-        (raw("null"), "bad_response"),
         (raw('{"choices": "x"}'), "bad_response"),
         (raw('{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":null}]}}]}'), "bad_response"),
         (raw(chunk(None)), "bad_response"),
         (text(""), "empty_answer"),
-        (text(" \n"), "empty_answer"),
         (refusal("I can't help with that"), "refused"),
         (text("", finish_reason="content_filter"), "refused"),
         (raw('{"error": {"message": "overloaded", "code": 502}}'), "provider"),
@@ -115,13 +111,6 @@ def test_each_failure_has_its_error(call: Caller, reply: Reply, code: str) -> No
     with pytest.raises(ModelError) as raised:
         call(deadline_seconds=0.5 if code == "deadline" else 10)
     assert raised.value.code == code
-
-
-def test_closed_port_is_unreachable() -> None:
-    with FakeOpenAI() as gone:
-        settings = settings_of(gone)
-    with open_models(settings) as models, pytest.raises(UnreachableError):
-        Caller(gone, models)()
 
 
 def test_no_error_shows_a_key(call: Caller) -> None:
@@ -330,13 +319,3 @@ def test_tokens_of_a_call_do_not_leak_into_the_graph_that_makes_it(call: Caller)
     builder.add_edge("think", END)
     seen: list[Any] = list(builder.compile().stream({"answer": ""}, stream_mode=["messages", "updates"]))
     assert seen == [("updates", {"think": {"answer": "secret thoughts"}})]
-
-
-def test_conversation_with_tools_goes_over_the_wire(call: Caller) -> None:
-    call.server.script(text("done"))
-    past = AIMessage("", tool_calls=[{"name": "lookup", "args": {"word": "a"}, "id": "c1"}])
-    result = lookup.invoke({"type": "tool_call", "name": "lookup", "args": {"word": "a"}, "id": "c1"})
-    call.models.caller.call(
-        call.models.chat("m"), [*call.input, past, result], stop=call.stop, deadline_seconds=10, attempts=1
-    )
-    assert [m["role"] for m in call.server.bodies()[0]["messages"]] == ["system", "user", "assistant", "tool"]

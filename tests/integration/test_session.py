@@ -118,22 +118,19 @@ def test_settings_of_a_session_hold_over_a_restart_and_files_are_the_owners_alon
         assert (view.compression_rate, view.model, view.turn_count) == (0.45, "scripted-model", 1)
 
 
-def test_transcript_shows_the_newest_and_counts_the_rest(chat: Chat) -> None:
+def test_transcript_shows_the_newest_and_a_name_says_something(chat: Chat) -> None:
     chat.ask(1, 3)
     shown = chat.service.turns.transcript(chat.session_id, last=2)
     assert [(turn.number, turn.is_last) for turn in shown.turns] == [(2, False), (3, True)]
     assert shown.earlier_count == 1
-
-
-def test_session_can_be_renamed(chat: Chat) -> None:
-    chat.ask(1, 1)
-    chat.service.sessions.rename(chat.session_id, "  서버 이전 계획  ")
+    rename = chat.service.sessions.rename
+    rename(chat.session_id, "  서버 이전 계획  ")
     assert chat.view.title == "서버 이전 계획"
     for nothing in (" \n ", "\u200b\u3164"):
         with pytest.raises(InputError):
-            chat.service.sessions.rename(chat.session_id, nothing)
+            rename(chat.session_id, nothing)
     with pytest.raises(NotFoundError):
-        chat.service.sessions.rename("no-such-session", "이름")
+        rename("no-such-session", "이름")
 
 
 def test_sessions_are_listed_newest_first_or_pinned_first_and_found_by_title(alone: Chat) -> None:
@@ -163,36 +160,26 @@ def test_sessions_are_listed_newest_first_or_pinned_first_and_found_by_title(alo
         sessions.pin("no-such-session", is_pinned=True)
 
 
-def copy_session(chat: Chat, count: int, **changes: str) -> None:
-    """Copies the chat's row, with the SQL expressions of `changes` over the copy's number n."""
-    columns = [row[1] for row in chat.rows("PRAGMA table_info(session)")]
-    values = ", ".join({"session_id": "'copy-' || n", **changes}.get(column, column) for column in columns)
-    chat.change(
-        f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count}) "  # noqa: S608  # names of our own
-        f"INSERT INTO session ({', '.join(columns)}) SELECT {values} FROM session, numbers "
-        f"WHERE session_id = '{chat.session_id}'"
-    )
-
-
 def test_each_of_many_sessions_is_listed_once_whatever_moves_between_two_pages(open_chat: OpenChat) -> None:
     chat = open_chat()
-    sessions = chat.service.sessions
+    sessions, first_id = chat.service.sessions, chat.session_id
     chat.ask(1, 1)
-    title = "'대화 ' || n || '번'"
-    copy_session(chat, COUNT - 1, title=title, title_folded=title, updated_at="updated_at - n * 3600000000")
-    everything = ids(chat)
-    assert len(everything) == len(set(everything)) == sessions.count() == COUNT
-    assert (everything[0], everything[-1]) == (chat.session_id, f"copy-{COUNT - 1}")
-    assert ids(chat, last=30) == everything[:30]
-    assert ids(chat, search="대화 499번") == ["copy-499"]
-    assert sessions.count(search="대화 4") == 111
-    assert len(sessions.list(search="대화 4", last=10)) == 10
-    first = sessions.list(last=30)
+    chat.copy(COUNT - 1)
+    number = f"CAST(substr(session_id, {len(first_id) + 2}) AS INTEGER)"
     chat.change(
-        "UPDATE session SET updated_at = updated_at + 3600000000 * 600 WHERE session_id IN ('copy-29', 'copy-40')"
+        f"UPDATE session SET title = '대화 ' || {number} || '번', title_folded = '대화 ' || {number} || '번', "  # noqa: S608  # names of our own
+        f"updated_at = updated_at - {number} * 3600000000"
     )
-    second = sessions.list(last=30, before=(first[-1].updated_at, first[-1].session_id))
-    assert [item.session_id for item in second] == [f"copy-{number}" for number in range(30, 61) if number != 40]
+    everything = ids(chat)
+    assert everything == [first_id, *(f"{first_id}-{number}" for number in range(1, COUNT))]
+    assert sessions.count() == COUNT
+    assert ids(chat, last=30) == everything[:30]
+    assert ids(chat, search="대화 499번") == [everything[499]]
+    assert (sessions.count(search="대화 4"), len(sessions.list(search="대화 4", last=10))) == (111, 10)
+    first = sessions.list(last=30)
+    chat.change(f"UPDATE session SET updated_at = updated_at * 2 WHERE {number} IN (29, 40)")  # noqa: S608  # see above
+    second = ids(chat, last=30, before=(first[-1].updated_at, first[-1].session_id))
+    assert second == [everything[number] for number in range(30, 61) if number != 40]
     chat.change("UPDATE session SET updated_at = (SELECT max(updated_at) FROM session) WHERE session_id LIKE '%7'")
     for search in ("", "대화 4"):
         pages, before = [], None
@@ -200,14 +187,10 @@ def test_each_of_many_sessions_is_listed_once_whatever_moves_between_two_pages(o
             pages += [item.session_id for item in page]
             before = page[-1].updated_at, page[-1].session_id
         assert pages == ids(chat, search=search)
-
-
-def test_sessions_whose_first_message_was_refused_hide_no_chat(open_chat: OpenChat) -> None:
-    chat = open_chat()
-    chat.ask(1, 1)
-    copy_session(chat, 100, turn_count="0", updated_at="updated_at + n * 3600000000")
-    assert ids(chat) == ids(chat, last=1) == [chat.session_id]
-    assert chat.service.sessions.count() == 1
+    # Sessions whose first message was refused hide no chat.
+    chat.change(f"UPDATE session SET turn_count = 0 WHERE {number} > 0")  # noqa: S608  # see above
+    assert ids(chat) == ids(chat, last=1) == [first_id]
+    assert sessions.count() == 1
 
 
 def test_chat_is_found_by_what_was_said_in_it(alone: Chat, server: FakeOpenAI) -> None:

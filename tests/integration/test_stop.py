@@ -116,22 +116,6 @@ def test_session_is_stopped_alone(chat: Chat, server: FakeOpenAI) -> None:
     assert isinstance(chat.events()[-1], TurnStopped)
 
 
-def test_another_server_of_the_same_files_sees_and_stops_the_turn(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat()
-    server.script(hang("여기까지"))
-    chat.start(question(1))
-    other = open_chat().service
-    chat.wait_until(lambda: (live := other.turns.live(chat.session_id)) is not None and live.text == "여기까지")
-    live = other.turns.live(chat.session_id)
-    assert live is not None
-    assert live.phase == "answering"
-    assert other.sessions.list()[0].is_running
-    other.turns.stop(chat.session_id)
-    assert chat.events()[-1] == TurnStopped(1, "여기까지")
-    assert other.turns.transcript(chat.session_id).turns[-1].status == "stopped"
-    assert not other.sessions.list()[0].is_running
-
-
 def test_closing_the_server_stops_its_turns_and_keeps_what_they_said(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.script(hang("여기까지"))
     with open_chat() as chat:

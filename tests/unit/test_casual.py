@@ -13,7 +13,8 @@ SMALL_TALK = [
 ]  # fmt: skip
 WITH_CONTENT = [
     "", "   ", "안녕하세요 저는 민수예요", "네, 근데 그건 왜 그래", "고마워요?", "3", "ok 5", "thanks https://a.b",
-    "`ok`", "hi can you help me with this", "감사합니다. 그리고 표로 정리해 줘", "안녕" * 30, "예산", "...",
+    "`ok`", "hi can you help me with this", "감사합니다. 그리고 표로 정리해 줘", "안녕" * 30, "안녕 " * 15,
+    "예산", "...",
 ]  # fmt: skip
 YES = ["네", "좋아요", "yes", "ok", "네, 감사합니다", "👍"]
 FAREWELLS = ["고마워요!", "thanks a lot", "안녕히 계세요", "bye!"]

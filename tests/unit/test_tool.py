@@ -47,11 +47,11 @@ def test_time_is_told_in_the_zone_that_is_named_or_the_users_and_in_the_language
     assert told == "2026-11-21 08:50:12 토요일, Asia/Seoul (UTC+09:00)"
 
 
-@pytest.mark.parametrize("zone", ["Mars/Base", "../../etc/passwd", "America", "\x00", "x" * 5_000, "/etc/localtime"])
-def test_unknown_zone_is_explained_with_examples(context: ToolContext, zone: str) -> None:
-    told = fail(context, "get_current_time", timezone=zone)
-    assert told.startswith(f"There is no time zone {zone.strip()[:60]!r}. Use an IANA name such as Asia/Seoul")
-    assert len(told) < 300
+def test_unknown_zone_is_explained_with_examples(context: ToolContext) -> None:
+    for zone in ("Mars/Base", "../../etc/passwd", "America", "\x00", "x" * 5_000, "/etc/localtime"):
+        told = fail(context, "get_current_time", timezone=zone)
+        assert told.startswith(f"There is no time zone {zone.strip()[:60]!r}. Use an IANA name such as Asia/Seoul")
+        assert len(told) < 300
 
 
 def test_search_results_are_fenced_and_marked_untrusted(context: ToolContext) -> None:

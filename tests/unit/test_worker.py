@@ -45,12 +45,9 @@ class Works:
 
         return run
 
-    def let_go_at_once(self, name: str) -> None:
-        self._gates.setdefault(name, threading.Event()).set()
-
     def let_go(self, *names: str) -> None:
         for name in names:
-            self._gates[name].set()
+            self._gates.setdefault(name, threading.Event()).set()
 
     def wait_for(self, *names: str) -> None:
         with self._change:
@@ -184,7 +181,7 @@ def test_closing_ends_what_runs_and_begins_nothing_more(works: Works) -> None:
 
 def test_what_fails_drops_what_was_put_with_it_however_soon_it_fails(queue: FoldQueue, works: Works) -> None:
     def items() -> Iterator[tuple[Lane, str, Callable[[threading.Event], bool]]]:
-        works.let_go_at_once("a")
+        works.let_go("a")
         yield ONE, "a", works.work("a", goes_on=False)
         works.wait_for("a")
         time.sleep(0.1)  # for its thread to drop what stands behind it, if it could
@@ -258,7 +255,7 @@ def test_a_watcher_that_fails_harms_neither_the_turn_nor_the_others(
 
 
 def test_no_event_is_lost_or_told_twice_whoever_comes_while_others_are_told(log: TurnLog) -> None:
-    events = [FIRST, *(TokenDelta(str(number)) for number in range(2_000)), LAST]
+    events: list[Event] = [FIRST, *(TokenDelta(str(number)) for number in range(2_000)), LAST]
     told: list[list[Event]] = [[] for _ in range(8)]
     begun = threading.Barrier(9)
 
