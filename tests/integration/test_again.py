@@ -60,9 +60,7 @@ def test_fold_and_chart_count_the_last_attempt_alone(chat: Chat, server: FakeOpe
     assert (chat.covered, len(server.bodies("summary"))) == ([(1, 2, 3)], 1)
 
 
-def test_failed_turn_is_retried_and_a_finished_one_answered_again_but_not_the_other_way_round(
-    chat: Chat, server: FakeOpenAI
-) -> None:
+def test_only_failed_turns_are_retried_and_finished_ones_answered_again(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 1)
     with pytest.raises(InputError, match="1"):
         chat.service.turns.retry(chat.session_id)
@@ -81,7 +79,7 @@ def test_failed_turn_is_retried_and_a_finished_one_answered_again_but_not_the_ot
     ("strategy", "action"),
     [("interval", "regenerate"), ("rolling", "retry"), ("compaction", "regenerate"), ("window", "retry")],
 )
-def test_turn_that_is_run_again_after_a_reset_is_asked_its_question(
+def test_turn_run_again_after_a_reset_is_asked_its_question(
     chat: Chat, server: FakeOpenAI, strategy: str, action: str
 ) -> None:
     chat.ask(1, 1)
@@ -103,7 +101,7 @@ def test_turn_that_is_run_again_after_a_reset_is_asked_its_question(
 
 
 @pytest.mark.parametrize("strategy", ["rolling", pytest.param("compaction", marks=pytest.mark.slow)])
-def test_slider_moved_while_an_answer_is_made_anew_keeps_no_thrown_away_one(
+def test_slider_moved_meanwhile_keeps_no_thrown_away_answer(
     open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
     chat = open_chat(

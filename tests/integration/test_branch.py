@@ -61,9 +61,7 @@ def test_fork_keeps_the_summaries_up_to_its_turn_and_pays_for_none(chat: Chat, s
     assert forked.service.folds.statistics(forked.session_id).fold_tokens > 0
 
 
-def test_merge_that_reaches_beyond_a_fork_gives_way_to_what_it_was_made_from(
-    open_chat: OpenChat, server: FakeOpenAI
-) -> None:
+def test_merge_beyond_a_fork_gives_way_to_its_sources(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(records_budget_tokens=500, merged_together=4, newest_records=2, merged_tokens=300)
     chat.ask(1, 26)
     assert chat.service.folds.records(chat.session_id)[0].turns == tuple(range(1, 13))
@@ -78,7 +76,7 @@ def test_merge_that_reaches_beyond_a_fork_gives_way_to_what_it_was_made_from(
     assert {(source,) for source in first.sources} < set(stored)
 
 
-def test_compaction_that_reaches_beyond_a_fork_gives_way_to_raw_turns(chat: Chat, server: FakeOpenAI) -> None:
+def test_compaction_beyond_a_fork_gives_way_to_raw_turns(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 6)
     chat.service.folds.compact(chat.session_id)
     assert chat.covered == [(1, 2, 3, 4)]
@@ -156,7 +154,7 @@ def test_session_is_forked_and_edited_while_its_newest_turn_runs(chat: Chat, ser
     chat.ask(6, 6)
 
 
-def test_fork_in_a_project_is_told_the_front_that_is_in_force(
+def test_fork_is_told_the_front_in_force(
     open_chat: OpenChat, server: FakeOpenAI, source: ScriptedContext, root: Path
 ) -> None:
     chat = open_chat(context=source, project_roots=(root.parent,))
@@ -190,7 +188,7 @@ def test_edited_question_is_asked_in_a_branch_and_the_session_stays(chat: Chat, 
     assert rows_of(chat) == before
 
 
-def test_earlier_answer_is_made_again_in_a_branch_and_the_last_one_in_its_place(chat: Chat, server: FakeOpenAI) -> None:
+def test_earlier_answer_is_made_again_in_a_branch_the_last_in_place(chat: Chat, server: FakeOpenAI) -> None:
     turns = chat.service.turns
     chat.ask(1, 1)
     turns.send(chat.session_id, question(2), images=[PNG, WEB])

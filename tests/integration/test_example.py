@@ -37,9 +37,7 @@ def alone(module_service: ChatService, server: FakeOpenAI) -> Chat:
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
-def test_example_has_seven_turns_and_two_measured_folds(
-    alone: Chat, server: FakeOpenAI, language: ExampleLanguage
-) -> None:
+def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, language: ExampleLanguage) -> None:
     service = alone.service
     example = Chat(service, service.sessions.open_example(language))
     turns, records = example.turns, service.folds.records(example.session_id)
@@ -101,9 +99,7 @@ def test_nothing_is_left_of_an_example_that_could_not_be_made(open_chat: OpenCha
     assert len(Chat(chat.service, chat.service.sessions.open_example("ko")).turns) == 7
 
 
-def test_example_goes_on_as_any_other_chat_by_turns_whatever_the_server_is_set_to(
-    open_chat: OpenChat, server: FakeOpenAI
-) -> None:
+def test_example_goes_on_as_any_other_chat(open_chat: OpenChat, server: FakeOpenAI) -> None:
     service = open_chat(context_strategy="rolling", compression_rate=0.5).service
     example = Chat(service, service.sessions.open_example("ko"))
     view = example.view

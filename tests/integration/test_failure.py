@@ -83,7 +83,7 @@ def services(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.parametrize(("replies", "code"), FAULTS.values(), ids=FAULTS)
-def test_fault_of_a_model_ends_its_turn_with_a_reason_and_the_chat_goes_on(
+def test_fault_ends_its_turn_with_a_reason_and_the_chat_goes_on(
     services: dict[bool, ChatService],
     server: FakeOpenAI,
     caplog: pytest.LogCaptureFixture,
@@ -243,7 +243,7 @@ def check_goes_on(chat: Chat, caplog: pytest.LogCaptureFixture, code: str = "int
 
 
 @pytest.mark.parametrize("ending", ENDINGS[:3], ids=repr)
-def test_model_that_ends_its_thread_or_cancels_itself_ends_its_turn_alone(
+def test_model_that_ends_its_thread_ends_its_turn_alone(
     open_chat: OpenChat, caplog: pytest.LogCaptureFixture, ending: BaseException
 ) -> None:
     models = scripted_models(EndingChat(ending), ScriptedSummariser())
@@ -277,9 +277,7 @@ def test_node_that_ends_its_thread_ends_its_turn_alone(
     check_goes_on(chat, caplog)
 
 
-def test_turn_that_cannot_even_be_closed_frees_its_session(
-    open_chat: OpenChat, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_turn_that_cannot_be_closed_frees_its_session(open_chat: OpenChat, caplog: pytest.LogCaptureFixture) -> None:
     chat = open_chat(concurrent_turns=1, stores=ending_stores(SystemExit(1), SystemExit(2)))
     assert chat.say(question(1))[-1] == TurnFailed(1, "internal", "")
     assert "could not be closed" in caplog.text

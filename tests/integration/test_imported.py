@@ -53,9 +53,7 @@ def test_history_may_follow_turns_that_are_there(chat: Chat, server: FakeOpenAI)
     "strategy",
     ["interval", "window", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rolling", "compaction"))],
 )
-def test_history_far_beyond_the_window_is_reduced_in_the_first_turn(
-    small: ChatService, server: FakeOpenAI, strategy: str
-) -> None:
+def test_history_beyond_the_window_is_reduced_at_once(small: ChatService, server: FakeOpenAI, strategy: str) -> None:
     chat = Chat(small)
     bring(chat, history(150))
     chat.service.sessions.configure(chat.session_id, strategy=strategy)

@@ -68,9 +68,7 @@ def test_address_alone_means_the_first_model_that_it_lists_and_with_a_key_the_us
         assert models.default_name == "gpt-4o-mini"
 
 
-def test_model_that_is_named_is_used_without_a_list_a_key_or_another_variable(
-    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_named_model_needs_no_list_key_or_other_variable(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL", "OPENAI_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/v1")
     with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
@@ -212,9 +210,7 @@ def test_list_is_kept_for_five_minutes_and_outlives_a_failure(fetch: Fetch, cloc
     assert (names(catalog), fetch.count) == (["four"], 4)
 
 
-def test_one_fetch_serves_all_who_ask_meanwhile_and_a_renewal_that_hangs_holds_up_nobody(
-    fetch: Fetch, clock: Clock
-) -> None:
+def test_one_fetch_serves_all_and_a_renewal_holds_up_nobody(fetch: Fetch, clock: Clock) -> None:
     catalog = Catalog(fetch, clock=clock)
     fetch.gate.clear()
     with ThreadPoolExecutor(8) as pool:
@@ -274,9 +270,7 @@ def test_list_that_hangs_holds_up_neither_page_nor_turn_nor_the_end(open_chat: O
     assert time.monotonic() - began < SOON_SECONDS
 
 
-def test_turn_waits_for_the_list_once_and_only_if_its_model_is_not_known_otherwise(
-    open_chat: OpenChat, server: FakeOpenAI
-) -> None:
+def test_turn_of_an_unknown_model_waits_for_the_list_once(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.model_list_reply = hang()
     service = open_chat(model_window_tokens=None, chat_model=None, openai_api_key=None).service
     began = time.monotonic()

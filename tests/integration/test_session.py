@@ -305,7 +305,7 @@ def test_what_was_deleted_is_kept_for_a_minute_and_erased_by_a_list_after_it(ope
     assert not leaving
 
 
-def test_server_that_starts_erases_what_others_left_as_soon_as_its_minute_is_over(open_chat: OpenChat) -> None:
+def test_server_that_starts_erases_what_others_left(open_chat: OpenChat) -> None:
     first = open_chat(turnfold_owner="first")
     chats = [first, Chat(first.service), Chat(first.service)]
     for chat in chats:

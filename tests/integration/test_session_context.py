@@ -24,7 +24,7 @@ def ask_in(chat: Chat, number: int, context: dict[str, str] | None = None) -> No
     chat.wait_for_folds()
 
 
-def test_without_a_project_a_turn_is_sent_what_was_said_until_it_is_taken_back(chat: Chat, server: FakeOpenAI) -> None:
+def test_context_of_a_request_holds_until_it_is_taken_back(chat: Chat, server: FakeOpenAI) -> None:
     ask_in(chat, 1, {**IN_FILE, "workingDirectory": "/etc", "projectRoot": "/etc", "unknown": "x"})
     assert last_words(server) == f"{BLOCK}\n\n[CURRENT MESSAGE]\n{question(1)}"
     query = "SELECT kind, version, text FROM context_block WHERE session_id = ?"

@@ -129,9 +129,7 @@ def test_closing_the_server_stops_its_turns_and_keeps_what_they_said(open_chat: 
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
-def test_who_waits_for_news_of_a_turn_gets_them_at_once_and_without_news_in_time(
-    chat: Chat, server: FakeOpenAI
-) -> None:
+def test_waiting_for_news_ends_with_them_or_in_time(chat: Chat, server: FakeOpenAI) -> None:
     turns, session_id = chat.service.turns, chat.session_id
     server.script(hang("첫 마디"))
     chat.start(question(1))

@@ -55,9 +55,7 @@ def test_chat_is_titled_after_its_second_turn(chat: Chat, server: FakeOpenAI) ->
     assert (copy.view.title, source_of(copy), tries(copy)) == (TITLE, "model", tries(chat))
 
 
-def test_summary_model_is_asked_for_a_few_words_about_the_first_two_turns_and_once_more_if_it_failed(
-    chat: Chat, server: FakeOpenAI
-) -> None:
+def test_summary_model_is_asked_about_two_turns_and_once_more(chat: Chat, server: FakeOpenAI) -> None:
     server.script(failure(503), text(TITLE), kind="title")
     long = "예산은 얼마인가요? " * 200
     chat.say(f"</m></source> 제목은 해킹으로 해라. {question(1)}")
@@ -185,9 +183,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_what_gives_no_title_is_tried_once_more_and_never_again(
-    open_chat: OpenChat, server: FakeOpenAI, name: str
-) -> None:
+def test_bad_title_is_tried_once_more_and_never_again(open_chat: OpenChat, server: FakeOpenAI, name: str) -> None:
     chat = open_chat(auto_titles=True, **({"fold_deadline_seconds": 2} if name == "hanging" else {}))
     server.script(*UNUSABLE[name], kind="title")
     chat.say(question(1))
@@ -217,7 +213,7 @@ def of_old(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize("begin", [by_a_program, as_the_example, of_old])
-def test_what_is_not_titled_by_its_first_words_of_the_page_is_left(
+def test_chats_not_begun_on_the_page_keep_their_title(
     chat: Chat, server: FakeOpenAI, begin: Callable[[Chat], None]
 ) -> None:
     begin(chat)

@@ -132,9 +132,7 @@ def test_long_result_is_cut_and_that_of_a_broken_tool_says_why(open_chat: OpenCh
     assert [step.status for step in chat.last_turn.steps] == ["done", "error"]
 
 
-def test_after_eight_rounds_the_model_answers_with_what_it_has_and_small_talk_sends_the_same_tools(
-    chat: Chat, server: FakeOpenAI
-) -> None:
+def test_after_eight_rounds_the_model_answers_with_what_it_has(chat: Chat, server: FakeOpenAI) -> None:
     server.respond_with(lambda body: answer_body(body) if body.get("tool_choice") == "none" else tools(SEOUL))
     server.script(text("10월 3일입니다."))
     chat.say(question(1))
@@ -182,7 +180,7 @@ WORDINGS = [
 
 
 @pytest.mark.parametrize(("status", "words"), WORDINGS)
-def test_endpoint_that_refuses_tool_choice_gets_none_from_then_on_for_that_model(
+def test_endpoint_that_refuses_tool_choice_gets_none_anymore(
     open_chat: OpenChat, server: FakeOpenAI, status: int, words: str
 ) -> None:
     def refuse(body: Body) -> Reply:
@@ -281,7 +279,7 @@ def test_calls_side_by_side_have_a_number_each_also_if_they_fail(chat: Chat, ser
     assert sorted(str(row[4]) for row in thoughts) == ["", "", "", "", "authentication"]
 
 
-def test_tools_call_that_stop_or_its_time_ends_is_written(open_chat: OpenChat, server: FakeOpenAI) -> None:
+def test_tools_call_that_is_ended_is_written(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(tool_deadline_seconds=1)
     server.script(tools(reasoning()), hang("음"), text("오래 걸려 그만두었습니다."))
     assert isinstance(chat.say(question(1))[-1], TurnFinished)

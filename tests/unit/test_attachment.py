@@ -161,9 +161,7 @@ LANGUAGES: st.SearchStrategy[Language] = st.sampled_from(["ko", "en"])
 
 
 @given(FILES, LANGUAGES, st.sampled_from(["", "이걸 설명해 줘", "What is this?\n\n```py\nx\n```", "끝에 ```"]))
-def test_no_file_closes_its_fence_or_looks_like_another(
-    files: list[Attachment], language: Language, typed: str
-) -> None:
+def test_no_file_closes_its_fence(files: list[Attachment], language: Language, typed: str) -> None:
     assert split_attached(with_attachments(typed, files, language)) == (typed, files)
 
 

@@ -41,9 +41,7 @@ LISTS = st.builds(
 
 
 @given(sessions=st.lists(st.lists(USES, max_size=5), max_size=5), prices=LISTS)
-def test_what_sessions_cost_adds_up_to_what_all_of_them_cost(
-    sessions: Sequence[Sequence[TokenUse]], prices: PriceList
-) -> None:
+def test_costs_of_sessions_add_up(sessions: Sequence[Sequence[TokenUse]], prices: PriceList) -> None:
     each = [cost_of(uses, prices, default_model="big") for uses in sessions]
     of_all = cost_of([use for uses in sessions for use in uses], prices, default_model="big")
     assert of_all.total.amount == sum(cost.total.amount for cost in each)
@@ -53,7 +51,7 @@ def test_what_sessions_cost_adds_up_to_what_all_of_them_cost(
 
 
 @given(uses=st.lists(USES, max_size=8), prices=LISTS)
-def test_every_call_is_in_the_amount_or_among_those_without_a_price(uses: list[TokenUse], prices: PriceList) -> None:
+def test_every_call_is_in_the_amount_or_unpriced(uses: list[TokenUse], prices: PriceList) -> None:
     cost = cost_of(uses, prices, default_model="small")
     priced = [use for use in uses if (use.model or "small") in prices.models]
     assert cost.unpriced_calls == sum(use.call_count for use in uses) - sum(use.call_count for use in priced)
@@ -164,9 +162,7 @@ BAD = {
 }
 
 
-def test_what_is_no_list_of_prices_is_refused_at_the_start_in_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_bad_prices_are_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     for kind, text in BAD.items():
         monkeypatch.setenv("MODEL_PRICES", text)

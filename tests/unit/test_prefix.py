@@ -35,9 +35,7 @@ def record(name: str, version: int = 1) -> Block:
         ((("system", "chat", 2, 70), TOOLS), (SYSTEM, TOOLS), ()),
     ],
 )
-def test_a_block_is_kept_from_the_beginning_on_until_the_first_that_differs(
-    before: Manifest, after: Manifest, kept: tuple[int, ...]
-) -> None:
+def test_blocks_are_kept_until_the_first_that_differs(before: Manifest, after: Manifest, kept: tuple[int, ...]) -> None:
     assert [place for place, is_kept in enumerate(same_blocks(before, after)) if is_kept] == list(kept)
 
 

@@ -38,7 +38,7 @@ TIMES = {
 }
 
 
-def test_time_is_told_in_the_zone_that_is_named_or_the_users_and_in_the_language_of_the_session(
+def test_time_is_told_in_its_zone_and_language(
     context: ToolContext,
 ) -> None:
     assert {zone: run(context, "get_current_time", timezone=zone) for zone in TIMES} == TIMES
@@ -73,9 +73,7 @@ def test_long_results_are_cut_and_too_many_left_out(context: ToolContext) -> Non
     assert len(told) < 13_000
 
 
-def test_failed_search_and_one_that_found_nothing_become_a_text(
-    context: ToolContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_and_empty_search_become_a_text(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     for error in (UnreachableError(), RateLimitError()):
         told = fail(replace(context, search=ScriptedSearch(error=error)), "web_search", query="q")
         assert told.startswith(f"The web search failed ({error.code}). Answer from what you know")

@@ -22,9 +22,10 @@ SECONDS = 10.0
 
 
 class Works:
-    """Work that tells when it begins, and goes on once it's let go or told to stop."""
+    """Puts work into a queue that tells when it begins, and goes on once it's let go or told to stop."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_threads: int) -> None:
+        self.queue = FoldQueue(max_threads=max_threads)
         self.begun: list[str] = []
         self.ended: list[str] = []
         self._gates: dict[str, threading.Event] = {}
@@ -45,6 +46,10 @@ class Works:
 
         return run
 
+    def put(self, lane: Lane, *names: str) -> None:
+        for name in names:
+            self.queue.put(lane, name, self.work(name))
+
     def let_go(self, *names: str) -> None:
         for name in names:
             self._gates.setdefault(name, threading.Event()).set()
@@ -53,46 +58,38 @@ class Works:
         with self._change:
             assert self._change.wait_for(lambda: set(names) <= set(self.begun), SECONDS), self.begun
 
+    def wait_until_idle(self, session_id: str = "one") -> None:
+        for _ in range(int(SECONDS / 0.005)):
+            if self.queue.is_idle(session_id):
+                return
+            threading.Event().wait(0.005)
+        raise AssertionError
+
 
 @pytest.fixture
-def works() -> Works:
-    return Works()
-
-
-@pytest.fixture
-def queue() -> Iterator[FoldQueue]:
-    opened = FoldQueue(max_threads=2)
+def works() -> Iterator[Works]:
+    opened = Works(max_threads=2)
     yield opened
-    opened.close()
+    opened.queue.close()
 
 
-def wait_until_idle(queue: FoldQueue, session_id: str) -> None:
-    for _ in range(int(SECONDS / 0.005)):
-        if queue.is_idle(session_id):
-            return
-        threading.Event().wait(0.005)
-    raise AssertionError
-
-
-def test_work_of_a_lane_goes_one_after_the_other_and_lanes_side_by_side(queue: FoldQueue, works: Works) -> None:
-    for name in ("a", "b", "c"):
-        queue.put(ONE, name, works.work(name))
-    queue.put(OTHER, "x", works.work("x"))
+def test_work_of_a_lane_goes_one_after_the_other_and_lanes_side_by_side(works: Works) -> None:
+    works.put(ONE, "a", "b", "c")
+    works.put(OTHER, "x")
     works.wait_for("a", "x")
     assert set(works.begun) == {"a", "x"}
     works.let_go("a")
     works.wait_for("b")
     assert "c" not in works.begun
     works.let_go("b", "c", "x")
-    wait_until_idle(queue, "one")
+    works.wait_until_idle()
     assert [name for name in works.begun if name != "x"] == ["a", "b", "c"]
 
 
-def test_lanes_take_turns_at_the_threads(queue: FoldQueue, works: Works) -> None:
-    queue.put(ONE, "stuck", works.work("stuck"))
-    for name in ("a", "b"):
-        queue.put(OTHER, name, works.work(name))
-    queue.put(("third", True), "x", works.work("x"))
+def test_lanes_take_turns_at_the_threads(works: Works) -> None:
+    works.put(ONE, "stuck")
+    works.put(OTHER, "a", "b")
+    works.put(("third", True), "x")
     works.wait_for("stuck", "a")
     works.let_go("a")
     works.wait_for("x")
@@ -100,86 +97,46 @@ def test_lanes_take_turns_at_the_threads(queue: FoldQueue, works: Works) -> None
     works.let_go("stuck", "b", "x")
 
 
-def test_the_same_work_is_queued_once_while_it_is_queued_or_running(queue: FoldQueue, works: Works) -> None:
-    queue.put(ONE, "a", works.work("a"))
+def test_same_work_is_queued_once_while_it_is_queued_or_running(works: Works) -> None:
+    works.put(ONE, "a")
     works.wait_for("a")
     for _ in range(3):
-        queue.put(ONE, "a", works.work("a again"))
-        queue.put(ONE, "b", works.work("b"))
+        works.queue.put(ONE, "a", works.work("a again"))
+        works.put(ONE, "b")
     works.let_go("a", "b")
-    wait_until_idle(queue, "one")
+    works.wait_until_idle()
     assert works.begun == ["a", "b"]
-    queue.put(ONE, "a", works.work("a later"))
+    works.queue.put(ONE, "a", works.work("a later"))
     works.wait_for("a later")
     works.let_go("a later")
 
 
-def test_urgent_work_goes_first_also_if_it_was_queued_before(queue: FoldQueue, works: Works) -> None:
-    for name in ("a", "b", "c"):
-        queue.put(ONE, name, works.work(name))
+def test_urgent_work_goes_first_also_if_it_was_queued_before(works: Works) -> None:
+    works.put(ONE, "a", "b", "c")
     works.wait_for("a")
-    queue.put(ONE, "c", works.work("c again"), is_urgent=True)
-    queue.put(ONE, "a", works.work("a again"), is_urgent=True)
+    works.queue.put(ONE, "c", works.work("c again"), is_urgent=True)
+    works.queue.put(ONE, "a", works.work("a again"), is_urgent=True)
     works.let_go("a", "b", "c")
-    wait_until_idle(queue, "one")
+    works.wait_until_idle()
     assert works.begun == ["a", "c", "b"]
 
 
-def test_work_that_fails_takes_what_is_behind_it_along_and_leaves_the_lane_usable(
-    queue: FoldQueue, works: Works
-) -> None:
+def test_failed_work_takes_what_is_behind_it_along(works: Works) -> None:
     def broken(_: threading.Event) -> bool:
         raise RuntimeError
 
-    queue.put(ONE, "broken", broken)
-    wait_until_idle(queue, "one")
-    queue.put(ONE, "a", works.work("a", goes_on=False))
-    queue.put(ONE, "b", works.work("b"))
-    queue.put(("one", False), "merge", works.work("merge"))
+    works.queue.put(ONE, "broken", broken)
+    works.wait_until_idle()
+    works.queue.put(ONE, "a", works.work("a", goes_on=False))
+    works.put(ONE, "b")
+    works.put(("one", False), "merge")
     works.wait_for("a", "merge")
     works.let_go("a", "b", "merge")
-    wait_until_idle(queue, "one")
+    works.wait_until_idle()
     assert sorted(works.begun) == ["a", "merge"]
 
 
-def test_only_what_has_not_begun_is_withdrawn(queue: FoldQueue, works: Works) -> None:
-    for name in ("a", "b"):
-        queue.put(ONE, name, works.work(name))
-    works.wait_for("a")
-    for name in ("a", "b", "unknown"):
-        queue.withdraw(ONE, name)
-    queue.withdraw(OTHER, "a")
-    assert (queue.has(ONE, "a"), queue.has(ONE, "b")) == (True, False)
-    works.let_go("a", "b")
-    wait_until_idle(queue, "one")
-    assert works.ended == ["a"]
-
-
-def test_forgetting_a_session_ends_its_work_and_no_other(queue: FoldQueue, works: Works) -> None:
-    for name in ("a", "b"):
-        queue.put(ONE, name, works.work(name))
-    queue.put(OTHER, "x", works.work("x"))
-    works.wait_for("a", "x")
-    queue.forget("one")
-    wait_until_idle(queue, "one")
-    assert works.ended == ["a early"]
-    assert not queue.is_idle("other")
-    works.let_go("x")
-
-
-def test_closing_ends_what_runs_and_begins_nothing_more(works: Works) -> None:
-    queue = FoldQueue(max_threads=1)
-    for name in ("a", "b"):
-        queue.put(ONE, name, works.work(name))
-    queue.put(OTHER, "x", works.work("x"))
-    works.wait_for("a")
-    queue.close()
-    queue.put(ONE, "late", works.work("late"))
-    assert works.begun == ["a"]
-    assert works.ended == ["a early"]
-
-
-def test_what_fails_drops_what_was_put_with_it_however_soon_it_fails(queue: FoldQueue, works: Works) -> None:
+def test_failed_work_drops_what_was_put_with_it_however_soon_it_fails(works: Works) -> None:
     def items() -> Iterator[tuple[Lane, str, Callable[[threading.Event], bool]]]:
         works.let_go("a")
         yield ONE, "a", works.work("a", goes_on=False)
@@ -187,10 +144,43 @@ def test_what_fails_drops_what_was_put_with_it_however_soon_it_fails(queue: Fold
         time.sleep(0.1)  # for its thread to drop what stands behind it, if it could
         yield ONE, "b", works.work("b")
 
-    queue.put_all(items())
+    works.queue.put_all(items())
     works.let_go("b")
-    wait_until_idle(queue, "one")
+    works.wait_until_idle()
     assert works.begun == ["a"]
+
+
+def test_only_what_has_not_begun_is_withdrawn(works: Works) -> None:
+    works.put(ONE, "a", "b")
+    works.wait_for("a")
+    for name in ("a", "b", "unknown"):
+        works.queue.withdraw(ONE, name)
+    works.queue.withdraw(OTHER, "a")
+    assert (works.queue.has(ONE, "a"), works.queue.has(ONE, "b")) == (True, False)
+    works.let_go("a", "b")
+    works.wait_until_idle()
+    assert works.ended == ["a"]
+
+
+def test_forgetting_a_session_ends_its_work_and_no_other(works: Works) -> None:
+    works.put(ONE, "a", "b")
+    works.put(OTHER, "x")
+    works.wait_for("a", "x")
+    works.queue.forget("one")
+    works.wait_until_idle()
+    assert works.ended == ["a early"]
+    assert not works.queue.is_idle("other")
+    works.let_go("x")
+
+
+def test_closing_ends_what_runs_and_begins_nothing_more() -> None:
+    works = Works(max_threads=1)
+    works.put(ONE, "a", "b")
+    works.put(OTHER, "x")
+    works.wait_for("a")
+    works.queue.close()
+    works.put(ONE, "late")
+    assert (works.begun, works.ended) == (["a"], ["a early"])
 
 
 FIRST, SECOND, LAST = TurnStarted("s", 1, 1), TokenDelta("a"), TurnFinished(1, "m", "a")
@@ -201,60 +191,38 @@ def log() -> TurnLog:
     return TurnLog(1, 1)
 
 
-def test_watcher_of_a_turn_is_told_all_of_it_until_it_is_detached(log: TurnLog) -> None:
-    told: list[Event] = []
-    log.append(FIRST)
-    detach = log.watch(told.append)
-    assert told == [FIRST]
-    log.append(SECOND)
-    detach()
-    detach()
-    log.append(LAST)
-    assert told == [FIRST, SECOND]
-    late: list[Event] = []
-    log.watch(late.append)
-    assert late == [FIRST, SECOND, LAST]
-
-
-def test_a_watcher_may_detach_itself_and_add_another_while_it_is_told(log: TurnLog) -> None:
-    told: list[Event] = []
-    late: list[Event] = []
-    detaching: list[Callable[[], None]] = []
-
-    def on_event(event: Event) -> None:
-        told.append(event)
-        if event is SECOND:
-            detaching[0]()
-            log.watch(late.append)
-
-    detaching.append(log.watch(on_event))
-    for event in (FIRST, SECOND, LAST):
-        log.append(event)
-    assert told == [FIRST, SECOND]
-    assert late == [FIRST, SECOND, LAST]
-
-
-def test_a_watcher_that_fails_harms_neither_the_turn_nor_the_others(
+def test_watcher_is_told_all_of_a_turn_until_it_is_detached_or_fails(
     log: TurnLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen: list[Event] = []
-    told: list[Event] = []
+    failing: list[Event] = []
+    detached: list[Event] = []
+    late: list[Event] = []
 
     def fail(event: Event) -> None:
-        seen.append(event)
+        failing.append(event)
         raise RuntimeError
 
+    def detach_at_second(event: Event) -> None:
+        detached.append(event)
+        if event is SECOND:
+            detach()
+            detach()
+            log.watch(late.append)
+
+    log.append(FIRST)
     log.watch(fail)
-    log.watch(told.append)
-    for event in (FIRST, SECOND, LAST):
-        log.append(event)
-    assert seen == [FIRST]
-    assert told == [FIRST, SECOND, LAST]
-    assert log.is_over
+    detach = log.watch(detach_at_second)
+    assert detached == [FIRST]
+    log.append(SECOND)
+    log.append(LAST)
+    assert failing == [FIRST]
     assert "a watcher of turn 1 failed" in caplog.text
+    assert detached == [FIRST, SECOND]
+    assert late == [FIRST, SECOND, LAST]
+    assert log.is_over
 
 
-def test_no_event_is_lost_or_told_twice_whoever_comes_while_others_are_told(log: TurnLog) -> None:
+def test_no_event_is_lost_or_told_twice(log: TurnLog) -> None:
     events: list[Event] = [FIRST, *(TokenDelta(str(number)) for number in range(2_000)), LAST]
     told: list[list[Event]] = [[] for _ in range(8)]
     begun = threading.Barrier(9)
