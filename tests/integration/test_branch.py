@@ -147,8 +147,10 @@ def test_session_is_forked_and_edited_while_its_newest_turn_runs(chat: Chat, ser
     forked.say("다른 물음입니다. 먼저 옮길 서버는 무엇인가요?")
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
     branch = ended(chat, chat.service.turns.edit(chat.session_id, 5, OTHER))
+    assert content_of(server.bodies("chat")[-1]["messages"][-1]).endswith(OTHER)
     assert shape(server.bodies("chat")[-1])[:2] == [(1, 3), 4]
-    assert branch.view.turn_count == 5
+    assert [turn.user_text for turn in branch.turns] == [*map(question, range(1, 5)), OTHER]
+    assert (branch.view.forked_from, branch.view.forked_after) == (chat.session_id, 4)
     chat.service.turns.stop(chat.session_id)
     assert isinstance(chat.events()[-1], TurnStopped)
     chat.ask(6, 6)
@@ -177,17 +179,6 @@ def test_fork_has_lost_nothing_by_what_a_program_changed_before(chat: Chat) -> N
     assert (statistics.client_changes, statistics.lost_tokens) == (0, 0)
 
 
-def test_edited_question_is_asked_in_a_branch_and_the_session_stays(chat: Chat, server: FakeOpenAI) -> None:
-    chat.ask(1, 6)
-    before = rows_of(chat)
-    branch = ended(chat, chat.service.turns.edit(chat.session_id, 5, OTHER))
-    assert content_of(server.bodies("chat")[-1]["messages"][-1]).endswith(OTHER)
-    assert shape(server.bodies("chat")[-1])[:2] == [(1, 3), 4]
-    assert [turn.user_text for turn in branch.turns] == [*map(question, range(1, 5)), OTHER]
-    assert (branch.view.forked_from, branch.view.forked_after) == (chat.session_id, 4)
-    assert rows_of(chat) == before
-
-
 def test_earlier_answer_is_made_again_in_a_branch_the_last_in_place(chat: Chat, server: FakeOpenAI) -> None:
     turns = chat.service.turns
     chat.ask(1, 1)
@@ -205,6 +196,7 @@ def test_earlier_answer_is_made_again_in_a_branch_the_last_in_place(chat: Chat, 
     assert rows_of(chat) == before
     again = ended(chat, turns.edit(chat.session_id, 2, ""))
     assert again.last_turn.user_text == "[image]\n[image]"
+    assert rows_of(chat) == before
     # Edited as it is shown, the question says nothing of its images.
     shown = chat.turns[1].user_text.replace("질문", "물음", 1)
     edited = ended(chat, turns.edit(chat.session_id, 2, shown))

@@ -161,7 +161,7 @@ def test_endpoint_that_ignores_tool_choice_gets_no_tools_in_the_last_round(chat:
     assert second["messages"] == first["messages"]
     assert (first["tool_choice"], {"tools", "tool_choice"} & second.keys()) == ("none", set())
     assert calls_of(chat, "sent_tokens")[-2:] == [(tokens_of(first),), (tokens_of(second),)]
-    assert chat.last_turn.steps == ()
+    assert [step.name for step in chat.last_turn.steps] == []
 
 
 def test_call_beside_an_answer_to_small_talk_is_dropped(chat: Chat, server: FakeOpenAI) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core.language import is_written_in, session_language, user_language, user_scripts
 
@@ -39,7 +39,7 @@ LETTER = "안녕하세요 고객님 주문하신 의자 열두 개가 항구 사
     ],
 )
 def test_language_is_that_of_the_users_own_words(messages: list[str], language: str | None, scripts: set[str]) -> None:
-    said = [*map(HumanMessage, messages), AIMessage("ответ на другом языке")]
+    said: list[AnyMessage] = [*map(HumanMessage, messages), AIMessage("ответ на другом языке")]
     assert user_language(said) == language
     assert user_scripts(said) == scripts
 
