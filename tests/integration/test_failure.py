@@ -76,7 +76,7 @@ def services(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> 
     with chat_opener(make_settings) as open_chat:
         yield {
             is_hasty: open_chat(
-                model_attempts=ATTEMPTS, turns_per_minute=10_000, model_deadline_seconds=1.5 if is_hasty else 20
+                model_attempts=ATTEMPTS, turns_per_minute=10_000, model_deadline_seconds=3 if is_hasty else 20
             ).service
             for is_hasty in (False, True)
         }

@@ -280,7 +280,7 @@ def test_calls_side_by_side_have_a_number_each_also_if_they_fail(chat: Chat, ser
 
 
 def test_tools_call_that_is_ended_is_written(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(tool_deadline_seconds=1)
+    chat = open_chat(tool_deadline_seconds=3)
     server.script(tools(reasoning()), hang("음"), text("오래 걸려 그만두었습니다."))
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
     assert calls_of(chat)[1] == (2, "reasoning", None, None, "deadline")
