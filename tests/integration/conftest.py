@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import openai
@@ -20,8 +19,6 @@ from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.owners import Owners, open_owners
-from tests.fake.postgres import PostgresServer
 from tests.fake.rooted import Rooted
 from tests.fake.scripted_completions import ScriptedCompletions
 from tests.fake.served_door import TOKEN, ServedDoor
@@ -85,27 +82,6 @@ def cached(server: FakeOpenAI) -> FakeOpenAI:
 def endpoint() -> Iterator[FakeOpenAI]:
     with FakeOpenAI() as endpoint:
         yield endpoint
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        "of another server",
-        "of the same server",
-        pytest.param("of another server over Postgres", marks=pytest.mark.postgres),
-    ],
-)
-def owners(
-    request: pytest.FixtureRequest, endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Owners]:
-    folder, is_one_server = tmp_path_factory.mktemp("owners"), request.param == "of the same server"
-    with ExitStack() as stack:
-        url = None
-        if request.param.endswith("Postgres"):
-            server: PostgresServer = request.getfixturevalue("postgres")
-            url = SecretStr(server.make_database(request.getfixturevalue("postgres_template")))
-            stack.callback(server.drop_database, url.get_secret_value())
-        yield stack.enter_context(open_owners(folder, endpoint.url, is_one_server=is_one_server, database_url=url))
 
 
 @pytest.fixture(scope="module")
