@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import openai
@@ -60,6 +61,38 @@ def chat(module_service: ChatService, server: FakeOpenAI) -> Iterator[Chat]:
     yield chat
     server.end_hanging()
     chat.wait_for_folds()
+
+
+@pytest.fixture(scope="module")
+def module_services(
+    endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., ChatService]]:
+    services: dict[str, ChatService] = {}
+    with ExitStack() as stack:
+
+        def service_with(**settings: object) -> ChatService:
+            key = repr(sorted(settings.items()))
+            if key not in services:
+                maker = settings_maker(tmp_path_factory.mktemp("module") / "data", endpoint.url)
+                services[key] = stack.enter_context(chat_opener(maker))(**settings).service
+            return services[key]
+
+        yield service_with
+
+
+@pytest.fixture
+def chat_with(module_services: Callable[..., ChatService], server: FakeOpenAI) -> Iterator[OpenChat]:
+    """Makes a new session of the module's service that has these settings; it is opened once for each set."""
+    made: list[Chat] = []
+
+    def make(**settings: object) -> Chat:
+        made.append(Chat(module_services(**settings)))
+        return made[-1]
+
+    yield make
+    server.end_hanging()
+    for chat in made:
+        chat.wait_for_folds()
 
 
 @pytest.fixture
