@@ -43,6 +43,20 @@ def summary_of(chars: int) -> str:
     return begin + end
 
 
+# Drafts with a flaw each, and what is said of it.
+DRAFTS: dict[str, tuple[str, str]] = {
+    "long": (summary_of(int(target_of(TRIP) * 1.7)), "자 깁니다"),
+    "short": (f"(1턴) {RULE}", "빠진 것: 둘째가 새우 알레르기예요, 200만 원, 네 명, 220만 원."),
+    "thoughts": ("<think>\nThe user wants a summary of the trip", "답이 비어 있습니다"),
+    "language": (
+        "The family goes to Fukuoka and stays at the Nikko, and no night bus is taken. " * 5,
+        "한국어로 옮기세요",
+    ),
+    "copy": ((TRIP[0][0] + ANSWER)[:400], "옮겨 적은 것"),
+    "answer": (f"네, (2)번으로 하시는 편이 좋겠습니다! {ANSWER[:240]} 좋은 하루 보내세요!", "대화에 대한 답"),
+}
+
+
 def fold(
     chat: Chat, server: FakeOpenAI, talk: Talk, *drafts: str, finish_reason: str = "stop", after_turns: int = 0
 ) -> Record | None:
