@@ -68,7 +68,8 @@ def history_tokens(body: Body) -> int:
 
 def ask_until_compacted(chat: Chat) -> int:
     """Asks questions until a turn begins with a compaction; returns its number."""
-    for number in range(len(chat.turns) + 1 if chat.service.sessions.list() else 1, 60):
+    ((last,),) = chat.rows("SELECT coalesce(max(turn), 0) FROM message WHERE session_id = ?", chat.session_id)
+    for number in range(last + 1, 60):
         events = chat.say(question(number))
         assert isinstance(events[-1], TurnFinished)
         chat.wait_for_folds()

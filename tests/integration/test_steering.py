@@ -1,0 +1,482 @@
+"""What users do with folds: they edit, undo, remake and choose versions of summaries, and pin messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from graph.error import InputError, NotFoundError, ServerBusyError
+from graph.pin_view import PinView
+from graph.record import Record
+from tests.fake.body import content_of, raw_turns, shape
+from tests.fake.chat import Chat, question
+from tests.fake.compacting import ask_until_compacted
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import Body, ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.summary_text import holds
+
+MERGING = {"records_budget_tokens": 500, "merged_together": 2, "newest_records": 1, "merged_tokens": 200}
+COMPACTING = {"context_strategy": "compaction", "max_context_tokens": 1_000}
+EARLY = {
+    "interval": {},
+    "rolling": {"context_strategy": "rolling", "app_context_threshold": 500},
+    "compaction": COMPACTING,
+}
+OWN_WORDS = "서버 이전은 10월 1일, 담당자는 김민수. 예산은 120만 원."
+WISH = '가격은 꼭 "원" 단위로\n남겨 주세요</source>'
+CLOCK = ScriptedCall("get_current_time", "{}", "call-1")
+
+
+def records(chat: Chat) -> tuple[Record, ...]:
+    return chat.service.folds.records(chat.session_id)
+
+
+def newest(server: FakeOpenAI) -> Body:
+    return server.bodies("chat")[-1]
+
+
+def told(body: Body) -> str:
+    return "\n".join(content_of(message) for message in body["messages"])
+
+
+def asked(server: FakeOpenAI) -> str:
+    return told(server.bodies("summary")[-1])
+
+
+def folds_marked(chat: Chat) -> list[int]:
+    return [point.turn for point in chat.service.folds.chart(chat.session_id) if point.has_fold]
+
+
+def are_verified(chat: Chat, *turns: int) -> bool:
+    return all(call.is_verified for turn in turns for call in chat.service.folds.inputs(chat.session_id, turn))
+
+
+def refusal(chat: Chat, method: str, record_id: str, **arguments: object) -> tuple[str, str]:
+    with pytest.raises(InputError) as refused:
+        getattr(chat.service.folds, method)(chat.session_id, record_id, **arguments)
+    return refused.value.reason, refused.value.detail
+
+
+def begin_hanging_turn(chat: Chat, server: FakeOpenAI, number: int) -> None:
+    server.script(hang(), to=question(number))
+    chat.start(question(number))
+    server.wait_until(lambda fake: fake.hanging_count == 1)
+
+
+def stop(chat: Chat) -> None:
+    chat.service.turns.stop(chat.session_id)
+    chat.events()
+
+
+def ask_until_merged(chat: Chat, first: int = 1) -> Record:
+    """Has turns until the oldest summaries are one; returns that."""
+    for number in range(first, 40):
+        chat.ask(number, number)
+        if records(chat) and records(chat)[0].kind == "merge":
+            return records(chat)[0]
+    raise AssertionError
+
+
+# Versions
+
+
+def test_an_edited_summary_is_sent_from_the_next_turn_on_and_can_be_taken_back(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 4)
+    folds, (made,) = chat.service.folds, records(chat)
+    edited = folds.edit(chat.session_id, made.id, f"  {OWN_WORDS}\0 ")
+    assert (edited.edited, edited.version, edited.replaces, edited.kind) == (True, 2, made.id, "interval")
+    assert edited.summary == f"{OWN_WORDS}\ufffd"
+    assert (edited.summary_chars, edited.input_tokens) == (len(edited.summary), 0)
+    assert 0 < edited.summary_tokens != made.summary_tokens
+    # Its facts are compared with those of its source.
+    assert "10월 1일" in edited.kept_facts
+    assert any("20만" in fact for fact in edited.missing_facts)
+    assert records(chat) == (edited,)
+    chat.ask(5, 5)
+    assert shape(newest(server)) == [(1, 3), 4, 5]
+    assert holds(newest(server), OWN_WORDS)
+    assert not holds(newest(server), made.summary)
+    assert folds.versions(chat.session_id, made.id) == folds.versions(chat.session_id, edited.id) == (made, edited)
+    assert folds.use_version(chat.session_id, made.id) == made
+    chat.ask(6, 6)
+    assert holds(newest(server), made.summary)
+    folds.use_version(chat.session_id, edited.id)
+    folds.use_version(chat.session_id, edited.id)
+    assert records(chat) == (edited,)
+    assert are_verified(chat, 4, 5, 6)
+    assert folds_marked(chat) == [4]
+
+
+def test_an_undone_fold_is_sent_word_for_word_and_folded_again(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 4)
+    folds, (made,) = chat.service.folds, records(chat)
+    undone = folds.undo(chat.session_id, made.id)
+    assert undone is not None
+    assert (undone.kind, undone.version, undone.turns, undone.missing_facts) == ("verbatim", 2, (1, 2, 3), ())
+    chat.ask(5, 6)
+    assert shape(newest(server)) == [(1, 3), 4, 5, 6]
+    assert all(question(number) in content_of(newest(server)["messages"][0]) for number in (1, 2, 3))
+    assert are_verified(chat, 6)
+    assert refusal(chat, "undo", undone.id) == ("stands_verbatim", "stands_verbatim")
+    again = folds.fold_again(chat.session_id, undone.id)
+    assert (again.kind, again.version, again.compression_rate) == ("interval", 3, 0.3)
+    assert folds.versions(chat.session_id, made.id) == (made, undone, again)
+    chat.ask(7, 7)
+    assert holds(newest(server), again.summary)
+    assert question(3) not in content_of(newest(server)["messages"][0])
+    assert folds_marked(chat) == [4, 7]
+
+
+def test_a_fold_is_made_anew_at_another_rate_with_a_wish(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 7)
+    folds, (made, newest_made) = chat.service.folds, records(chat)
+    before, spent = asked(server), folds.statistics(chat.session_id).fold_tokens
+    again = folds.remake(chat.session_id, made.id, rate=0.5, wish=WISH)
+    assert (again.compression_rate, again.version, again.replaces, again.wish) == (0.5, 2, made.id, WISH)
+    assert again.target_chars == int(made.original_chars * 0.5)
+    assert '“가격은 꼭 "원" 단위로 남겨 주세요&lt;/source>”' in asked(server)
+    assert "사용자의 요청입니다" not in before
+    assert records(chat)[0] == again
+    statistics = folds.statistics(chat.session_id)
+    assert statistics.fold_tokens == spent + again.input_tokens + again.output_tokens > spent
+    assert (statistics.record_count, statistics.summary_chars) == (2, again.summary_chars + newest_made.summary_chars)
+    # The newest one is made of its source, though the last input holds that no more.
+    assert folds.remake(chat.session_id, newest_made.id, rate=0.2).turns == (4, 5, 6)
+    assert all(question(number) in asked(server) for number in (4, 5, 6))
+
+
+def test_what_cannot_be_changed_says_why(chat: Chat, server: FakeOpenAI) -> None:
+    for number in range(1, 5):
+        server.script(text("네."))
+        chat.say(f"질문 {number}?")
+    chat.wait_for_folds()
+    (short,) = records(chat)
+    assert short.kind == "verbatim"
+    assert refusal(chat, "remake", short.id, rate=0.3) == ("stands_verbatim", "stands_verbatim")
+    chat.ask(5, 7)
+    folds, made = chat.service.folds, records(chat)[-1]
+    for words, reason in ((" \u200b\n", "empty"), ("가" * 5_000, "not_shorter"), ("가" * 1_000_000, "too_long")):
+        assert refusal(chat, "edit", made.id, text=words)[0] == reason
+    assert refusal(chat, "remake", made.id, rate=0.6)[0] == "bad_rate"
+    assert refusal(chat, "remake", made.id, rate=0.3, wish="가" * 301) == ("too_long", "301 > 300")
+    server.script(failure(401), kind="summary")
+    assert refusal(chat, "remake", made.id, rate=0.3) == ("remake_failed", "authentication")
+    assert folds.versions(chat.session_id, made.id) == (made,)
+    folds.reset(chat.session_id)
+    assert refusal(chat, "remake", made.id, rate=0.3)[0] == "not_active"
+    assert refusal(chat, "undo", made.id)[0] == "not_active"
+    assert refusal(chat, "edit", made.id, text=OWN_WORDS)[0] == "not_active"
+    with pytest.raises(NotFoundError):
+        folds.edit(chat.session_id, "rec-none", OWN_WORDS)
+    with pytest.raises(NotFoundError):
+        folds.versions(chat.session_id, "rec-none")
+
+
+def test_folds_are_changed_while_a_turn_runs(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 7)
+    folds, (first, second) = chat.service.folds, records(chat)
+    begin_hanging_turn(chat, server, 8)
+    edited = folds.edit(chat.session_id, first.id, OWN_WORDS)
+    again = folds.remake(chat.session_id, edited.id, rate=0.5)
+    undone = folds.undo(chat.session_id, second.id)
+    assert undone is not None
+    assert holds(newest(server), first.summary)
+    stop(chat)
+    chat.ask(9, 9)
+    assert records(chat) == (again, undone)
+    assert holds(newest(server), again.summary)
+    assert question(4) in content_of(newest(server)["messages"][0])
+
+
+def test_making_anew_counts_among_what_runs(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(concurrent_turns=1)
+    chat.ask(1, 4)
+    begin_hanging_turn(chat, server, 5)
+    with pytest.raises(ServerBusyError):
+        chat.service.folds.remake(chat.session_id, records(chat)[0].id, rate=0.5)
+    stop(chat)
+
+
+def test_an_answer_that_is_given_anew_takes_every_version_of_its_block_away(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 7)
+    last = records(chat)[-1]
+    chat.service.folds.edit(chat.session_id, last.id, "서버는 10월에 옮깁니다.")
+    chat.service.folds.undo(chat.session_id, last.id)
+    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=6))
+    forked.regenerate()
+    forked.ask(7, 7)
+    assert shape(newest(server)) == [(1, 3), (4, 6), 7]
+    assert (records(forked)[-1].kind, records(forked)[-1].version) == ("interval", 1)
+
+
+def test_a_merge_gives_way_to_its_sources_and_is_not_merged_again(chat_with: OpenChat, server: FakeOpenAI) -> None:
+    chat = chat_with(**MERGING)
+    folds = chat.service.folds
+    chat.ask(1, 4)
+    (first,) = records(chat)
+    folds.edit(chat.session_id, first.id, OWN_WORDS * 2)
+    merge = ask_until_merged(chat, 5)
+    assert merge.turns == (1, 2, 3, 4, 5, 6)
+    # No version of what was merged is active again.
+    assert refusal(chat, "edit", first.id, text=OWN_WORDS)[0] == "not_active"
+    assert refusal(chat, "use_version", first.id)[0] == "not_active"
+    assert len(folds.versions(chat.session_id, first.id)) == 2
+    assert folds.undo(chat.session_id, merge.id) is None
+    parts = [(1, 2, 3), (4, 5, 6)]
+    assert chat.covered[:2] == parts
+    number = len(chat.turns)
+    while "merge" not in {record.kind for record in records(chat)}:
+        number += 1
+        assert number < 40
+        chat.ask(number, number)
+    assert chat.covered[:2] == parts
+    assert shape(newest(server))[:2] == [(1, 3), (4, 6)]
+    folds.edit(chat.session_id, records(chat)[0].id, "서버는 10월 1일에 옮깁니다.")
+    assert folds.use_version(chat.session_id, merge.id) == records(chat)[0] == merge
+    again = folds.remake(chat.session_id, merge.id, rate=0.4)
+    assert (again.kind, again.sources, again.turns, again.level) == ("merge", merge.sources, merge.turns, merge.level)
+    assert folds.undo(chat.session_id, again.id) is None
+    assert chat.covered[:2] == parts
+
+
+def test_a_merge_that_was_made_before_an_edit_does_not_undo_it(chat_with: OpenChat) -> None:
+    chat = chat_with(**MERGING)
+    waiting = "SELECT id FROM record WHERE session_id = ? AND kind = 'merge' AND adopted_at IS NULL"
+    number = 0
+    while not (made := chat.rows(waiting, chat.session_id)):
+        number += 1
+        chat.ask(number, number)
+    ((merge_id,),) = made
+    edited = chat.service.folds.edit(chat.session_id, records(chat)[0].id, OWN_WORDS * 2)
+    access = chat.service._access  # noqa: SLF001  # as a turn does that read the records before the edit
+    with access.between_turns(chat.session_id) as lease:
+        assert not access.stores.records.adopt(lease, merge_id)
+    assert records(chat)[0] == edited
+    assert edited.id in ask_until_merged(chat, number + 1).sources
+
+
+def test_an_edited_merge_gives_way_to_its_sources_in_a_fork(chat_with: OpenChat) -> None:
+    chat = chat_with(**MERGING)
+    merge = ask_until_merged(chat)
+    edited = chat.service.folds.edit(chat.session_id, merge.id, OWN_WORDS)
+    assert (edited.kind, edited.sources, edited.turns) == ("merge", merge.sources, merge.turns)
+    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=5))
+    assert forked.covered == [(1, 2, 3)]
+    whole = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=8))
+    (made, again) = whole.service.folds.versions(whole.session_id, records(whole)[0].id)
+    assert (again.summary, again.replaces, made.summary) == (OWN_WORDS, made.id, merge.summary)
+
+
+def test_a_compaction_is_restored_after_an_edit(chat: Chat) -> None:
+    chat.ask(1, 6)
+    before = records(chat)
+    chat.service.folds.compact(chat.session_id)
+    edited = chat.service.folds.edit(chat.session_id, records(chat)[0].id, OWN_WORDS)
+    assert chat.service.folds.compactions(chat.session_id) == (edited,)
+    chat.service.folds.restore(chat.session_id, edited.id)
+    assert records(chat) == before
+
+
+def test_a_compaction_gives_way_to_its_messages_and_the_next_one_comes_in_time(
+    chat_with: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = chat_with(**COMPACTING)
+
+    def restored_tokens() -> int:
+        ((tokens,),) = chat.rows("SELECT restored_tokens FROM session WHERE session_id = ?", chat.session_id)
+        return int(tokens)
+
+    last = ask_until_compacted(chat)
+    folds, (made,) = chat.service.folds, records(chat)
+    undone = folds.undo(chat.session_id, made.id)
+    assert undone is not None
+    assert restored_tokens() > 0
+    chat.ask(last + 1, last + 1)  # it is not made again at once
+    assert records(chat) == (undone,)
+    assert question(1) in content_of(newest(server)["messages"][1])
+    folds.use_version(chat.session_id, made.id)
+    assert restored_tokens() == 0
+    folds.use_version(chat.session_id, undone.id)
+    assert restored_tokens() > 0
+    again = folds.remake(chat.session_id, undone.id, rate=0.3)
+    assert (again.kind, again.context_tokens) == ("compaction", made.context_tokens)
+    assert folds.compactions(chat.session_id)[0].id == again.id
+    assert restored_tokens() == 0
+    # As after a later compaction was restored.
+    chat.change(f"UPDATE session SET restored_tokens = 900 WHERE session_id = '{chat.session_id}'")  # noqa: S608  # our own
+    folds.edit(chat.session_id, again.id, "서버는 10월에 옮깁니다.")
+    assert restored_tokens() == 900
+
+
+def test_a_rolling_summary_is_made_anew_of_the_one_before_and_what_was_said_since(
+    chat_with: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = chat_with(**EARLY["rolling"])
+    chat.ask(1, 7)
+    (last,) = records(chat)
+    assert last.sources
+    again = chat.service.folds.remake(chat.session_id, last.id, rate=0.5, wish=WISH)
+    assert (again.kind, again.sources, again.version) == ("rolling", last.sources, last.version + 1)
+    assert "This is what the user asks" in asked(server)
+    chat.ask(8, 11)
+    sources = chat.rows("SELECT sources FROM record WHERE session_id = ?", chat.session_id)
+    assert any(again.id in source for (source,) in sources)
+
+
+# Pins
+
+
+def pin(chat: Chat, turn: int) -> PinView:
+    """Pins the question of a turn."""
+    return chat.service.folds.pin(chat.session_id, chat.turns[turn - 1].user_message_id)
+
+
+def unpin(chat: Chat, turn: int) -> PinView:
+    return chat.service.folds.unpin(chat.session_id, chat.turns[turn - 1].user_message_id)
+
+
+def pinned(chat: Chat) -> list[int]:
+    return [message.turn for message in chat.service.folds.pins(chat.session_id).messages]
+
+
+def pinned_line(turn: int) -> str:
+    return f"[{turn}턴 사용자 원문] {question(turn)}"
+
+
+def test_a_pinned_message_stands_under_its_record_once_it_is_folded(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 2)
+    view = pin(chat, 2)
+    assert [(message.turn, message.tokens) for message in view.messages] == [(2, view.used_tokens)]
+    assert 0 < view.used_tokens < view.budget_tokens
+    chat.ask(3, 3)
+    assert "원문]" not in told(newest(server))
+    chat.ask(4, 7)
+    system = content_of(newest(server)["messages"][0]).splitlines()
+    place = system.index(pinned_line(2))
+    assert system[place - 1].startswith(("[1-3턴] ", "  "))
+    assert system[place + 1].startswith("[4-6턴] ")
+    assert told(newest(server)).count(pinned_line(2)) == 1
+    assert shape(newest(server)) == [(1, 3), (4, 6), 7]
+    (call,) = chat.service.folds.inputs(chat.session_id, 7)
+    assert [block.kind for block in call.blocks][:4] == ["system", "record", "pin", "record"]
+    assert (call.blocks[2].text, call.blocks[2].role, call.blocks[2].tokens) == (question(2), "user", view.used_tokens)
+    assert unpin(chat, 2).messages == unpin(chat, 2).messages == ()
+    chat.ask(8, 8)
+    assert "원문]" not in told(newest(server))
+    assert are_verified(chat, 3, 4, 7, 8)
+
+
+@pytest.mark.parametrize("strategy", EARLY)
+def test_a_pinned_message_is_sent_once_by_every_strategy_that_sends_records(
+    chat_with: OpenChat, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = chat_with(**EARLY[strategy])
+    chat.ask(1, 2)
+    pin(chat, 1)
+    chat.service.folds.pin(chat.session_id, chat.turns[1].answer_message_id)
+    chat.ask(3, 9)
+    assert {1, 2} <= set(chat.covered[0])
+    assert told(newest(server)).count(pinned_line(1)) == 1
+    assert told(newest(server)).count("[2턴 AI 원문] ") == 1
+    assert are_verified(chat, *range(1, 10))
+    chat.service.sessions.configure(chat.session_id, strategy="window")
+    chat.ask(10, 10)
+    assert "원문]" not in told(newest(server))
+
+
+def test_pins_stay_under_a_merge_and_go_along_into_a_fork(chat_with: OpenChat, server: FakeOpenAI) -> None:
+    chat = chat_with(**MERGING)
+    chat.ask(1, 5)
+    pin(chat, 2)
+    pin(chat, 5)
+    assert ask_until_merged(chat, 6).turns == (1, 2, 3, 4, 5, 6)
+    system = content_of(newest(server)["messages"][0]).splitlines()
+    places = [system.index(pinned_line(turn)) for turn in (2, 5)]
+    assert places[1] == places[0] + 1
+    assert are_verified(chat, len(chat.turns))
+    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=4))
+    assert pinned(forked) == [2]
+    forked.ask(5, 5)
+    assert told(newest(server)).count(pinned_line(2)) == 1
+    unpin(forked, 2)
+    assert pinned(chat) == [2, 5]
+
+
+def test_a_message_is_pinned_while_a_turn_runs_for_the_turns_to_come(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 4)
+    server.script(tools(CLOCK), hang(), to=question(5))
+    chat.start(question(5))
+    server.wait_until(lambda fake: fake.hanging_count == 1)
+    pin(chat, 1)
+    stop(chat)
+    assert "원문]" not in told(newest(server))
+    chat.ask(6, 6)
+    assert told(newest(server)).count(pinned_line(1)) == 1
+
+
+def test_a_full_budget_refuses_and_says_what_is_left(chat_with: OpenChat) -> None:
+    chat = chat_with(model_window_tokens=4_000)
+    chat.ask(1, 1)
+    chat.say("가나다 " * 130)
+    view = pin(chat, 1)
+    assert view.budget_tokens == int(4_000 * chat.service.settings.guard_share) // 8
+    left = str(view.budget_tokens - view.used_tokens)
+    assert refusal(chat, "pin", chat.turns[1].user_message_id) == ("pin_budget", left)
+    assert chat.service.folds.pins(chat.session_id) == view == pin(chat, 1)
+    assert unpin(chat, 1).used_tokens == 0
+    assert pin(chat, 2).used_tokens <= view.budget_tokens
+
+
+def test_only_words_that_stand_in_the_chat_are_pinned(chat: Chat, server: FakeOpenAI) -> None:
+    folds = chat.service.folds
+    server.script(tools(CLOCK), text("낮입니다."))
+    chat.say(question(1))
+    query = "SELECT role, message_id FROM message WHERE session_id = ? ORDER BY position"
+    rows = chat.rows(query, chat.session_id)
+    silent = [message_id for role, message_id in rows if role == "tool"] + [rows[1][1]]
+    assert [refusal(chat, "pin", message_id)[0] for message_id in silent] == ["empty"] * 2
+    with pytest.raises(NotFoundError):
+        folds.pin(chat.session_id, "no-such-message")
+    assert pinned(chat) == []
+    # An answer that is given anew is pinned no more.
+    answered = chat.last_turn.answer_message_id
+    assert len(folds.pin(chat.session_id, answered).messages) == 1
+    chat.regenerate()
+    assert pinned(chat) == []
+    with pytest.raises(NotFoundError):
+        folds.pin(chat.session_id, answered)
+
+
+def test_what_was_pinned_before_a_reset_takes_no_room_and_is_sent_again_once_that_is_undone(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    chat.ask(1, 4)
+    pin(chat, 1)
+    folds = chat.service.folds
+    folds.reset(chat.session_id)
+    assert pinned(chat) == []
+    assert folds.pins(chat.session_id).used_tokens == 0
+    assert refusal(chat, "pin", chat.turns[1].user_message_id)[0] == "before_reset"
+    folds.undo_reset(chat.session_id)
+    assert pinned(chat) == [1]
+    chat.ask(5, 5)
+    assert told(newest(server)).count(pinned_line(1)) == 1
+    assert raw_turns(newest(server)) == [4, 5]
+    folds.reset(chat.session_id)
+    chat.ask(6, 6)
+    assert "원문]" not in told(newest(server))
+
+
+@pytest.mark.parametrize("sends_all", [True, False])
+def test_a_pinned_message_that_a_rolling_input_cuts_is_sent_whole_beside_it(
+    chat_with: OpenChat, server: FakeOpenAI, *, sends_all: bool
+) -> None:
+    chat = chat_with(context_strategy="rolling", rolling_sends_unsummarised=sends_all)
+    chat.say(question(1) + " 자세히 적습니다." * 300 + " 끝말은 은하수입니다.")
+    chat.ask(2, 2)
+    assert "은하수" not in told(newest(server))
+    pin(chat, 1)
+    chat.ask(3, 3)
+    assert told(newest(server)).count("[1턴 사용자 원문] ") == 1
+    assert "은하수" in told(newest(server))
+    assert are_verified(chat, 1, 2, 3)
