@@ -42,20 +42,8 @@ def sent_images(server: FakeOpenAI) -> list[list[str]]:
     return [urls(message) for message in server.bodies("chat")[-1]["messages"] if message["role"] == "user"]
 
 
-@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
-def test_images_go_to_the_provider_as_they_came(open_chat: OpenChat, server: FakeOpenAI, strategy: str) -> None:
-    chat = open_chat(context_strategy=strategy)
-    send(chat, question(1), PNG, WEB)
-    content = server.bodies("chat")[-1]["messages"][-1]["content"]
-    assert content[0] == {"type": "text", "text": question(1)}
-    assert urls({"content": content}) == [PNG, WEB]
-    send(chat, "", JPEG)
-    assert sent_images(server)[-1] == [JPEG]
-    if strategy != "rolling":
-        assert sent_images(server) == [[PNG, WEB], [JPEG]]
-
-
-def test_the_archive_has_each_image_once_and_the_state_none(chat: Chat) -> None:
+def test_the_archive_has_each_image_once_and_the_state_none(open_chat: OpenChat) -> None:
+    chat = open_chat()
     send(chat, question(1), PNG)
     send(chat, question(2), PNG, WEB)
     assert chat.rows("SELECT hash, data_url FROM image") == [(reference_of(PNG), PNG)]
@@ -66,22 +54,19 @@ def test_the_archive_has_each_image_once_and_the_state_none(chat: Chat) -> None:
 
 
 def test_wherever_a_message_is_text_an_image_is_a_mark(chat: Chat, server: FakeOpenAI) -> None:
-    send(chat, question(1), PNG)
     send(chat, "", WEB)
-    assert [turn.user_text for turn in chat.turns] == [f"{question(1)}\n[image]", "[image]"]
+    send(chat, question(2), PNG)
+    assert [turn.user_text for turn in chat.turns] == ["[image]", f"{question(2)}\n[image]"]
     chat.ask(3, 4)
     (summary,) = server.bodies("summary")
     assert "[image]" in str(summary)
     assert PNG not in str(summary)
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
     assert sent_images(server) == [[]]
-    tokens = chat.rows("SELECT tokens FROM message WHERE role = 'human' ORDER BY position")
-    assert tokens[0][0] > IMAGE_TOKENS > tokens[2][0]
-
-
-def test_a_korean_session_stays_korean_though_it_begins_with_an_image(chat: Chat, server: FakeOpenAI) -> None:
-    send(chat, "", PNG)
-    chat.ask(2, 4)
+    query = "SELECT tokens FROM message WHERE role = 'human' AND session_id = ? ORDER BY position"
+    tokens = [tokens for (tokens,) in chat.rows(query, chat.session_id)]
+    assert tokens[1] > IMAGE_TOKENS > tokens[2]
+    # The mark is of no language: the session is one in Korean.
     assert "[이전 대화 요약]" in system_prompt(server.bodies("chat")[-1])
 
 
@@ -97,11 +82,11 @@ def test_an_image_that_the_model_refuses_is_told_as_text_from_then_on(chat: Chat
 
 
 @pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
-def test_images_stand_behind_the_block_of_their_turn_and_every_input_is_rebuilt(
+def test_images_go_as_they_came_behind_the_block_of_their_turn_and_every_input_is_rebuilt(
     open_chat: OpenChat, server: FakeOpenAI, source: ScriptedContext, strategy: str
 ) -> None:
     chat = open_chat(context=source, context_strategy=strategy, app_context_threshold=400, max_context_tokens=3_000)
-    for number in range(1, 6):
+    for number in range(1, 5):
         options = TurnOptions(context={"currentFile": f"file-{number}.py"})
         chat.service.turns.send(chat.session_id, question(number), images=[PNG, WEB], options=options)
         chat.events()
@@ -110,12 +95,16 @@ def test_images_stand_behind_the_block_of_their_turn_and_every_input_is_rebuilt(
         assert f"file-{number}.py" in text["text"]
         assert text["text"].endswith(question(number))
         assert [part["image_url"]["url"] for part in images] == [PNG, WEB]
+    send(chat, "", JPEG)
+    assert sent_images(server)[-1] == [JPEG]
+    if strategy in ("compaction", "window"):
+        assert sent_images(server)[-2] == [PNG, WEB]
     calls = [call for turn in range(1, 6) for call in chat.service.folds.inputs(chat.session_id, turn)]
-    assert all(call.is_verified for call in calls)
-    assert len(calls) == 5
+    assert [call.is_verified for call in calls] == [True] * 5
 
 
-def test_a_fork_has_the_images_of_its_turns_alone(chat: Chat, server: FakeOpenAI) -> None:
+def test_a_fork_has_the_images_of_its_turns_alone(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
     send(chat, question(1), PNG)
     send(chat, question(2), JPEG)
     forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=1))
@@ -125,7 +114,8 @@ def test_a_fork_has_the_images_of_its_turns_alone(chat: Chat, server: FakeOpenAI
     assert forked.rows("SELECT data_url FROM image") == [(PNG,)]
 
 
-def test_images_of_an_imported_history_are_sent_with_their_turns(chat: Chat, server: FakeOpenAI) -> None:
+def test_images_of_an_imported_history_are_sent_with_their_turns(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
     bring(chat, [ClientMessage("user", question(1), (PNG, WEB)), ClientMessage("assistant", "네.", (JPEG,))])
     chat.ask(2, 2)
     assert sent_images(server) == [[PNG, WEB], []]
@@ -133,7 +123,8 @@ def test_images_of_an_imported_history_are_sent_with_their_turns(chat: Chat, ser
     assert "[image]" in chat.turns[0].answer_text
 
 
-def test_images_survive_an_export(chat: Chat, tmp_path: Path) -> None:
+def test_images_survive_an_export(open_chat: OpenChat, tmp_path: Path) -> None:
+    chat = open_chat()
     send(chat, question(1), PNG)
     lines = list(export_lines(chat.service._access.stores.database))  # noqa: SLF001  # nobody but a test has to know
     other = open_sqlite(tmp_path / "other.db", busy_timeout_seconds=5)
@@ -143,11 +134,12 @@ def test_images_survive_an_export(chat: Chat, tmp_path: Path) -> None:
     other.close()
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "data:text/html,x", "image:0", "", "http://a\nb", "\ud800"])
-def test_what_is_no_image_is_refused_and_stores_nothing(chat: Chat, url: str) -> None:
-    with pytest.raises(InputError) as caught:
-        send(chat, question(1), PNG, url)
-    assert caught.value.reason == "bad_image"
+def test_what_is_no_image_is_refused_and_stores_nothing(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    for url in ("file:///etc/passwd", "data:text/html,x", "image:0", "", "http://a\nb", "\ud800"):
+        with pytest.raises(InputError) as caught:
+            send(chat, question(1), PNG, url)
+        assert caught.value.reason == "bad_image"
     assert chat.rows("SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM image)") == [(0, 0)]
 
 

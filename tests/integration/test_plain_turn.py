@@ -1,40 +1,85 @@
+"""Text that some databases refuse, wherever it comes from, is stored as plain text."""
+
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage
 from langchain_core.tools import StructuredTool
 from pydantic import SecretStr
+from sqlalchemy import inspect, select
 
 from graph.client import ClientMessage
 from graph.core.text import plain_text
 from graph.error import InputError
 from graph.event import TurnFinished
+from graph.recovery import config_of
+from graph.service import ChatService
 from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.database import Database, utc_now
+from graph.store.schema import METADATA
 from graph.store.stores import open_database
 from graph.store.transfer import import_lines
 from tests.fake.chat import Chat
+from tests.fake.drawn import at_most
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_reply import Reply, ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.plainness import HOSTILE_TEXTS, rows_of, stored_values, unplain
 from tests.fake.postgres import PostgresServer
 from tests.fake.resending import Program
 from tests.fake.served_programs import ServedPrograms
+from tests.fake.store import lay_empty_database
 
-DRAWN = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+DRAWN = settings(max_examples=at_most(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
+# What no database takes stands beside what only looks dangerous.
+HOSTILE_TEXTS = st.text(
+    st.sampled_from("\x00\ud83d\ude00\udc00\udfff")
+    | st.sampled_from("가각 a\"'\\%_\u202e\ufeff😀\n")
+    | st.characters(),
+    max_size=30,
+)
 MakeDatabase = Callable[[], SecretStr | None]
 NUL_AND_HALVES = "\x00 \ud83d \ude00\ud83d\ude00"
+
+
+def rows_of(database: Database) -> list[tuple[Any, ...]]:
+    """Every row of every table."""
+    with database.read() as connection:
+        there = set(inspect(connection).get_table_names())
+        tables = [table for table in METADATA.sorted_tables if table.name in there]
+        return [tuple(row) for table in tables for row in connection.execute(select(table))]
+
+
+def stored_values(service: ChatService) -> list[Any]:
+    """Every row, and the state of every session."""
+    stores = service._access.stores  # noqa: SLF001  # nobody but a test has to know
+    kept = [stores.checkpointer.get_tuple(config_of(session.session_id)) for session in service.sessions.list()]
+    return [*rows_of(stores.database), *(found.checkpoint["channel_values"] for found in kept if found is not None)]
+
+
+def unplain(value: Any) -> Iterator[str]:  # noqa: ANN401  # of any shape
+    """The texts within a value that have NUL or half a character."""
+    if isinstance(value, BaseMessage):
+        value = value.model_dump()
+    if isinstance(value, str):
+        if value != plain_text(value):
+            yield value
+    elif isinstance(value, Mapping):
+        yield from unplain([*value.keys(), *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from unplain(part)
 
 
 class EchoTool:
@@ -52,7 +97,9 @@ def echo() -> EchoTool:
     return EchoTool()
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])]
+)
 def make_database(request: pytest.FixtureRequest) -> MakeDatabase:
     """Returns what makes an empty database and returns its URL, None for a file."""
     if request.param == "sqlite":
@@ -161,6 +208,8 @@ def with_said(line: str, said: str, *, is_escaped: bool) -> str:
 @contextmanager
 def empty_database(url: SecretStr | None) -> Iterator[Database]:
     with TemporaryDirectory() as folder:
+        if url is None:
+            lay_empty_database(Path(folder))
         settings = Settings(_env_file=None, turnfold_data_dir=Path(folder), chat_database_url=url)  # type: ignore[call-arg]  # the base class's own argument
         with closing(open_database(settings)) as database:
             yield database
@@ -184,7 +233,7 @@ def test_an_import_stores_plain_text_whatever_its_lines_say(
         assert {entry.message.content for entry in archive.live(plain_text(f"s{said}"))} == {plain_text(said)}
 
 
-@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**64, 10**5_000], ids=["over", "under", "long", "endless"])
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 10**5_000], ids=["over", "under", "endless"])
 def test_an_import_refuses_a_number_that_only_some_databases_take(
     make_database: MakeDatabase, exported: list[str], number: int
 ) -> None:
