@@ -1,49 +1,59 @@
+"""What is sent stays within the model's window, whatever is said and whatever fails."""
+
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import StructuredTool
 
 from graph.core.token import estimate_tokens
-from graph.error import InputError
-from graph.event import AnswerRestarted, Folded, TokenDelta, TurnFailed, TurnFinished
-from tests.fake.body import content_of, faults, roles, system_prompt, tokens_of
+from graph.error import InputError, NotFoundError
+from graph.event import AnswerRestarted, Folded, FoldWaiting, TokenDelta, TurnFailed, TurnFinished
+from graph.strategy.base import Limits
+from tests.fake.body import content_of, faults, raw_turns, roles, summaries, system_prompt, tokens_of
+from tests.fake.caching import all_tokens
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, chunk, failure, hang, raw, text, tools
-from tests.fake.openai_responder import answer_body
+from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.sent import last_kinds
 
 STRATEGIES = ["interval", "rolling", "compaction", "window"]
-FOLDING = ["interval", "rolling", "compaction"]
-LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. "
+SENTENCE = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. "
 # Interval folds as it goes: only a small window is ever nearly full of its records.
 WINDOWS = {"interval": 2_500, "rolling": 4_800, "compaction": 4_000, "window": 4_000}
+KINDS = {"interval": {"merge", "interval"}, "rolling": {"rolling"}, "compaction": {"compaction"}, "window": set()}
 # Rolling sends all that is kept, and folds nothing before the guard does.
 UNFOLDED = {"app_context_recent_messages": 100, "app_context_threshold": 1_000_000}
 TOO_LONG = failure(400, "maximum context length exceeded", code="context_length_exceeded")
+UNKNOWN_WINDOW = 8_192
 
 
-def look_up(result: str) -> BaseTool:
-    return StructuredTool.from_function(lambda: result, name="look_up", description="Looks it up.")
+def answers(usage_factor: float = 0, chars: int = 220) -> Callable[[Body], Reply]:
+    """Answers of so many characters; the usage reported is so many times our estimate, none at all for 0."""
+
+    def reply(body: Body) -> Reply:
+        if kind_of(body) == "summary":
+            return answer_body(body)
+        sent = round(tokens_of(body) * usage_factor)
+        usage = {"prompt_tokens": sent, "completion_tokens": 900, "total_tokens": sent + 900}
+        return text((SENTENCE * 30)[:chars], usage=usage if usage_factor else None)
+
+    return reply
 
 
-def without_usage(body: Body) -> Reply:
-    return text(f"{question_of(body)[:60]} 에 대한 답입니다. {LONG * 4}", usage=None)
-
-
-def question_of(body: Body) -> str:
-    return content_of(body["messages"][-1])
-
-
-def fill(chat: Chat, server: FakeOpenAI, turns: int) -> None:
-    server.respond_with(lambda body: answer_body(body) if "<source>" in str(body) else without_usage(body))
-    for number in range(1, turns + 1):
-        ending = chat.say(question(number))[-1]
-        assert isinstance(ending, TurnFinished), ending
+def talk(chat: Chat, first: int, last: int, *, times: int = 1) -> int:
+    """Has these turns, each with its question so many times; returns how many of them waited for a fold."""
+    waited = 0
+    for number in range(first, last + 1):
+        events = chat.say(question(number) * times)
+        assert isinstance(events[-1], TurnFinished), events[-1]
+        waited += any(isinstance(event, FoldWaiting) for event in events)
         chat.wait_for_folds()
+    return waited
 
 
 def told(body: Body) -> str:
@@ -51,111 +61,132 @@ def told(body: Body) -> str:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_input_stays_below_75_percent_of_the_window_under_every_strategy(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str
+def test_the_input_stays_below_75_percent_of_the_window_as_each_strategy_folds_earlier_by_its_own_rule(
+    chat_with: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
-    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=WINDOWS[strategy], window_turns=100)
-    fill(chat, server, 24)
+    server.respond_with(answers())
+    window = WINDOWS[strategy]
+    chat = chat_with(**UNFOLDED, context_strategy=strategy, model_window_tokens=window, window_turns=100)
+    talk(chat, 1, 20)
     sizes = [tokens_of(body) for body in server.bodies("chat")]
-    assert 0.6 * WINDOWS[strategy] < max(sizes) < 0.75 * WINDOWS[strategy]
+    assert 0.6 * window < max(sizes) < 0.75 * window
     assert all(faults(body["messages"]) == [] for body in server.bodies("chat"))
+    adopted = "SELECT DISTINCT kind FROM record WHERE session_id = ? AND adopted_at IS NOT NULL"
+    assert {kind for (kind,) in chat.rows(adopted, chat.session_id)} == KINDS[strategy]
+    covered = [turn for turns in chat.covered for turn in turns]
+    assert covered == list(range(1, len(covered) + 1))
 
 
-@pytest.mark.parametrize(
-    ("strategy", "kinds"),
-    [("interval", {"merge", "interval"}), ("rolling", {"rolling"}), ("compaction", {"compaction"})],
-)
-def test_a_small_window_makes_each_strategy_fold_earlier_by_its_own_rule(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str, kinds: set[str]
+def test_the_limit_holds_in_the_providers_own_count(chat_with: OpenChat, server: FakeOpenAI) -> None:
+    server.respond_with(answers(usage_factor=2, chars=1_200))
+    chat = chat_with(model_window_tokens=UNKNOWN_WINDOW, context_strategy="rolling", rolling_sends_unsummarised=True)
+    talk(chat, 1, 12)
+    counted = [2 * tokens_of(body) for body in server.bodies("chat")]
+    assert 0.5 * UNKNOWN_WINDOW < max(counted) < 0.75 * UNKNOWN_WINDOW
+
+
+@pytest.mark.slow
+def test_in_an_unknown_window_the_seeds_table_holds_with_merged_records(
+    chat_with: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=WINDOWS[strategy])
-    fill(chat, server, 24)
-    assert {kind for (kind,) in chat.rows("SELECT DISTINCT kind FROM record WHERE adopted_at IS NOT NULL")} == kinds
-    ends = [record.turns for record in chat.service.folds.records(chat.session_id)]
-    assert [turn for turns in ends for turn in turns] == list(range(1, len([t for x in ends for t in x]) + 1))
+    server.respond_with(answers(chars=1_200))
+    chat = chat_with(model_window_tokens=UNKNOWN_WINDOW)
+    waited = talk(chat, 1, 50)
+    for turn, body in enumerate(server.bodies("chat"), start=1):
+        covered = (turn - 1) // 3 * 3
+        folded = summaries(body)
+        assert raw_turns(body) == list(range(covered + 1, turn + 1))
+        assert [number for first, last in folded for number in range(first, last + 1)] == list(range(1, covered + 1))
+        assert tokens_of(body) < 0.75 * UNKNOWN_WINDOW
+    assert waited == 0
+    made = "SELECT kind, max(level) FROM record WHERE session_id = ? AND adopted_at IS NOT NULL GROUP BY kind"
+    assert [kind for kind, _ in chat.rows(made + " ORDER BY kind", chat.session_id)] == ["interval", "merge"]
+    assert max(level for _, level in chat.rows(made, chat.session_id)) <= 4
+    assert summaries(server.bodies("chat")[-1])[-1] == (46, 48)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_providers_context_length_error_folds_and_retries_once(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str
+def test_compaction_in_an_unknown_window_keeps_the_last_four_messages(chat_with: OpenChat, server: FakeOpenAI) -> None:
+    server.respond_with(answers(chars=1_200))
+    chat = chat_with(model_window_tokens=UNKNOWN_WINDOW, context_strategy="compaction")
+    talk(chat, 1, 15)
+    adopted = "SELECT kind, context_messages_after FROM record WHERE session_id = ? AND adopted_at IS NOT NULL"
+    records = chat.rows(adopted, chat.session_id)
+    assert len(records) >= 2
+    assert set(records) == {("compaction", 5)}
+    assert max(tokens_of(body) for body in server.bodies("chat")) < 0.75 * UNKNOWN_WINDOW
+    kept = [sum(message["role"] == "assistant" for message in body["messages"]) for body in server.bodies("chat")]
+    assert min(kept[2:]) == 2
+
+
+@pytest.mark.parametrize(("strategy", "window_tokens"), [("interval", 3_500), ("compaction", 4_096)])
+def test_in_a_small_window_no_turn_waits_for_room(
+    chat_with: OpenChat, server: FakeOpenAI, strategy: str, window_tokens: int
 ) -> None:
-    chat = open_chat(**UNFOLDED, context_strategy=strategy, window_turns=100)
-    fill(chat, server, 8)
-    server.script(TOO_LONG)
-    events = chat.say(question(9))
-    assert isinstance(events[-1], TurnFinished)
-    refused, taken = server.bodies("chat")[-2:]
-    assert tokens_of(taken) < tokens_of(refused)
-    assert question(9) in told(taken)
-    assert any(isinstance(event, Folded) for event in events) is (strategy != "window")
+    server.respond_with(answers(chars=300))
+    chat = chat_with(model_window_tokens=window_tokens, context_strategy=strategy)
+    assert talk(chat, 1, 16, times=2) == 0
+    assert chat.covered
+    assert max(tokens_of(body) for body in server.bodies("chat")) < 0.75 * window_tokens
 
 
-def test_a_second_context_length_error_fails_the_turn_and_the_next_one_goes_on(
-    open_chat: OpenChat, server: FakeOpenAI
+@pytest.mark.parametrize("asked", [question(1) * 2, "When does the server move, and who is in charge of it? " * 4])
+def test_the_reserve_holds_the_prompt_the_tools_and_a_question(chat: Chat, server: FakeOpenAI, asked: str) -> None:
+    chat.say(asked)
+    (body,) = server.bodies("chat")
+    assert len(body["tools"]) == 4
+    input_tokens = 3_000
+    room_tokens = Limits().within(input_tokens).room_tokens
+    assert room_tokens is not None
+    assert max(tokens_of(body), all_tokens(body)) <= input_tokens - room_tokens
+
+
+@pytest.mark.parametrize(("sentences", "has_memory"), [(34, True), (42, False)])
+def test_a_large_open_turn_leaves_the_memory_what_is_left_and_no_more(
+    chat_with: OpenChat, server: FakeOpenAI, sentences: int, *, has_memory: bool
 ) -> None:
-    chat = open_chat(**UNFOLDED)
-    fill(chat, server, 8)
-    server.script(TOO_LONG, TOO_LONG)
-    ending = chat.say(question(9))[-1]
-    assert isinstance(ending, TurnFailed)
-    assert ending.code == "context_length"
-    assert len(server.bodies("chat")) == 10
-    assert isinstance(chat.retry()[-1], TurnFinished)
-    assert isinstance(chat.say(question(10))[-1], TurnFinished)
-
-
-def test_a_window_smaller_than_it_was_thought_is_survived(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(**UNFOLDED, model_window_tokens=8_000)
-    fill(chat, server, 20)
-    server.respond_with(
-        lambda body: (
-            answer_body(body)
-            if "<source>" in str(body)
-            else (TOO_LONG if tokens_of(body) > 1_800 else without_usage(body))
-        )
-    )
-    endings = [type(chat.say(question(number))[-1]) for number in range(21, 27)]
-    assert endings[-3:] == [TurnFinished] * 3
+    server.respond_with(answers(chars=1_200))
+    chat = chat_with(model_window_tokens=3_000)
+    talk(chat, 1, 6)
+    chat.say(SENTENCE * sentences)
+    body = server.bodies("chat")[-1]
+    assert tokens_of(body) < 0.75 * 3_000
+    assert bool(summaries(body)) is has_memory
+    sent = "SELECT sent_tokens FROM model_call WHERE session_id = ? ORDER BY turn DESC LIMIT 1"
+    assert chat.rows(sent, chat.session_id) == [(tokens_of(body),)]
 
 
 def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so(
-    open_chat: OpenChat, server: FakeOpenAI
+    chat_with: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat(**UNFOLDED, model_window_tokens=1_600)
-    server.script(text("하나.", usage=None), text("둘.", usage=None), text("셋.", usage=None))
+    chat = chat_with(**UNFOLDED, model_window_tokens=1_600)
+    server.script(*(text(answer, usage=None) for answer in ("하나.", "둘.", "셋.", "네.", "네.")))
     for words in (
         "주소는 서울시 마포구 월드컵북로 396이고 일은 뭐지?",
         "전화는 02-1234-5678이고 이는 뭐지?",
         "삼은 뭐지?",
+        "사는 뭐지?",
     ):
         chat.say(words)
         chat.wait_for_folds()
-    server.script(text("네.", usage=None))
-    chat.say("사는 뭐지?")
     assert chat.service.folds.records(chat.session_id)[0].kind == "verbatim"
     assert "record" in last_kinds(chat)
-    server.script(text("네.", usage=None))
-    chat.say("오는 뭐지? " + padding_to(server, 1_210))
+    room = 1_210 - tokens_of(server.bodies("chat")[-1])
+    padding = ""
+    while estimate_tokens(padding) < room:  # the next input is just over the limit
+        padding += "가 "
+    chat.say("오는 뭐지? " + padding)
     assert "shortened" in last_kinds(chat)
     assert "(이번 호출에만 줄임)" in system_prompt(server.bodies("chat")[-1])
     assert chat.service.folds.inputs(chat.session_id, 5)[-1].is_verified
     assert chat.service.folds.records(chat.session_id)[0].kind == "verbatim"
 
 
-def padding_to(server: FakeOpenAI, limit: int) -> str:
-    """Words that bring the next input just over the limit."""
-    now = tokens_of(server.bodies("chat")[-1])
-    words = ""
-    while now + estimate_tokens(words) < limit:
-        words += "가 "
-    return words
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ["interval", "rolling"])
 def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
     open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
-    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=4_000, tools=[look_up(LONG * 150)])
+    look_up = StructuredTool.from_function(lambda: SENTENCE * 150, name="look_up", description="Looks it up.")
+    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=4_000, tools=[look_up])
     server.script(tools(ScriptedCall("look_up", "{}", "call-1"), usage=None), text("네, 찾았습니다.", usage=None))
     assert isinstance(chat.say("자료를 찾아 줘, 어떤 내용이지?")[-1], TurnFinished)
     body = server.bodies("chat")[-1]
@@ -166,54 +197,69 @@ def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
     assert roles(body) == ["system", "user", "assistant", "tool"]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_one_message_larger_than_the_window_is_refused_with_the_reason(open_chat: OpenChat, strategy: str) -> None:
-    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=2_000)
+def test_one_message_larger_than_the_window_is_refused_with_the_reason(chat_with: OpenChat) -> None:
+    chat = chat_with(model_window_tokens=2_000)
     with pytest.raises(InputError) as caught:
         chat.say("가" * 4_000)
     assert caught.value.reason == "over_window"
-    assert chat.service.sessions.list() == ()
-
-
-@pytest.mark.parametrize("strategy", FOLDING)
-def test_a_summary_model_that_hangs_holds_the_guard_no_longer_than_a_fold(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str
-) -> None:
-    chat = open_chat(**UNFOLDED, context_strategy=strategy, fold_wait_seconds=0.1, fold_deadline_seconds=60)
-    others = [Chat(chat.service) for _ in range(4)]
-    for other in others:
-        fill(other, server, 2)
-    fill(chat, server, 8)
-    silent: list[Reply] = [hang(is_silent=True)] * 8
-    server.script(*silent, kind="summary", may_stay=True)
-    for stuck in (*others, chat):
-        server.script(TOO_LONG)
-        began = time.monotonic()
-        assert isinstance(stuck.say(question(9))[-1], TurnFinished)
-        # The summaries before this one hang all the while, each for a minute.
-        assert time.monotonic() - began < 15
-    newest = chat.rows(
-        "SELECT model FROM record WHERE session_id = ? AND adopted_at IS NOT NULL ORDER BY sequence DESC LIMIT 1",
-        chat.session_id,
-    )
-    assert newest == [("extractive",)]
+    with pytest.raises(NotFoundError):
+        _ = chat.view
 
 
 def test_a_source_larger_than_the_summary_models_window_is_summarised_in_parts_and_whole(
-    open_chat: OpenChat, server: FakeOpenAI
+    chat_with: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat(**UNFOLDED, model_window_tokens=2_400, guard_share=0.95)
-    server.respond_with(lambda body: answer_body(body) if "<source>" in str(body) else without_usage(body))
-    marks = [f"표지-{number}" for number in range(40)]
-    chat.say(" ".join(f"{mark} {LONG}" for mark in marks)[:2_400])
-    chat.say(question(2))
-    chat.say(question(3))
-    chat.wait_for_folds()
-    asked = "\n".join(content_of(body["messages"][-1]) for body in server.bodies("summary"))
+    chat = chat_with(**UNFOLDED, model_window_tokens=2_400, guard_share=0.95)
+    server.respond_with(answers())
+    long = " ".join(f"표지-{number} {SENTENCE}" for number in range(40))[:2_400]
+    chat.say(long)
+    talk(chat, 2, 3)
     assert len(server.bodies("summary")) >= 2
-    said = [mark for mark in marks if mark + " " in " ".join(f"{m} {LONG}" for m in marks)[:2_400]]
-    assert len(said) > 30
-    assert all(mark in asked for mark in said)
+    asked = "\n".join(content_of(body["messages"][-1]) for body in server.bodies("summary"))
+    marks = [f"표지-{number} " for number in range(40) if f"표지-{number} " in long]
+    assert len(marks) > 30
+    assert all(mark in asked for mark in marks)
+
+
+# The provider's own limit
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_providers_context_length_error_folds_and_retries_once(
+    chat_with: OpenChat, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = chat_with(**UNFOLDED, context_strategy=strategy, window_turns=100)
+    server.respond_with(answers())
+    talk(chat, 1, 6)
+    server.script(TOO_LONG)
+    events = chat.say(question(7))
+    assert isinstance(events[-1], TurnFinished)
+    refused, taken = server.bodies("chat")[-2:]
+    assert tokens_of(taken) < tokens_of(refused)
+    assert question(7) in told(taken)
+    assert any(isinstance(event, Folded) for event in events) is (strategy != "window")
+
+
+def test_a_second_context_length_error_fails_the_turn_and_the_next_one_goes_on(chat: Chat, server: FakeOpenAI) -> None:
+    talk(chat, 1, 5)
+    server.script(TOO_LONG, TOO_LONG)
+    ending = chat.say(question(6))[-1]
+    assert isinstance(ending, TurnFailed)
+    assert ending.code == "context_length"
+    assert len(server.bodies("chat")) == 7
+    assert isinstance(chat.retry()[-1], TurnFinished)
+    talk(chat, 7, 7)
+
+
+def test_a_window_smaller_than_it_was_thought_is_survived(chat_with: OpenChat, server: FakeOpenAI) -> None:
+    chat = chat_with(**UNFOLDED, model_window_tokens=8_000)
+    answer = answers()
+    server.respond_with(answer)
+    talk(chat, 1, 20)
+    is_too_long: Callable[[Body], bool] = lambda body: kind_of(body) == "chat" and tokens_of(body) > 1_800  # noqa: E731
+    server.respond_with(lambda body: TOO_LONG if is_too_long(body) else answer(body))
+    endings = [type(chat.say(question(number))[-1]) for number in range(21, 27)]
+    assert endings[-3:] == [TurnFinished] * 3
 
 
 def test_words_of_an_answer_whose_input_was_then_found_too_long_are_taken_back(chat: Chat, server: FakeOpenAI) -> None:
@@ -224,3 +270,23 @@ def test_words_of_an_answer_whose_input_was_then_found_too_long_are_taken_back(c
     said = [event for event in events if isinstance(event, TokenDelta | AnswerRestarted)]
     assert said[:2] == [TokenDelta("lost"), AnswerRestarted()]
     assert chat.last_turn.answer_text == "A whole answer."
+
+
+def test_a_summary_model_that_hangs_holds_the_guard_no_longer_than_a_fold(
+    chat_with: OpenChat, server: FakeOpenAI
+) -> None:
+    hasty = {"fold_wait_seconds": 0.1, "fold_deadline_seconds": 60}
+    chat = chat_with(**UNFOLDED, **hasty, context_strategy="compaction")
+    others = [Chat(chat.service) for _ in range(4)]
+    for other in others:
+        talk(other, 1, 2)
+    talk(chat, 1, 6)
+    silent: list[Reply] = [hang(is_silent=True)] * 8
+    server.script(*silent, kind="summary", may_stay=True)
+    for stuck in (*others, chat):
+        server.script(TOO_LONG)
+        began = time.monotonic()
+        assert isinstance(stuck.say(question(9))[-1], TurnFinished)
+        # The summaries before this one hang all the while, each for a minute.
+        assert time.monotonic() - began < 15
+    assert chat.service.folds.records(chat.session_id)[-1].model == "extractive"
