@@ -1,20 +1,21 @@
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graph.error import InputError
 from graph.event import TurnFinished
+from graph.service import ChatService
 from graph.view import TurnOptions
-from tests.fake.body import content_of, faults
-from tests.fake.chat import Chat, question
-from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
+from tests.fake.body import content_of, faults, raw_turns
+from tests.fake.chat import Chat, names, question
+from tests.fake.drawn import at_most
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure, hang
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
@@ -51,16 +52,25 @@ def turns_sent(chat: Chat, body: Body) -> list[int]:
 
 
 def all_records(chat: Chat) -> set[tuple[str, str]]:
-    rows = chat.rows("SELECT id, summary FROM record WHERE status = 'COMPLETED'")
+    query = "SELECT id, summary FROM record WHERE session_id = ? AND status = 'COMPLETED'"
+    rows = chat.rows(query, chat.session_id)
     return {(str(record_id), str(summary)) for record_id, summary in rows}
 
 
-@pytest.mark.parametrize("first", STRATEGIES)
-@pytest.mark.parametrize("second", STRATEGIES)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("interval", "rolling"),
+        ("rolling", "compaction"),
+        ("compaction", "interval"),
+        ("compaction", "window"),
+        ("window", "interval"),
+    ],
+)
 def test_switching_keeps_every_record_and_loses_nothing(
-    open_chat: OpenChat, server: FakeOpenAI, first: str, second: str
+    chat_with: OpenChat, server: FakeOpenAI, first: str, second: str
 ) -> None:
-    chat = open_chat(**EARLY, context_strategy=first)
+    chat = chat_with(**EARLY, context_strategy=first)
     chat.ask(1, 8)
     before = all_records(chat)
     switch(chat, second)
@@ -72,8 +82,10 @@ def test_switching_keeps_every_record_and_loses_nothing(
     assert turns_sent(chat, server.bodies("chat")[-1]) == wanted
 
 
-def test_a_window_is_read_whole_though_its_turns_were_folded(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(**EARLY | {"window_turns": 5})
+def test_a_window_is_read_whole_though_its_turns_were_folded_but_not_behind_a_reset(
+    chat_with: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = chat_with(**EARLY | {"window_turns": 5})
     chat.ask(1, 7)
     switch(chat, "window")
     chat.ask(8, 8)
@@ -82,36 +94,52 @@ def test_a_window_is_read_whole_though_its_turns_were_folded(open_chat: OpenChat
     switch(chat, "interval")
     chat.ask(9, 9)
     assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, 9))
-
-
-def test_a_window_does_not_reach_behind_a_reset(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(**EARLY | {"window_turns": 5}, context_strategy="window")
-    chat.ask(1, 4)
+    switch(chat, "window")
     chat.service.folds.reset(chat.session_id)
-    chat.ask(5, 6)
-    assert turns_sent(chat, server.bodies("chat")[-1]) == [5]
+    chat.ask(10, 11)
+    assert turns_sent(chat, server.bodies("chat")[-1]) == [10]
 
 
-def test_a_window_of_none_is_the_current_message_alone(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(**EARLY | {"window_turns": 0}, context_strategy="window")
-    chat.ask(1, 4)
-    assert [len(body["messages"]) for body in server.bodies("chat")] == [2, 2, 2, 2]
+def test_a_choice_is_the_sessions_own_and_one_of_what_held_anyway_follows_the_server(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    with open_chat(chat_model="first-model") as chat:
+        chat.say(question(1), options=TurnOptions(model="first-model", strategy="interval"))
+        other = Chat(chat.service)
+        other.say(question(1), options=TurnOptions(model="own-model", strategy="compaction"))
+        assert (chat.view.strategy, other.view.strategy) == ("interval", "compaction")
+        with pytest.raises(InputError, match="interval, rolling, compaction, window"):
+            chat.service.sessions.configure(chat.session_id, strategy="elastic")
+    with open_chat(chat.session_id, chat_model="second-model", context_strategy="rolling") as later:
+        assert (later.view.model, later.view.strategy) == ("second-model", "rolling")
+        later.say(question(2))
+        assert server.bodies("chat")[-1]["model"] == "second-model"
+        own = Chat(later.service, other.session_id)
+        own.say(question(2))
+        assert server.bodies("chat")[-1]["model"] == "own-model"
+        assert own.view.strategy == "compaction"
 
 
-def test_a_choice_is_the_sessions_own(open_chat: OpenChat) -> None:
-    chat = open_chat(**EARLY)
-    chat.ask(1, 1)
-    other = Chat(chat.service)
-    other.say(question(1), options=TurnOptions(strategy="rolling"))
-    assert (chat.view.strategy, other.view.strategy) == ("interval", "rolling")
-    with pytest.raises(InputError, match="interval, rolling, compaction, window"):
-        chat.service.sessions.configure(chat.session_id, strategy="elastic")
+def test_window_means_the_same_however_a_session_came_to_it(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    untouched = open_chat(app_context_enabled=False)
+    service = untouched.service
+    chosen, detoured = Chat(service), Chat(service)
+    untouched.ask(1, 3)
+    chosen.say(question(1), options=TurnOptions(strategy="window"))
+    chosen.ask(2, 3)
+    detoured.ask(1, 1)
+    service.sessions.configure(detoured.session_id, strategy="interval")
+    detoured.ask(2, 2)
+    service.sessions.configure(detoured.session_id, strategy="window")
+    detoured.ask(3, 3)
+    assert [raw_turns(body) for body in server.bodies("chat")] == [[1], [2], [3], [1], [2], [3], [1], [1, 2], [3]]
+    assert {chat.view.strategy for chat in (untouched, chosen, detoured)} == {"window"}
 
 
 def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(
-    open_chat: OpenChat, server: FakeOpenAI
+    chat_with: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat(
+    chat = chat_with(
         **EARLY | {"max_context_tokens": 100_000}, context_strategy="compaction", preserve_recent_messages=3
     )
     chat.ask(1, 6)
@@ -129,19 +157,20 @@ def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(
         assert faults(body["messages"]) == []
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("fault", ["fails", "hangs"])
+@pytest.mark.parametrize(("strategy", "fault"), [("rolling", "fails"), ("compaction", "hangs")])
 def test_a_fold_that_fails_or_hangs_leaves_no_gap(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str, fault: str
+    chat_with: OpenChat, server: FakeOpenAI, strategy: str, fault: str
 ) -> None:
-    chat = open_chat(
-        **EARLY | {"window_turns": 100}, context_strategy=strategy, fold_wait_seconds=0.2, fold_deadline_seconds=30
-    )
+    chat = chat_with(**EARLY, context_strategy=strategy, fold_wait_seconds=0.2, fold_deadline_seconds=30)
     broken: Reply = failure(500) if fault == "fails" else hang(is_silent=True)
     server.respond_with(lambda body: broken if kind_of(body) == "summary" else answer_body(body))
-    for number in range(1, 10):
-        assert isinstance(chat.say(question(number))[-1], TurnFinished)
+    waits = 0
+    for number in range(1, 9):
+        events = chat.say(question(number))
+        assert isinstance(events[-1], TurnFinished)
+        waits += "FoldWaiting" in names(events)
         assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, number))
+    assert waits == (fault == "hangs")
 
 
 @pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction"])
@@ -163,14 +192,12 @@ def test_a_fold_that_was_killed_leaves_no_gap_and_is_made_anew(
     assert chat.rows("SELECT count(*) FROM record WHERE status = 'IN_PROGRESS'") == [(0,)]
 
 
-@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction"])
-def test_regenerating_takes_back_what_covers_the_last_turn(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str
+def test_regenerating_takes_back_a_compaction_that_covers_the_last_turn(
+    chat_with: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat(**EARLY | {"max_context_tokens": 100_000}, context_strategy=strategy)
+    chat = chat_with(**EARLY | {"max_context_tokens": 100_000}, context_strategy="compaction")
     chat.ask(1, 6)
-    if strategy == "compaction":
-        chat.service.folds.compact(chat.session_id)
+    chat.service.folds.compact(chat.session_id)
     chat.regenerate()
     chat.wait_for_folds()
     chat.ask(7, 8)
@@ -183,22 +210,13 @@ STEPS = st.lists(
 )
 
 
-@settings(
-    max_examples=12,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=at_most(40))
 @given(STEPS)
-def test_whatever_is_switched_and_folded_each_turn_is_sent_once(steps: list[str]) -> None:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        FakeOpenAI() as server,
-        chat_opener(settings_maker(Path(folder), server.url)) as open_chat,
-    ):
-        play(open_chat(**EARLY), server, steps)
+def test_whatever_is_switched_and_folded_each_turn_is_sent_once(
+    endpoint: FakeOpenAI, module_services: Callable[..., ChatService], steps: list[str]
+) -> None:
+    with endpoint.lent(is_alone=True) as server:
+        play(Chat(module_services(**EARLY)), server, steps)
 
 
 def play(chat: Chat, server: FakeOpenAI, steps: list[str]) -> None:
