@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
-from bpe_openai import get_encoding
 from langchain_core.tools import BaseTool, StructuredTool
 
 from tests.fake.openai_reply import Body, Reply, text
@@ -20,6 +19,8 @@ ALWAYS: Final = {"fold_in_place": "always"}
 
 @cache
 def encoding() -> Any:  # noqa: ANN401  # the library has no types
+    from bpe_openai import get_encoding  # noqa: PLC0415  # a second of its tables that few tests need
+
     return get_encoding("o200k_base")
 
 

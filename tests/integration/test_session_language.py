@@ -11,7 +11,7 @@ from graph.core.model_input import ModelInput, render_system, stored_system
 from graph.core.turn import text_of
 from graph.event import TurnFinished
 from graph.record import HistoryEntry, to_entry
-from tests.fake.body import content_of, summaries, system_prompt
+from tests.fake.body import content_of, summaries, system_prompt, tool_names
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, ScriptedCall, failure, text, tools
@@ -43,9 +43,9 @@ def told(body: Body) -> str:
     return said + json.dumps(body.get("tools"), ensure_ascii=False)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_an_english_session_is_sent_no_korean_of_ours(open_chat: OpenChat, server: FakeOpenAI, strategy: str) -> None:
-    chat = open_chat(context_strategy=strategy, tool_result_chars=200, tool_rounds=1, **STRATEGIES[strategy])
+@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction"])
+def test_an_english_session_is_sent_no_korean_of_ours(chat_with: OpenChat, server: FakeOpenAI, strategy: str) -> None:
+    chat = chat_with(context_strategy=strategy, tool_result_chars=200, tool_rounds=1, **STRATEGIES[strategy])
     for number in range(1, 4):
         say(chat, english(number))
     server.script(failure(400), to="Question 4")
@@ -53,7 +53,7 @@ def test_an_english_session_is_sent_no_korean_of_ours(open_chat: OpenChat, serve
     call = ScriptedCall("a_tool_that_is_not_there_" + "x" * 300, "{}", "call-1")
     server.script(tools(call), text("It is noon there."), to="What time")
     say(chat, "What time is it?")
-    for number in range(6, 12):
+    for number in range(6, 11 if strategy == "compaction" else 9):
         say(chat, english(number))
     bodies = server.bodies("chat")
     assert all(system_prompt(body).startswith(f"{SEED_LINE} You are a helpful AI assistant.\n") for body in bodies)
@@ -63,27 +63,18 @@ def test_an_english_session_is_sent_no_korean_of_ours(open_chat: OpenChat, serve
     assert "characters are shown]" in everything
     assert "No more tool calls are possible" in everything
     if strategy == "interval":
-        assert summaries(bodies[-1]) == [(1, 3), (4, 6), (7, 9)]
+        assert summaries(bodies[-1]) == [(1, 3), (4, 6)]
         assert "\n\n[Earlier conversation, summarised]\n[Turns 1-3] " in system_prompt(bodies[-1])
     if strategy == "compaction":
         assert "(This is your own summary of turns 1-" in everything
 
 
-def test_a_block_kept_word_for_word_names_english_speakers(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat()
+def test_a_block_kept_word_for_word_names_english_speakers(chat: Chat, server: FakeOpenAI) -> None:
     for number in range(1, 5):
         server.script(text("Fine."))
         say(chat, f"Code {number} is red")
     prompt = system_prompt(server.bodies("chat")[-1])
     assert "\n[Turns 1-3] (verbatim)\n  > User: Code 1 is red\n  > AI: Fine.\n" in prompt
-
-
-def test_a_korean_session_keeps_its_words(chat: Chat, server: FakeOpenAI) -> None:
-    chat.ask(1, 4)
-    prompt = system_prompt(server.bodies("chat")[-1])
-    assert prompt.startswith(f"{SEED_LINE}\n사용자가 쓰는 언어로 답하세요.\n")
-    assert "\n\n[이전 대화 요약]\n[1-3턴] " in prompt
-    assert "[Turns" not in prompt
 
 
 @pytest.mark.parametrize("is_english", [True, False])
@@ -98,6 +89,10 @@ def test_a_user_who_changes_language_changes_nothing_that_was_sent(
     server.script(text("서버 이전은 10월 5일로 정했습니다. " * 20), kind="summary")
     for number in range(5, 9):
         say(chat, second(number))
+    if not is_english:
+        prompt = system_prompt(server.bodies("chat")[3])
+        assert prompt.startswith(f"{SEED_LINE}\n사용자가 쓰는 언어로 답하세요.\n")
+        assert "\n\n[이전 대화 요약]\n[1-3턴] " in prompt
     fourth, fifth, *_, seventh, eighth = (body["messages"] for body in server.bodies("chat")[3:])
     assert fifth[: len(fourth)] == fourth
     assert eighth[: len(seventh)] == seventh
@@ -106,22 +101,24 @@ def test_a_user_who_changes_language_changes_nothing_that_was_sent(
     assert labels == (["[Turns 1-3]", "[Turns 4-6]"] if is_english else ["[1-3턴]", "[4-6턴]"])
 
 
-def test_the_prompt_names_recall_under_every_strategy_that_offers_it(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat()
+def test_recall_is_offered_from_the_first_turn_on_and_named_but_where_nothing_is_folded(
+    chat: Chat, server: FakeOpenAI
+) -> None:
     say(chat, english(0))
-    prompts: list[str] = []
-    for strategy in STRATEGIES:
+    say(chat, "Thank you!")
+    for number, strategy in enumerate(STRATEGIES, start=1):
         chat.service.sessions.configure(chat.session_id, strategy=strategy)
-        say(chat, english(len(prompts) + 1))
-        prompts.append(system_prompt(server.bodies("chat")[-1]))
-    assert ["`recall`" in prompt for prompt in prompts] == [True, True, True, False]
-    assert len(set(prompts)) == 2
+        say(chat, english(number))
+    bodies = server.bodies("chat")
+    is_offered = [True, True, True, True, True, False]
+    assert ["recall" in tool_names(body) for body in bodies] == is_offered
+    assert ["`recall`" in system_prompt(body) for body in bodies] == is_offered
+    assert len({json.dumps(body["tools"]) for body in bodies}) == 2
 
 
-@pytest.mark.parametrize("ask", [question, english])
-def test_what_was_sent_is_rebuilt_from_the_tables_and_checks_its_hash(chat: Chat, server: FakeOpenAI, ask: Any) -> None:  # noqa: ANN401  # a function of the parameters
+def test_what_was_sent_is_rebuilt_from_the_tables_and_checks_its_hash(chat: Chat, server: FakeOpenAI) -> None:
     for number in range(1, 9):
-        say(chat, ask(number))
+        say(chat, english(number))
     stores = chat.service._access.stores  # noqa: SLF001  # nobody but a test has to know
     history: list[HistoryEntry] = []
     said: list[AnyMessage] = []
@@ -133,7 +130,7 @@ def test_what_was_sent_is_rebuilt_from_the_tables_and_checks_its_hash(chat: Chat
         elif kind == "message":
             said.append(stores.archive.get(chat.session_id, block_id).message)
     assert render_system(system, history) == system_prompt(server.bodies("chat")[-1])
-    assert text_of(said[-1]) == ask(8)
+    assert text_of(said[-1]) == english(8)
     rebuilt = ModelInput((SystemMessage(render_system(system, history)), *said), ())
-    hashes = chat.rows("SELECT input_hash FROM model_call WHERE turn = 8 AND kind = 'answer'")
-    assert hashes == [(rebuilt.digest(),)]
+    query = "SELECT input_hash FROM model_call WHERE session_id = ? AND turn = 8 AND kind = 'answer'"
+    assert chat.rows(query, chat.session_id) == [(rebuilt.digest(),)]

@@ -21,35 +21,33 @@ def results(body: Body) -> list[str]:
     return [content_of(message) for message in body["messages"] if message["role"] == "tool"]
 
 
-def raising(error: BaseException) -> BaseTool:
+def raising(number: int, error: BaseException) -> BaseTool:
     def break_off() -> str:
         raise error
 
-    return StructuredTool.from_function(break_off, name="break_off", description="Ends in its own way.")
+    return StructuredTool.from_function(break_off, name=f"break_off_{number}", description="Ends in its own way.")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
+def test_tools_that_exit_or_are_cancelled_become_results_and_the_session_goes_on(
+    open_chat: OpenChat, server: FakeOpenAI, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors = (
         SystemExit(3),
         KeyboardInterrupt(),
         asyncio.CancelledError(),
         concurrent.futures.CancelledError(),
         GeneratorExit(),
-    ],
-    ids=lambda error: f"{type(error).__module__}.{type(error).__name__}",
-)
-def test_a_tool_that_exits_or_is_cancelled_becomes_a_result_and_the_session_goes_on(
-    open_chat: OpenChat, server: FakeOpenAI, caplog: pytest.LogCaptureFixture, error: BaseException
-) -> None:
-    server.script(tools(ScriptedCall("break_off", "{}", "call-1")), text("안 되네요."))
-    with open_chat(tools=[raising(error)]) as chat, caplog.at_level(logging.WARNING):
+    )
+    broken = [raising(number, error) for number, error in enumerate(errors)]
+    server.script(tools(*(ScriptedCall(tool.name, "{}", tool.name) for tool in broken)), text("안 되네요."))
+    with open_chat(tools=broken) as chat, caplog.at_level(logging.WARNING):
         assert isinstance(chat.say(question(1))[-1], TurnFinished)
-        assert chat.last_turn.steps[0].status == "error"
+        assert [step.status for step in chat.last_turn.steps] == ["error"] * len(errors)
         assert isinstance(chat.say(question(2))[-1], TurnFinished)
         chat.service.sessions.delete(chat.session_id)
-    assert type(error).__name__ in results(server.bodies("chat")[1])[0]
-    assert f"tool break_off failed: {type(error).__name__}" in caplog.text
+    for tool, error, result in zip(broken, errors, results(server.bodies("chat")[1]), strict=True):
+        assert type(error).__name__ in result
+        assert f"tool {tool.name} failed: {type(error).__name__}" in caplog.text
 
 
 def test_many_calls_share_few_threads_and_answer_in_their_order(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -84,7 +82,7 @@ def test_calls_that_never_got_a_thread_are_told_that_it_took_too_long(open_chat:
     tool = StructuredTool.from_function(wait, name="wait", description="Waits.")
     calls = [ScriptedCall("wait", f'{{"number": {number}}}', f"call-{number}") for number in range(20)]
     server.script(tools(*calls, fragment_chars=100), text("오래 걸리네요."))
-    chat = open_chat(tool_deadline_seconds=2, tools=[tool])
+    chat = open_chat(tool_deadline_seconds=1, tools=[tool])
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
     assert [step.status for step in chat.last_turn.steps] == ["error"] * 20
     release.set()
