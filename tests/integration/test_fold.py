@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from graph.core.fact_carry import without_line
-from graph.event import Event, Folded, FoldWaiting
+from graph.event import Event, Folded
 from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import Summariser
@@ -104,32 +104,25 @@ def test_a_turn_that_comes_early_waits_for_the_summary_that_is_being_made(chat: 
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
 
 
-def test_a_summariser_that_hangs_is_waited_for_once_and_leaves_no_gap(chat_with: OpenChat, server: FakeOpenAI) -> None:
+def test_a_summariser_that_hangs_is_waited_for_once_in_a_session(chat_with: OpenChat, server: FakeOpenAI) -> None:
     chat = chat_with(**HASTY)
     server.respond_with(summaries_get(hang(is_silent=True)))
     say_all(chat, 1, 3)
     began = time.monotonic()
-    events = say_all(chat, 4, 5)
-    assert FoldWaiting((1, 2, 3)) in events
-    assert [shape(body) for body in server.bodies("chat")[3:]] == [[1, 2, 3, 4], [1, 2, 3, 4, 5]]
-    # Nor does the guard wait once more: it picks sentences of what has to go.
-    for number in (6, 8):
-        server.script(TOO_LONG)
-        events += say_all(chat, number, number + 1)
-    assert names(events).count("FoldWaiting") == 1
-    assert set(outcomes(chat)) == {"picked"}
-    assert time.monotonic() - began < SOON_SECONDS
-
-
-def test_a_turn_has_one_wait_for_its_block_and_the_guard_together(chat_with: OpenChat, server: FakeOpenAI) -> None:
-    chat = chat_with(**HASTY)
-    server.respond_with(summaries_get(hang(is_silent=True)))
-    say_all(chat, 1, 3)
+    # The wait for the block and that of the guard are one; the guard then picks sentences.
     server.script(TOO_LONG)
     events = chat.say(question(4))
     assert names(events).count("FoldWaiting") == 1
     assert [event.turns for event in events if isinstance(event, Folded)] == [(1, 2, 3)]
     assert outcomes(chat) == ["picked"]
+    # No later turn waits, whatever waits for the summariser, and none loses a turn.
+    events = say_all(chat, 5, 7)
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6, 7]
+    server.script(TOO_LONG)
+    events += chat.say(question(8))
+    assert "FoldWaiting" not in names(events)
+    assert set(outcomes(chat)) == {"picked"}
+    assert time.monotonic() - began < SOON_SECONDS
 
 
 def test_a_summary_past_its_deadline_has_failed_and_folds_catch_up(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -337,28 +330,6 @@ class LeapingClock:
 
     def __call__(self) -> datetime:
         return datetime.now(UTC) + self.ahead
-
-
-def test_summaries_of_many_sessions_are_each_made_and_paid_once_however_slow(
-    open_chat: OpenChat, server: FakeOpenAI
-) -> None:
-    clock = LeapingClock()
-    first = open_chat(clock=clock, fold_wait_seconds=0.1, fold_deadline_seconds=30)
-    chats = [first, *(Chat(first.service) for _ in range(5))]
-    with held_summaries(server) as gate:
-        for chat in chats:
-            say_all(chat, 1, 3)
-        wait_for_requests(server, 4)
-        clock.ahead = timedelta(seconds=100)  # more than a fold may take: what waits in a queue all that time is late
-        for chat in chats:
-            say_all(chat, 4, 4)
-        gate.set()
-        for chat in chats:
-            chat.wait_for_folds()
-            say_all(chat, 5, 5)
-            assert chat.covered == [(1, 2, 3)]
-        assert first.rows("SELECT status, error_code FROM record") == [("COMPLETED", "")] * 6
-        assert len(server.bodies("summary")) == 6
 
 
 def test_a_queued_fold_is_claimed_when_its_making_begins(open_chat: OpenChat, server: FakeOpenAI) -> None:

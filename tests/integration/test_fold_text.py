@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -16,66 +15,26 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.scripted_model import ScriptedChat, scripted_models
 from tests.fake.store import SESSION, StoreSet
 from tests.fake.summary_text import split_facts
-from tests.fake.trip import DRAFTS, QUESTION, RULE, TRIP, Talk, fold, requests, summary_of, target_of
+from tests.fake.trip import DRAFTS, TRIP, Talk, fold, requests, summary_of, target_of
 
 MAIL = (
     "Dear Mr Kim, thank you for your order of twelve chairs in dark oak, which we confirmed on 3 March. We are sorry "
     "to tell you that the delivery will be two weeks late, because the ship has to wait at the port. Please let us "
     "know until Friday whether you still want them or prefer your money back. Kind regards, Ann Miller, Oakwood Ltd. "
 ) * 2
-LETTER = (
-    "고객님 안녕하세요. 지난 3월 3일에 확인해 드린 의자 열두 개의 배송이 항구 사정으로 이 주 늦어져 사과드립니다. "
-    "계속 받으실지 아니면 환불을 원하시는지 금요일까지 알려 주시면 그대로 처리하겠습니다. 오크우드 담당자 김안나 드림. "
-) * 2
 IN_KOREAN = "(1턴) 의자 12개 배송이 항구 사정으로 2주 늦음. (2턴) 금요일까지 수령이나 환불을 정함. (3턴) 답장은 없음. "
-IN_ENGLISH = "(turn 1) The twelve chairs are two weeks late. (turn 2) An answer is due on Friday. (turn 3) None sent. "
-KOREAN_ANSWER = "알겠습니다. 의자 열두 개의 배송이 이 주 늦는다는 내용이고 금요일까지 답을 달라고 합니다."
-ENGLISH_ANSWER = "Certainly. The twelve chairs come two weeks late, and they ask for an answer until Friday."
+ANSWER = "알겠습니다. 의자 열두 개의 배송이 이 주 늦는다는 내용이고 금요일까지 답을 달라고 합니다."
 
 
-@pytest.mark.parametrize(
-    ("asked", "answer", "summary"),
-    [
-        (("이 메일이 무슨 말인지 알려 줘", MAIL, "답장은 어떻게 쓰지?"), KOREAN_ANSWER, IN_KOREAN),
-        (("I have a letter.", f"Translate this please:\n{LETTER}", f"And:\n{LETTER}"), ENGLISH_ANSWER, IN_ENGLISH),
-    ],
-    ids=["korean user", "english user in one message"],
-)
-def test_pasted_foreign_text_costs_no_retry_and_the_summary_is_adopted(
-    chat: Chat, server: FakeOpenAI, asked: Sequence[str], answer: str, summary: str
-) -> None:
-    talk = [(words, answer) for words in asked]
-    draft = (summary * 9)[: target_of(talk)].strip()
+def test_pasted_foreign_text_costs_no_retry_and_the_summary_is_adopted(chat: Chat, server: FakeOpenAI) -> None:
+    talk = [(words, ANSWER) for words in ("이 메일이 무슨 말인지 알려 줘", MAIL, "답장은 어떻게 쓰지?")]
+    draft = (IN_KOREAN * 9)[: target_of(talk)].strip()
     record = fold(chat, server, talk, draft)
     assert record is not None
     assert (record.summary, record.outcome) == (draft, "compressed")
     (request,) = requests(server)
     prompt = "\n".join(content_of(message) for message in request)
-    own = prompt.partition("\n<source>\n")[0] + prompt.rpartition("</source>")[2]
-    assert bool(re.search("[가-힣]", own)) is (summary is IN_KOREAN)
-
-
-def test_a_draft_of_1_7_times_loses_neither_its_last_question_nor_a_prohibition(chat: Chat, server: FakeOpenAI) -> None:
-    target = target_of(TRIP)
-    draft = summary_of(int(target * 1.7))
-    assert 1.6 < len(draft) / target < 1.8
-    record = fold(chat, server, TRIP, draft, f"{draft} ")
-    assert record is not None
-    assert record.outcome == "shortened"
-    assert record.summary_chars <= target * 1.25
-    assert RULE in record.summary
-    assert "호텔은 닛코로 정함." in record.summary
-    assert record.summary.endswith(QUESTION)
-    assert QUESTION in system_prompt(server.bodies("chat")[-1])
-
-
-@pytest.mark.parametrize("share", [0.65, 1.29])
-def test_an_honest_draft_is_asked_for_once(chat: Chat, server: FakeOpenAI, share: float) -> None:
-    draft = summary_of(int(target_of(TRIP) * share) - 14)
-    record = fold(chat, server, TRIP, f"다음은 대화의 요약입니다:\n\n{draft}\n\n(총 612자)")
-    assert record is not None
-    assert (record.summary, record.outcome) == (draft, "compressed")
-    assert len(requests(server)) == 1
+    assert re.search("[가-힣]", prompt.partition("\n<source>\n")[0] + prompt.rpartition("</source>")[2])
 
 
 @pytest.mark.parametrize("flaw", ["long", "short", "thoughts", "copy"])
@@ -216,18 +175,6 @@ def test_a_draft_without_a_third_of_the_users_facts_is_told_them_by_name_and_the
     assert content_of(second[2]) == LACKING
     assert "여럿이 빠졌습니다" in content_of(second[3])
     assert content_of(second[3]).endswith(f"빠진 것: {', '.join(wanted[:4])}.")
-
-
-def test_what_no_draft_has_stands_in_the_line_and_what_has_no_room_is_listed(chat: Chat, server: FakeOpenAI) -> None:
-    record = fold(chat, server, TRIP, LACKING, f"{LACKING} ")
-    assert record is not None
-    words, facts = split_facts(record.summary)
-    assert words == LACKING
-    assert facts[:2] == ["야간버스는 절대 안 타요", "둘째가 새우 알레르기예요"]
-    assert set(facts) <= set(record.kept_facts)
-    assert len(record.summary) <= record.target_chars
-    assert len(record.summary) - len(words) - 1 <= record.target_chars * 0.3
-    assert len(requests(server)) == 2
 
 
 OFTEN = "The lantern hangs beside the wooden door."

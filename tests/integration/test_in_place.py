@@ -103,16 +103,6 @@ def test_six_in_seven_tokens_of_a_request_in_place_are_a_prefix_of_the_one_befor
         assert (record.is_usage, record.outcome) == (True, "compressed")
 
 
-@pytest.mark.slow
-def test_without_tools_a_long_chats_requests_in_place_are_mostly_prefix(chat: Chat, cached: FakeOpenAI) -> None:
-    chat.ask(1, 48)
-    pairs = [(before, asked) for before, asked in before_summaries(cached) if is_in_place(asked)]
-    assert len(pairs) == 16
-    shared = [shared_tokens(before, asked) for before, asked in pairs]
-    sent = [all_tokens(asked) for _, asked in pairs]
-    assert sum(shared) / sum(sent) >= 0.85
-
-
 def test_an_english_turn_with_tools_is_remembered_with_its_last_round(chat_with: OpenChat, server: FakeOpenAI) -> None:
     chat = chat_with(**ALWAYS)
     answer = text("It is noon there, as it was yesterday. " * 20)
@@ -163,18 +153,6 @@ def test_what_would_not_fit_into_the_window_is_quoted(
     assert chat.covered == [(1, 2, 3)]
 
 
-def test_a_short_block_behind_long_summaries_is_quoted_where_that_is_cheaper(
-    chat_with: OpenChat, server: FakeOpenAI
-) -> None:
-    server.respond_with(CachingResponder(200))
-    chat = chat_with(compression_rate=0.5)
-    for number in range(1, 14):
-        chat.say(question(number) * 32 if number < 10 else f"{question(number)[:60]}?")
-        chat.wait_for_folds()
-    assert in_place(server) == [True, True, True, False]
-    assert len(chat.covered) == 4
-
-
 def test_a_server_that_did_not_send_the_last_input_quotes(open_chat: OpenChat, cached: FakeOpenAI) -> None:
     with open_chat(context_strategy="compaction") as first:
         first.ask(1, 6)
@@ -211,21 +189,6 @@ def test_a_version_that_the_last_input_holds_whole_is_asked_for_in_place(
     assert "from the earlier summary to the answer to “" in second
     assert "Update the previous summary" in second
     assert len(chat.covered) == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "times"),
-    [({"rolling_sends_unsummarised": False, "app_context_recent_messages": 2}, 1), ({}, 20)],
-    ids=["unsent", "cut"],
-)
-def test_a_version_of_what_the_last_input_lacks_is_quoted(
-    chat_with: OpenChat, server: FakeOpenAI, changes: dict[str, Any], times: int
-) -> None:
-    chat = chat_with(**ALWAYS, context_strategy="rolling", app_context_threshold=500, **changes)
-    chat.say("긴 기록입니다. " + question(1) * times)
-    chat.wait_for_folds()
-    chat.ask(2, 4)
-    assert not in_place(server)[0]
 
 
 def test_a_compaction_is_asked_for_in_place(chat_with: OpenChat, server: FakeOpenAI) -> None:

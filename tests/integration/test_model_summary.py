@@ -159,13 +159,6 @@ def test_each_part_of_a_large_source_is_mended_behind_its_own_draft(server: Fake
         assert content_of(after[2]) == part
 
 
-def test_the_answers_limit_leaves_room_for_a_reasoning_models_thoughts(server: FakeOpenAI, models: ChatModels) -> None:
-    summarise(models, asked=Asked("rolling", answer_tokens=1_024))
-    summarise(models)
-    limits = [body.get("max_tokens", body.get("max_completion_tokens")) for body in server.bodies("summary")]
-    assert limits == [4_096, None]
-
-
 def test_a_summary_ends_with_stop_and_at_its_deadline(server: FakeOpenAI, models: ChatModels) -> None:
     server.script(hang(is_silent=True), hang("half"), kind="summary")
     stop = threading.Event()

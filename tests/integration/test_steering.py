@@ -467,11 +467,10 @@ def test_what_was_pinned_before_a_reset_takes_no_room_and_is_sent_again_once_tha
     assert "원문]" not in told(newest(server))
 
 
-@pytest.mark.parametrize("sends_all", [True, False])
 def test_a_pinned_message_that_a_rolling_input_cuts_is_sent_whole_beside_it(
-    chat_with: OpenChat, server: FakeOpenAI, *, sends_all: bool
+    chat_with: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = chat_with(context_strategy="rolling", rolling_sends_unsummarised=sends_all)
+    chat = chat_with(context_strategy="rolling", rolling_sends_unsummarised=False)
     chat.say(question(1) + " 자세히 적습니다." * 300 + " 끝말은 은하수입니다.")
     chat.ask(2, 2)
     assert "은하수" not in told(newest(server))
