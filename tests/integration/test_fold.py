@@ -108,13 +108,14 @@ def test_a_summariser_that_hangs_is_waited_for_once_in_a_session(chat_with: Open
     chat = chat_with(**HASTY)
     server.respond_with(summaries_get(hang(is_silent=True)))
     say_all(chat, 1, 3)
-    began = time.monotonic()
     # The wait for the block and that of the guard are one; the guard then picks sentences.
     server.script(TOO_LONG)
+    began = time.monotonic()
     events = chat.say(question(4))
     assert names(events).count("FoldWaiting") == 1
     assert [event.turns for event in events if isinstance(event, Folded)] == [(1, 2, 3)]
     assert outcomes(chat) == ["picked"]
+    assert time.monotonic() - began < SOON_SECONDS
     # No later turn waits, whatever waits for the summariser, and none loses a turn.
     events = say_all(chat, 5, 7)
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5, 6, 7]
@@ -122,7 +123,6 @@ def test_a_summariser_that_hangs_is_waited_for_once_in_a_session(chat_with: Open
     events += chat.say(question(8))
     assert "FoldWaiting" not in names(events)
     assert set(outcomes(chat)) == {"picked"}
-    assert time.monotonic() - began < SOON_SECONDS
 
 
 def test_a_summary_past_its_deadline_has_failed_and_folds_catch_up(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -183,9 +183,11 @@ def test_hanging_folds_of_other_sessions_hold_up_neither_folds_nor_the_guard(
     events = chat.say(question(4))
     assert next(event.turns for event in events if isinstance(event, Folded)) == (1, 2, 3)
     assert outcomes(chat)[0] == "compressed"
+    assert time.monotonic() - began < SOON_SECONDS
     server.respond_with(summaries_get(hang(is_silent=True)))
     say_all(chat, 5, 6)
     server.script(TOO_LONG)
+    began = time.monotonic()
     chat.say(question(7))
     assert outcomes(chat)[-1] == "picked"
     assert time.monotonic() - began < SOON_SECONDS
@@ -369,9 +371,19 @@ def test_a_fold_that_another_server_makes_is_waited_for_and_not_made_again(
         assert len(rows(chat, "id")) == 1
 
 
-def test_an_open_turn_is_not_folded_when_settings_change(chat_with: OpenChat, server: FakeOpenAI) -> None:
-    # Small enough that the open question would make a fold due, large enough that the answered turns alone don't.
-    chat = chat_with(context_strategy="rolling", app_context_threshold=1_000)
+# Small enough that the open question would make each fold due, large enough that the answered turns alone don't.
+DUE = {
+    "interval": {},
+    "rolling": {"app_context_threshold": 1_000},
+    "compaction": {"max_context_tokens": 2_000, "preserve_recent_messages": 1},
+}
+
+
+@pytest.mark.parametrize("strategy", DUE)
+def test_an_open_turn_is_not_folded_when_settings_change(
+    chat_with: OpenChat, server: FakeOpenAI, strategy: str
+) -> None:
+    chat = chat_with(context_strategy=strategy, **DUE[strategy])
     chat.ask(1, 2)
     server.script(hang("쓰는 중"))
     chat.start("아직 답이 없는 질문입니다. " + "이 내용이 요약에 들어가면 안 됩니다. " * 200)

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
@@ -16,8 +16,6 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth
 from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
 from tests.fake.served_chat import Answer, ServedChat
-
-TURNS: Final = 7
 
 
 class HeldChat(ScriptedChat):
@@ -97,18 +95,7 @@ def sides(open_chat: OpenChat) -> Iterator[Sides]:
         model.free.set()
 
 
-def test_three_sides_go_on_in_turns_and_each_turn_is_sent_once(sides: Sides) -> None:
-    sides.chat.ask(1, 1)
-    for number in range(2, TURNS + 1):
-        name = ["page", "chat", "v1"][number % 3]
-        assert sides.by_name[name](question(number)) is None
-        sides.check(number)
-    assert [turn.user_text for turn in sides.chat.turns] == [question(number) for number in range(1, TURNS + 1)]
-    assert {turn.client for turn in sides.chat.turns} == {"", "editor"}
-    assert sides.chat.covered
-
-
-def test_while_one_side_is_answered_the_others_are_told_so_and_nothing_of_theirs_is_stored(sides: Sides) -> None:
+def test_three_sides_go_on_in_turns_and_while_one_is_answered_nothing_of_the_others_is_stored(sides: Sides) -> None:
     sides.chat.ask(1, 1)
     for number, holder in enumerate(sides.by_name, start=2):
         sides.model.free.clear()
@@ -125,6 +112,8 @@ def test_while_one_side_is_answered_the_others_are_told_so_and_nothing_of_theirs
             assert held.result() is None
         sides.check(number)
     assert [turn.user_text for turn in sides.chat.turns] == [question(number) for number in range(1, 5)]
+    assert {turn.client for turn in sides.chat.turns} == {"", "editor"}
+    assert sides.chat.covered == [(1, 2, 3)]
     assert len(sides.chat.service.sessions.list()) == 1
 
 
