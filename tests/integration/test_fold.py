@@ -126,7 +126,7 @@ def test_a_summariser_that_hangs_is_waited_for_once_in_a_session(chat_with: Open
 
 
 def test_a_summary_past_its_deadline_has_failed_and_folds_catch_up(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(fold_wait_seconds=0.3, fold_deadline_seconds=1)
+    chat = open_chat(fold_wait_seconds=0.3, fold_deadline_seconds=2)
     server.script(hang(is_silent=True), kind="summary")
     chat.ask(1, 3)
     assert chat.view.fold_error_code == "deadline"
@@ -164,7 +164,7 @@ def test_a_turn_that_waits_asks_the_database_a_few_times_a_second(chat_with: Ope
     with statements() as found:
         chat.say(question(4))
     asked = [statement for statement in found if "FROM record" in statement and "source_key = ?" in statement]
-    assert 3 < len(asked) < 18
+    assert 2 < len(asked) < 18
 
 
 @pytest.mark.slow
@@ -640,12 +640,11 @@ def merge_prompts(server: FakeOpenAI) -> list[str]:
 
 def ask_until(chat: Chat, is_time: Callable[[], bool]) -> int:
     """Has turns until it is so; returns the number of the last one."""
-    number = 0
-    while not is_time():
-        number += 1
-        assert number < 40
+    for number in range(1, 40):
         chat.ask(number, number)
-    return number
+        if is_time():
+            return number
+    raise AssertionError
 
 
 def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readable(

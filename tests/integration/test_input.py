@@ -69,6 +69,7 @@ def test_what_cannot_be_taken_is_refused_with_its_reason(chat: Chat, server: Fak
     assert server.exchanges == []
 
 
+@pytest.mark.slow
 def test_a_megabyte_is_stored_whole_where_it_is_allowed(open_chat: OpenChat, server: FakeOpenAI) -> None:
     words = "가나다 abc " * 131_072
     chat = open_chat(message_chars=2_000_000, model_window_tokens=4_000_000)

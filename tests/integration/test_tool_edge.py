@@ -82,7 +82,7 @@ def test_calls_that_never_got_a_thread_are_told_that_it_took_too_long(open_chat:
     tool = StructuredTool.from_function(wait, name="wait", description="Waits.")
     calls = [ScriptedCall("wait", f'{{"number": {number}}}', f"call-{number}") for number in range(20)]
     server.script(tools(*calls, fragment_chars=100), text("오래 걸리네요."))
-    chat = open_chat(tool_deadline_seconds=1, tools=[tool])
+    chat = open_chat(tool_deadline_seconds=2, tools=[tool])
     assert isinstance(chat.say(question(1))[-1], TurnFinished)
     assert [step.status for step in chat.last_turn.steps] == ["error"] * 20
     release.set()
