@@ -130,17 +130,6 @@ def test_a_turn_waits_for_its_compaction_and_the_user_is_told(chat_with: OpenCha
     assert names(chat.events())[:3] == ["TurnStarted", "FoldWaiting", "Folded"]
 
 
-def test_a_summariser_that_fails_leaves_everything_in_and_is_asked_again(
-    chat_with: OpenChat, server: FakeOpenAI
-) -> None:
-    chat = chat_with(**COMPACTING | {"max_context_tokens": 1_000})
-    server.script(failure(500), failure(500), kind="summary")
-    number = ask_until_compacted(chat)
-    body = server.bodies("chat")[-2]
-    assert all(any(question(n) in content_of(m) for m in body["messages"]) for n in range(1, number))
-    assert len(server.bodies("summary")) >= 2
-
-
 def total_tokens(chat: Chat) -> int:
     usage = chat.rows("SELECT usage_input_tokens, sent_tokens FROM model_call")
     correction = float(sum(used for used, _ in usage) / sum(sent for _, sent in usage))
@@ -211,18 +200,6 @@ def test_each_compaction_of_the_list_can_be_restored_as_long_as_it_stands(
     assert [words for words in told(server) if words.startswith("질문 ")] == [question(n) for n in range(1, 12)]
     with pytest.raises(NotFoundError):
         folds.restore(chat.session_id, first.id)
-
-
-def test_a_reset_begins_anew_and_keeps_the_transcript(chat_with: OpenChat, server: FakeOpenAI) -> None:
-    chat = chat_with(**COMPACTING | {"max_context_tokens": 1_000})
-    said = ask_until_compacted(chat)
-    chat.service.folds.reset(chat.session_id)
-    assert chat.service.folds.records(chat.session_id) == ()
-    chat.say("새 이야기를 시작할게요. 무엇을 기억하고 있나요?")
-    assert len(told(server)) == 2
-    assert len(chat.turns) == said + 1
-    ask_until_compacted(chat)
-    assert question(1) not in content_of(server.bodies("summary")[-1]["messages"][1])
 
 
 def test_a_compaction_by_hand_can_be_stopped_and_the_session_is_busy_meanwhile(

@@ -104,19 +104,6 @@ def test_in_an_unknown_window_the_seeds_table_holds_with_merged_records(
     assert summaries(server.bodies("chat")[-1])[-1] == (46, 48)
 
 
-def test_compaction_in_an_unknown_window_keeps_the_last_four_messages(chat_with: OpenChat, server: FakeOpenAI) -> None:
-    server.respond_with(answers(chars=1_200))
-    chat = chat_with(model_window_tokens=UNKNOWN_WINDOW, context_strategy="compaction")
-    talk(chat, 1, 15)
-    adopted = "SELECT kind, context_messages_after FROM record WHERE session_id = ? AND adopted_at IS NOT NULL"
-    records = chat.rows(adopted, chat.session_id)
-    assert len(records) >= 2
-    assert set(records) == {("compaction", 5)}
-    assert max(tokens_of(body) for body in server.bodies("chat")) < 0.75 * UNKNOWN_WINDOW
-    kept = [sum(message["role"] == "assistant" for message in body["messages"]) for body in server.bodies("chat")]
-    assert min(kept[2:]) == 2
-
-
 @pytest.mark.parametrize(("strategy", "window_tokens"), [("interval", 3_500), ("compaction", 4_096)])
 def test_in_a_small_window_no_turn_waits_for_room(
     chat_with: OpenChat, server: FakeOpenAI, strategy: str, window_tokens: int
@@ -180,12 +167,9 @@ def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so
     assert chat.service.folds.records(chat.session_id)[0].kind == "verbatim"
 
 
-@pytest.mark.parametrize("strategy", ["interval", "rolling"])
-def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str
-) -> None:
+def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(open_chat: OpenChat, server: FakeOpenAI) -> None:
     look_up = StructuredTool.from_function(lambda: SENTENCE * 150, name="look_up", description="Looks it up.")
-    chat = open_chat(**UNFOLDED, context_strategy=strategy, model_window_tokens=4_000, tools=[look_up])
+    chat = open_chat(**UNFOLDED, context_strategy="rolling", model_window_tokens=4_000, tools=[look_up])
     server.script(tools(ScriptedCall("look_up", "{}", "call-1"), usage=None), text("네, 찾았습니다.", usage=None))
     assert isinstance(chat.say("자료를 찾아 줘, 어떤 내용이지?")[-1], TurnFinished)
     body = server.bodies("chat")[-1]
