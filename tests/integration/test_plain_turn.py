@@ -83,13 +83,15 @@ def unplain(value: Any) -> Iterator[str]:  # noqa: ANN401  # of any shape
 
 
 class EchoTool:
-    """A tool whose next result a test says."""
+    """A tool whose next result a test says, and what it was asked last."""
 
     def __init__(self) -> None:
         self.result = ""
+        self.asked = ""
 
     def look_up(self, words: str) -> str:
-        return self.result if words else ""
+        self.asked = words
+        return self.result
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +144,7 @@ def test_whatever_user_model_and_tool_say_a_turn_stores_plain_text(
         assert isinstance(chat.say(f"질문 {asked}")[-1], TurnFinished)
         chat.service.sessions.rename(chat.session_id, f"제목 {asked}")
         assert isinstance(chat.say("다음 질문입니다.")[-1], TurnFinished)
+    assert echo.asked == plain_text(f"말 {argument}")
     turn = chat.turns[0]
     assert turn.user_text == plain_text(f"질문 {asked}")
     assert turn.steps[0].result == plain_text(echo.result)
