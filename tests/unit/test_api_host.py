@@ -175,11 +175,17 @@ def test_whatever_is_sent_is_answered_by_a_refusal(host: bytes, origin: bytes) -
     assert TestClient(sent_as_it_is).get("/").status_code == 403
 
 
+SIGN_IN = {
+    "oidc_issuer": "https://id.example.com",
+    "oidc_client_id": "turnfold",
+    "oidc_client_secret": "secret",
+    "turnfold_origin": "https://chat.example.com",
+}
 ASKED_AT = ["192.0.2.7", "0.0.0.0", "2001:db8::7", "127.0.0.1", "::1"]
 
 
 @pytest.mark.parametrize("address", ASKED_AT)
-@pytest.mark.parametrize("settings", [{}, {"open_without_sign_in": True}])
+@pytest.mark.parametrize("settings", [{}, {"open_without_sign_in": True}, SIGN_IN])
 def test_without_a_sign_in_nobody_else_is_answered_whatever_name_is_sent(
     address: str, settings: dict[str, object]
 ) -> None:
