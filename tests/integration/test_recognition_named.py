@@ -90,3 +90,11 @@ def test_answers_of_its_tools_in_a_named_session(door: Door) -> None:
     result = ClientMessage("tool", "noon", call_id="call-1")
     decision = door.decide([user("unknown"), ClientMessage("assistant", "", calls=calls), result], session=session_id)
     assert (decision.kind, decision.matched, decision.session_id) == ("resume", "header", session_id)
+
+
+def test_models_that_answer_with_the_same_words_go_on_each_in_its_session(door: Door) -> None:
+    hint = Hint(OPEN_WEBUI, "chat-8")
+    begun = [door.ask([user("Which?")], "same", hint=hint, model=model) for model in ("one", "two")]
+    on = [door.ask([*said("Which?", "same"), user("On")], name, hint=hint, model=name) for name in ("one", "two")]
+    assert [each.decision.kind for each in on] == ["append", "append"]
+    assert {each.session_id for each in on} == {each.session_id for each in begun}

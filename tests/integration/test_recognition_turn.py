@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -136,3 +137,14 @@ def test_answers_of_its_tools_go_to_the_turn_that_waits_for_them(door: Door) -> 
         door.decide([*asked, called, ClientMessage("tool", "noon", call_id="call-9")])
     instead = door.decide([*asked, called, *results, user("Never mind")])
     assert (instead.kind, instead.session_id, instead.imported) == ("append", session_id, ())
+
+
+def test_first_response_is_sent_again_for_ten_minutes_and_until_another_attempt(door: Door) -> None:
+    asked = [*door.chat(1)[0], user("once")]
+    door.ask(asked, "first", idempotency_key="k")
+    for minutes, kind in ((9, "retry"), (11, "regenerate")):
+        then = door.access.clock() + timedelta(minutes=minutes)
+        later = replace(door, access=replace(door.access, clock=lambda now=then: now))  # type: ignore[misc]  # always this time
+        assert later.decide(asked, idempotency_key="k").kind == kind
+    door.ask(asked, "second")
+    assert door.decide(asked, idempotency_key="k").kind == "regenerate"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from graph.core.context_block import ContextBlock
 from graph.core.model_input import assemble, render_system, stored_system, system_part
 from graph.record import HistoryEntry
 
@@ -103,6 +104,11 @@ def test_nothing_is_put_before_a_message_of_the_user() -> None:
 
 def test_without_records_there_is_no_summary_heading() -> None:
     assert "[이전 대화 요약]" not in render_system(SYSTEM, [])
+
+
+def test_the_front_stands_before_the_instructions_of_a_program() -> None:
+    front, client = ContextBlock("front", 1, "## rules"), ContextBlock("client", 1, "be brief")
+    assert render_system(replace(SYSTEM, front=front, client=client), []) == f"{SYSTEM.text}\n\n## rules\n\nbe brief"
 
 
 def test_the_prefix_stays_unchanged_within_a_block() -> None:

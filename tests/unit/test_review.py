@@ -78,6 +78,7 @@ def test_a_draft_in_another_language_is_retried_then_not_adopted() -> None:
 def test_small_blocks_are_never_retried_nor_cut() -> None:
     assert flaw_in("x" * 500, SMALL) is None
     assert flaw_in("", SMALL) is None
+    assert flaw_in("", bound_source(60, 500)) == "empty"
 
 
 def test_a_small_block_that_does_not_shrink_stands_word_for_word() -> None:
