@@ -121,7 +121,7 @@ _CORE: Final = (
         "graph/core/casual.py",
         "unit/test_casual",
         ("_ONLY_SOCIAL.fullmatch(words)) or not _asks", "_ONLY_SOCIAL.fullmatch(words)) or _asks"),
-        (" or _NOT_CASUAL.search(stripped):", ":"),
+        ("else _EMOJI.search(stripped)):", "else True):"),
     ),
     *_group(
         "core",
@@ -139,7 +139,7 @@ _CORE: Final = (
     *_group(
         "core",
         "graph/core/fold_spec.py",
-        "unit/test_schedule unit/test_strategy_interval unit/test_strategy_rolling unit/test_shrink",
+        "unit/test_schedule unit/test_strategy_interval unit/test_strategy_rolling unit/test_merge",
         ("VERBATIM_CHARS = 300", "VERBATIM_CHARS = 200"),
         ('self.kind == "interval" and self.source_chars', "self.source_chars"),
         ("to_position=new[-1].position if new", "to_position=new[0].position if new"),
@@ -288,7 +288,6 @@ _RECOGNITION: Final = (
         "unit/test_listing",
         ("len(value) <= _LONG_CHARS", "len(value) <= 9 * _LONG_CHARS"),
         ('name if name not in row else f"{key}.{name}"', "name"),
-        ("elif item is not None:", "else:"),
     ),
     *_group(
         "recognition",

@@ -212,6 +212,7 @@ def test_a_draft_that_broke_off_is_to_be_mended_and_else_loses_its_unfinished_se
     review = adopt.review_drafts([cut, cut], source)
     assert review.outcome == "shortened"
     assert review.text.endswith("정했습니다.")
+    assert adopt.review_drafts([draft_of(KOREAN * 10, is_cut=True)], source).outcome == "shortened"
     whole = draft_of(korean(200).strip())
     review = adopt.review_drafts([cut, whole], source)
     assert (review.text, review.outcome) == (whole.text, "compressed")

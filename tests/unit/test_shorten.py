@@ -40,7 +40,7 @@ def test_every_sentence_that_stays_is_whole_and_keeps_its_turn() -> None:
 
 
 def test_what_may_not_go_stays_even_if_it_is_too_long() -> None:
-    rules = "야간버스는 절대 타지 않는다. 새우는 먹지 않기로 했다. 카드 번호는 저장 금지."
+    rules = "호텔은 닛코로 정했다. 야간버스는 절대 타지 않는다. 새우는 먹지 않기로 했다. 카드 번호는 저장 금지."
     assert shortened(f"날씨가 좋았다. {rules}", 30) == rules
 
 
@@ -92,14 +92,15 @@ def test_a_run_on_sentence_loses_clauses() -> None:
     short = shortened(text, 36)
     assert "야간 작업은 절대 안 되며," in short
     assert "320만 원" in short
+    assert "점심" not in short
 
 
 def test_one_endless_word_is_cut() -> None:
     assert shortened("가" * 500, 100) == "가" * 99 + "…"
 
 
-def test_if_it_must_fit_the_question_goes_last() -> None:
-    text = "야간버스는 절대 타지 않는다. 호텔은 닛코로 정했다. 예산을 올릴까요?"
+def test_if_it_must_fit_the_last_question_goes_last() -> None:
+    text = "몇 시에 갈까요? 야간버스는 절대 타지 않는다. 호텔은 닛코로 정했다. 예산을 올릴까요?"
     short = shorten(text, lambda said: len(said) <= 20, max_chars=20, must_fit=lambda said: len(said) <= 20)
     assert short == "예산을 올릴까요?"
 

@@ -49,6 +49,13 @@ def test_records_of_one_level_are_merged_before_those_of_several() -> None:
     assert (spec.level, spec.sources) == (1, ("interval-4-6", "interval-7-9"))
 
 
+def test_the_newest_record_takes_part_last() -> None:
+    old = [record.with_changes(level=1) if record.id == "interval-1-3" else record for record in blocks(3)]
+    spec = order_of(snapshot_of([plain_turn(10, LONG)], old), 200)
+    assert spec is not None
+    assert spec.sources == ("interval-1-3", "interval-4-6")
+
+
 def test_all_records_become_as_small_as_they_must_before_a_raw_turn_goes() -> None:
     old = blocks(2)
     spec = order_of(snapshot_of([plain_turn(7, LONG)], old), tokens_of(old) - 250)
