@@ -1,6 +1,6 @@
 """Makes one fault at a time in a copy of the project and runs the tests that must see it.
 
-python -m tests.mutation [--sample N] [--seed N] [--jobs N] [--root DIR] [--only PART] [--verbose]
+python -m tests.mutation [--sample N] [--seed N] [--jobs N] [--root DIR] [--only NAME] [--verbose]
 
 The last line sums up; the exit code is 1 if a mutant survived or doesn't apply, or if the tests fail without any.
 """
@@ -127,11 +127,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="draws the sample of another run again")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--root", type=Path, default=ROOT, help="the project's folder")
-    parser.add_argument("--only", default="", help="an area, or a part of the files' paths")
+    parser.add_argument("--only", default="", help="only those of an area or a file")
     parser.add_argument("--verbose", action="store_true", help="tells by which test each mutant is killed")
     wanted = parser.parse_args()
     began = time.monotonic()
-    chosen = [mutant for mutant in MUTANTS if wanted.only == mutant.area or wanted.only in mutant.path]
+    chosen = [mutant for mutant in MUTANTS if wanted.only in ("", mutant.area, mutant.path)]
     if wanted.sample is not None:
         seed = secrets.randbelow(2**31) if wanted.seed is None else wanted.seed
         sys.stdout.write(f"seed {seed}\n")

@@ -197,17 +197,16 @@ _CORE: Final = (
     *_group(
         "core",
         "graph/core/pin.py",
-        "unit/test_forged_label integration/test_pins",
+        "unit/test_model_input",
         ("min(_MOST_TOKENS, input_tokens", "max(_MOST_TOKENS, input_tokens"),
         ("if pin.message_id not in sent)", "if pin.message_id in sent)"),
-        ('<= entry["to_position"]', '< entry["to_position"] - 1'),
+        ('<= entry["to_position"]', '< entry["to_position"]'),
     ),
     *_group(
         "core",
         "graph/core/snapshot.py",
         "unit/test_strategy_interval unit/test_strategy_rolling unit/test_strategy_compaction",
         ("input_tokens=input_tokens - self.front_tokens", "input_tokens=input_tokens"),
-        ("self.raw[0].turn - 1 if self.raw", "self.raw[0].turn if self.raw"),
         ("if entry.turn <= self.complete_turns]", "]"),
         ("return record_tokens + sum(", "return sum("),
     ),
@@ -217,8 +216,6 @@ _CORE: Final = (
         "unit/test_in_place_request",
         (".issuperset(spec.sources):", ".isdisjoint(spec.sources):"),
         ("source_id in sent and any(", "any("),
-        ('style == "merge" or (style == "plain" and spec.sources) or not', "not"),
-        ('"" if ends_with_answer or not asked else', '"" if not asked else'),
     ),
 )
 
@@ -402,7 +399,7 @@ _STRATEGY: Final = (
         ("min(max_tokens, spec.source_tokens // 2)", "max(max_tokens, spec.source_tokens // 2)"),
         ("if is_complete(turn)]", "]"),
         ("reverse=True", "reverse=False"),
-        ("excess_tokens -= tokens - estimate_tokens(shorter)", "excess_tokens -= estimate_tokens(shorter)"),
+        ("excess_tokens -= tokens - estimate_tokens(shorter)", "excess_tokens -= 0"),
         ("left_out = max(0, count - len(history))", "left_out = count"),
     ),
     *_group(
@@ -439,7 +436,6 @@ _STORE: Final = (
         "integration/test_store_record integration/test_restore integration/test_reset integration/test_session",
         ("and_(IS_ADOPTED, IS_IN_CONTEXT)", "and_(IS_ADOPTED)"),
         ("IS_ADOPTED = and_(IS_COMPLETED, _record.adopted_at.is_not(None), ", "IS_ADOPTED = and_(IS_COMPLETED, "),
-        ("_record.from_position + 0 > _CONTEXT_FROM", "_record.to_position + 0 > _CONTEXT_FROM"),
         ("is_it = and_(_record.session_id == session_id, _record.id == record_id)", "is_it = _record.id == record_id"),
         ("where(is_it, IS_COMPLETED, _record.superseded_by", "where(is_it, _record.superseded_by"),
         ('older = [*row.sources, row.replaces or ""]', "older = [*row.sources]"),

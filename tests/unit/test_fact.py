@@ -78,6 +78,7 @@ def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -
         ("절대 야간버스는 안 돼요", "새우는 안 돼요"),
         ("절대 야간버스는 안 돼요", "야간버스로 갑니다. 새우는 안 됩니다."),
         ("Never use print in this code.", "The code uses print."),
+        ("Never restart the payment worker by hand.", "Never mind the payment."),
         ("17", ""),
     ],
 )

@@ -230,6 +230,12 @@ def test_a_question_that_fills_the_window_leaves_the_memory_out_of_its_call_and_
     assert (list(fitted.history), list(fitted.messages)) == (session.history, session.messages)
 
 
+def test_what_is_too_large_by_more_than_two_inputs_is_not_folded_while_the_user_waits() -> None:
+    session = session_of(IntervalStrategy(Limits()), turn_sentences=[60] * 8)
+    assert session.fit(session.fixed_tokens + 1_500).model_input.sent_tokens <= session.fixed_tokens + 1_500
+    assert session.specs == []
+
+
 def test_folds_that_cannot_be_made_leave_what_is_oldest_out_of_the_call() -> None:
     session = session_of(IntervalStrategy(Limits()), record_sentences=[20, 20], turn_sentences=[20])
     session.is_failing = True

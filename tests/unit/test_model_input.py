@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from graph.core.context_block import ContextBlock
 from graph.core.model_input import assemble, render_system, stored_system, system_part
+from graph.core.pin import Pin, budget_tokens, place_pins, unsent
 from graph.record import HistoryEntry
 
 SYSTEM = system_part("ko", can_recall=True)
@@ -109,6 +110,14 @@ def test_without_records_there_is_no_summary_heading() -> None:
 def test_the_front_stands_before_the_instructions_of_a_program() -> None:
     front, client = ContextBlock("front", 1, "## rules"), ContextBlock("client", 1, "be brief")
     assert render_system(replace(SYSTEM, front=front, client=client), []) == f"{SYSTEM.text}\n\n## rules\n\nbe brief"
+
+
+def test_a_pin_stands_behind_the_record_that_covers_it_up_to_its_last_message() -> None:
+    first, last, later = (Pin(f"p{place}", place, 1, "human", "words") for place in (1, 6, 7))
+    told = [entry(1), entry(4)]
+    assert place_pins(told, [first, last, later]) == [told[0], first, last, told[1], later]
+    assert unsent([later, last, first], [HumanMessage("words", id="p6")]) == [first, later]
+    assert (budget_tokens(8_000), budget_tokens(128_000)) == (1_000, 4_000)
 
 
 def test_the_prefix_stays_unchanged_within_a_block() -> None:

@@ -16,6 +16,7 @@ SYSTEM = SystemPart("You help.", 1)
 def sent_ids(turns: int, messages: list[AnyMessage]) -> list[str | None]:
     history = [to_entry(record_of((1, 2, 3), "S"))]
     built = WindowStrategy(Limits(window_turns=turns)).assemble(SYSTEM, history, messages)
+    assert built.messages[0].text == "You help."
     return [message.id for message in built.messages[1:]]
 
 
@@ -31,6 +32,7 @@ def test_the_last_turns_and_the_open_one(turns: int, first: str | None) -> None:
 def test_a_tool_turn_goes_whole() -> None:
     messages = [*plain_turn(1), *tool_turn(2, calls=2), HumanMessage("now", id="now")]
     assert sent_ids(1, messages) == ["u2", "k2", "tc2-0", "tc2-1", "a2", "now"]
+    assert sent_ids(0, [*plain_turn(1), *tool_turn(2)[:-1]]) == ["u2", "k2", "tc2-0"]
 
 
 def test_it_folds_nothing() -> None:
@@ -47,5 +49,5 @@ def test_context_switched_off_is_the_current_message_alone_for_sessions_that_cho
 
 def test_a_strategy_that_is_no_more_gives_way_to_the_default() -> None:
     strategies = build_strategies(Limits(), default_name="compaction", is_enabled=True)
-    assert strategies.of("gone") is strategies.default
+    assert strategies.of("gone") is strategies.of("") is strategies.default
     assert list(strategies.by_name) == ["interval", "rolling", "compaction", "window"]
