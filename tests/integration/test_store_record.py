@@ -8,8 +8,9 @@ import pytest
 
 from graph.error import LeaseLostError, NotFoundError
 from graph.record import Record
+from graph.store.database import Lease
 from graph.store.record import RecordStore, RecordSums
-from tests.fake.store import SESSION, StoreSet
+from tests.fake.store import OWNER, SESSION, StoreSet
 
 pytestmark = pytest.mark.both_engines
 
@@ -236,3 +237,58 @@ def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> 
         stores.records.adopt(lease, record.id)
     stores.complete(stores.make_record("thrown away", 13, 18).with_changes(input_tokens=50, output_tokens=5))
     assert stores.records.sums(SESSION) == RecordSums(2, 6, 3000, 600, 250, 25, 3)
+
+
+def said_records(stores: StoreSet, lease: Lease, turns: int) -> None:
+    """Active records r1, r2, …: one for each turn of two messages."""
+    for number in range(1, turns + 1):
+        stores.run_turn(lease, f"t{number}")
+        record = stores.make_record(f"r{number}", 2 * number - 1, 2 * number)
+        stores.complete(record.with_changes(covered_until_message_id=f"t{number}-answer"))
+        assert stores.records.adopt(lease, record.id)
+
+
+def test_no_record_stands_behind_a_hole_or_over_an_answer_that_is_given_anew(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    said_records(stores, lease, 1)
+    stores.run_turn(lease, "t2")
+    stores.run_turn(lease, "t3")
+    stores.complete(stores.make_record("behind", 5, 6))
+    assert not stores.records.adopt(lease, "behind")
+    stores.turns.begin_attempt(lease, 3, model="m")
+    stores.complete(stores.make_record("late", 3, 6).with_changes(covered_until_message_id="t3-answer"))
+    assert not stores.records.adopt(lease, "late")
+    assert ids(stores.records.active(SESSION)) == ["r1"]
+
+
+def test_a_turn_that_is_run_again_takes_away_what_covers_it_and_brings_back_what_was_merged(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    said_records(stores, lease, 2)
+    stores.complete(stores.make_record("merge", 1, 4).with_changes(kind="merge", sources=("r1", "r2")))
+    assert stores.records.adopt(lease, "merge")
+    waiting = stores.complete(stores.make_record("waiting", 3, 4).with_changes(source_key="other rate"))
+    stores.start(stores.make_record("running", 4, 4))
+    stores.turns.begin_attempt(lease, 2, model="m")
+    assert ids(stores.records.active(SESSION)) == ["r1"]
+    assert stores.records.prepared(SESSION, waiting.source_key) is None
+    assert stores.records.get(SESSION, "running").error_code == "discarded"
+
+
+def test_a_restored_compaction_gives_way_to_its_sources_and_takes_later_records_along(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    stores.sessions.update(SESSION, OWNER, restored_tokens=900)
+    said_records(stores, lease, 2)
+    assert stores.sessions.restored_tokens(SESSION) == 900
+    stores.complete(stores.make_record("all", 1, 4).with_changes(kind="compaction", sources=("r1", "r2")))
+    assert stores.records.adopt(lease, "all")
+    assert stores.sessions.restored_tokens(SESSION) == 0
+    stores.run_turn(lease, "t3")
+    stores.complete(stores.make_record("r3", 5, 6))
+    assert stores.records.adopt(lease, "r3")
+    stores.complete(stores.make_record("waiting", 3, 4).with_changes(source_key="other rate"))
+    stores.records.revert(lease, ["all"], restored_tokens=500)
+    assert ids(stores.records.active(SESSION)) == ["r1", "r2"]
+    assert stores.sessions.restored_tokens(SESSION) == 500
+    assert stores.records.prepared(SESSION, "other rate") is None
+    with pytest.raises(NotFoundError):
+        stores.records.revert(lease, ["all"], restored_tokens=0)

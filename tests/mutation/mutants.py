@@ -433,7 +433,7 @@ _STORE: Final = (
     *_group(
         "store",
         "graph/store/active.py",
-        "integration/test_store_record integration/test_restore integration/test_reset integration/test_session",
+        "integration/test_store_record integration/test_reset",
         ("and_(IS_ADOPTED, IS_IN_CONTEXT)", "and_(IS_ADOPTED)"),
         ("IS_ADOPTED = and_(IS_COMPLETED, _record.adopted_at.is_not(None), ", "IS_ADOPTED = and_(IS_COMPLETED, "),
         ("is_it = and_(_record.session_id == session_id, _record.id == record_id)", "is_it = _record.id == record_id"),
