@@ -83,6 +83,13 @@ def test_busy_session_refuses_and_changes_nothing_unless_told_to_wait(chat: Chat
     assert [turn.status for turn in chat.turns] == ["stopped", "finished"]
 
 
+def test_session_that_is_compacted_by_hand_is_busy(chat: Chat) -> None:
+    access = chat.service._access  # noqa: SLF001  # below the service's own interface
+    access.compacting[chat.session_id] = threading.Event()
+    with pytest.raises(BusyError), access.between_turns(chat.session_id):
+        pass
+
+
 def test_refused_first_message_leaves_no_session(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(message_chars=1_000, concurrent_turns=1)
     good = "안녕하세요, 잘 지내시죠? 일정을 정해요"

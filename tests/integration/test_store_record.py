@@ -10,6 +10,7 @@ from graph.error import LeaseLostError, NotFoundError
 from graph.record import Record
 from graph.store.database import Lease
 from graph.store.record import RecordStore, RecordSums
+from graph.store.version import VersionStore
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 pytestmark = pytest.mark.both_engines
@@ -292,3 +293,50 @@ def test_a_restored_compaction_gives_way_to_its_sources_and_takes_later_records_
     assert stores.records.prepared(SESSION, "other rate") is None
     with pytest.raises(NotFoundError):
         stores.records.revert(lease, ["all"], restored_tokens=0)
+
+
+def version_of(stores: StoreSet, record_id: str, turns: int) -> Record:
+    """Returns a finished record of the first turns, to be stored as a version."""
+    record = stores.make_record(record_id, 1, 2 * turns).with_changes(covered_until_message_id=f"t{turns}-answer")
+    return record.with_changes(status="COMPLETED", outcome="compressed", summary="other", source_key=record_id)
+
+
+def test_one_of_a_records_versions_is_active_and_a_merge_hides_them_until_it_is_undone(stores: StoreSet) -> None:
+    lease, versions = stores.make_session(), VersionStore(stores.database)
+    said_records(stores, lease, 2)
+    for number, before in ((2, "r1"), (3, "v2")):
+        added = versions.add(version_of(stores, f"v{number}", 1), owner=OWNER, of="r1")
+        assert added is not None
+        assert (added.version, added.replaces) == (number, before)
+    assert ids(versions.of(SESSION, "v2")) == ["r1", "v2", "v3"]
+    assert versions.use(SESSION, "v2")
+    assert ids(stores.records.active(SESSION)) == ["v2", "r2"]
+    waiting = stores.complete(stores.make_record("waiting", 1, 2).with_changes(source_key="waiting"))
+    assert versions.of(SESSION, "waiting") == []
+    merge = version_of(stores, "merge", 2).with_changes(kind="merge", sources=("v2", "r2"))
+    assert stores.start(merge.with_changes(status="IN_PROGRESS"))
+    assert stores.records.end(merge)
+    assert stores.records.adopt(lease, "merge")
+    assert not versions.use(SESSION, "r1")
+    assert versions.adopt(waiting, of="r1") is None
+    assert stores.records.prepared(SESSION, "waiting") is None
+    assert versions.add(version_of(stores, "m2", 2), owner=OWNER, of="merge")
+    assert ids(stores.records.active(SESSION)) == ["m2"]
+    assert versions.undo_merge(SESSION, "m2")
+    assert not versions.undo_merge(SESSION, "m2")
+    assert ids(stores.records.active(SESSION)) == ["v2", "r2"]
+    assert versions.undone_merges(SESSION) == {(1, 4)}
+    assert versions.use(SESSION, "merge")
+    assert ids(stores.records.active(SESSION)) == ["merge"]
+
+
+def test_a_record_that_was_taken_away_is_no_version_of_the_next_one_and_stays_away(stores: StoreSet) -> None:
+    lease, versions = stores.make_session(), VersionStore(stores.database)
+    said_records(stores, lease, 1)
+    stores.records.revert(lease, ["r1"], restored_tokens=0)
+    again = version_of(stores, "again", 1)
+    stores.start(again.with_changes(status="IN_PROGRESS"))
+    stores.records.end(again)
+    assert stores.records.adopt(lease, "again")
+    assert ids(versions.of(SESSION, "again")) == ["again"]
+    assert not versions.use(SESSION, "r1")
