@@ -10,6 +10,7 @@ from graph.core.review import (
     Flaw,
     Source,
     flaw_of,
+    is_within,
     label_of,
     quote,
     until_last_sentence,
@@ -100,6 +101,11 @@ def test_the_label_counts_as_part_of_the_summary() -> None:
     )
     assert review_drafts([text[:-3]], source).is_verbatim
     assert not review_drafts([text[:-40]], source).is_verbatim
+
+
+def test_a_text_as_long_as_its_source_is_not_within_its_bounds() -> None:
+    assert is_within(told(200), source_of(told(300), 100))
+    assert not is_within(told(300), source_of(told(300), 100))
 
 
 def test_quoting_keeps_every_word_and_marks_who_spoke() -> None:
