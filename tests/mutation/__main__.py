@@ -93,10 +93,8 @@ def try_mutant(copies: SimpleQueue[Path], mutant: Mutant, *, is_verbose: bool) -
 
 def judge(code: int | None, said: str) -> tuple[str, str]:
     """Returns what became of a mutant whose tests ended so, and why: a file that can't be collected kills none."""
-    if code is None:
-        return "killed", said
-    if code == 0:
-        return "survived", "all tests pass"
+    if not code:
+        return ("killed", said) if code is None else ("survived", "all tests pass")
     failed = _FAILED.search(said)
     return ("killed", failed[1]) if code == 1 and failed else ("doesn't apply", f"no test runs: {said[-300:]}")
 
@@ -105,10 +103,9 @@ def try_all(mutants: Sequence[Mutant], root: Path, folder: Path, *, jobs: int, i
     """Counts what became of these mutants; None if their tests fail without them."""
     copies = [folder / str(number) for number in range(jobs)]
     copy_tree(root, copies[0])
-    files = tests_of(mutants)
     with ThreadPoolExecutor(jobs) as pool:
         run_base = partial(run_tests, copies[0], seconds=_BASE_SECONDS, compiles=True)
-        for code, said in pool.map(run_base, filter(None, (files[job::jobs] for job in range(jobs)))):
+        for code, said in pool.map(run_base, filter(None, (tests_of(mutants)[job::jobs] for job in range(jobs)))):
             if code != 0:
                 sys.stdout.write(f"{said}\nThe tests fail without any mutant, exit code {code}\n")
                 return None
