@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import psycopg
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from pydantic import SecretStr
+from sqlalchemy import inspect
 
 from graph.record import ArchivedMessage, Record
 from graph.settings import Settings
@@ -28,6 +29,7 @@ from graph.store.owner_use import OwnerUseStore
 from graph.store.postgres.postgres_database import open_postgres
 from graph.store.record import RecordStore
 from graph.store.rule_agreement import RuleAgreementStore
+from graph.store.schema import METADATA
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.sqlite_database import open_sqlite
@@ -36,11 +38,12 @@ from tests.fake.postgres import cut_connections
 
 OWNER = "alice"
 SESSION = "s1"
+BEGIN = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
 
 class MovableClock:
     def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+        self.now = BEGIN
 
     def __call__(self) -> datetime:
         return self.now
@@ -222,19 +225,37 @@ class StoreSet:
 
 
 @contextmanager
-def open_store_set(folder: Path, url: SecretStr | None = None) -> Iterator[StoreSet]:
-    """Opens the stores over a file in the folder, or over the Postgres of this URL."""
-    path = folder / "turnfold.db"
-    database: Database
-    clock = MovableClock()
+def open_database(folder: Path, url: SecretStr | None = None) -> Iterator[tuple[Database, MovableClock]]:
+    """Opens a file in the folder, which is made at the newest revision, or this Postgres, with a clock to move."""
     if url is None:
-        database = open_sqlite(path, busy_timeout_seconds=10, clock=clock)
+        lay_empty_database(folder)
+        clock = MovableClock()
+        with closing(open_sqlite(folder / "turnfold.db", busy_timeout_seconds=10, clock=clock)) as database:
+            yield database, clock
     else:
-        database = open_postgres(url, busy_timeout_seconds=30)
-        clock = MovableDeadlines(database)
+        with closing(open_postgres(url, busy_timeout_seconds=30)) as database:
+            yield database, MovableDeadlines(database)
+
+
+def empty(database: Database) -> None:
+    """Deletes all that the stores have written."""
+    with database.write() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("INSERT INTO message_search (message_search) VALUES ('delete-all')")
+        names = inspect(connection).get_table_names()
+        for table in reversed([table for table in METADATA.sorted_tables if table.name in names]):
+            connection.execute(table.delete())
+
+
+@contextmanager
+def stores_over(
+    database: Database, clock: MovableClock, folder: Path, url: SecretStr | None = None
+) -> Iterator[StoreSet]:
+    """Makes the stores of a server over an open database, whose clock begins anew."""
+    clock.now = BEGIN
     leases = LeaseStore(database, lease_seconds=20, heartbeat_seconds=60)
     yield StoreSet(
-        path,
+        folder / "turnfold.db",
         (str(folder), url.get_secret_value() if url else ""),
         clock,
         database,
@@ -252,7 +273,13 @@ def open_store_set(folder: Path, url: SecretStr | None = None) -> Iterator[Store
         OwnerUseStore(database, clock=clock, turns_per_minute=None, tokens_per_day=None),
     )
     leases.close()
-    database.close()
+
+
+@contextmanager
+def open_store_set(folder: Path, url: SecretStr | None = None) -> Iterator[StoreSet]:
+    """Opens the stores over a file in the folder, or over the Postgres of this URL."""
+    with open_database(folder, url) as (database, clock), stores_over(database, clock, folder, url) as stores:
+        yield stores
 
 
 def open_place(folder: str, url: str) -> AbstractContextManager[StoreSet]:

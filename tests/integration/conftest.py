@@ -3,6 +3,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import openai
@@ -11,6 +12,7 @@ from pydantic import SecretStr
 
 from graph.model.factory import ChatModels, open_models
 from graph.service import ChatService
+from graph.store.database import Database
 from tests.fake.caching import CachingResponder
 from tests.fake.chat import Chat
 from tests.fake.compacting import with_true_usage
@@ -23,7 +25,9 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted
 from tests.fake.scripted_completions import ScriptedCompletions
 from tests.fake.served_door import TOKEN, ServedDoor
-from tests.fake.store import StoreSet, open_store_set
+from tests.fake.store import MovableClock, StoreSet, empty, open_database, open_store_set, stores_over
+
+OpenedDatabase = tuple[Database, MovableClock, Path, SecretStr | None]
 
 
 @pytest.fixture
@@ -32,8 +36,37 @@ def server(endpoint: FakeOpenAI) -> Iterator[FakeOpenAI]:
         yield lent
 
 
+@pytest.fixture(scope="module")
+def opened_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., OpenedDatabase]]:
+    """Opens a database of either engine once, for all tests of the module."""
+    with ExitStack() as stack:
+
+        @cache
+        def opened(server: PostgresServer | None = None, template: str = "") -> OpenedDatabase:
+            folder, url = tmp_path_factory.mktemp("stores"), None
+            if server is not None:
+                url = SecretStr(server.make_database(template))
+                stack.callback(server.drop_database, url.get_secret_value())
+            return *stack.enter_context(open_database(folder, url)), folder, url
+
+        yield opened
+
+
 @pytest.fixture
-def stores(tmp_path: Path, database_url: SecretStr | None) -> Iterator[StoreSet]:
+def stores(
+    opened_databases: Callable[..., OpenedDatabase], engine: str, request: pytest.FixtureRequest
+) -> Iterator[StoreSet]:
+    """Stores over an empty database, which is the module's: what isn't rows stays behind the test."""
+    names = ("postgres", "postgres_template") if engine == "postgres" else ()
+    place = opened_databases(*(request.getfixturevalue(name) for name in names))
+    empty(place[0])
+    with stores_over(*place) as stores:
+        yield stores
+
+
+@pytest.fixture
+def own_stores(tmp_path: Path, database_url: SecretStr | None) -> Iterator[StoreSet]:
+    """Stores over a database of the test's own."""
     with open_store_set(tmp_path, database_url) as opened:
         yield opened
 

@@ -9,6 +9,7 @@ from graph.client import ClientMessage, ClientOptions, ClientRequest
 from graph.core.client_chain import ChainKey, OpenAnchor
 from graph.error import LeaseLostError
 from graph.store.anchor import AnchorStore
+from graph.store.database import Lease
 from graph.store.server_key import KEY_BYTES, ServerKeyStore
 from graph.store.turn import TurnEnd
 from tests.fake.store import OWNER, SESSION, StoreSet, open_place
@@ -28,18 +29,17 @@ def anchors(stores: StoreSet) -> AnchorStore:
     return AnchorStore(stores.database)
 
 
-def begin(stores: StoreSet, message_id: str, anchor: OpenAnchor) -> int:
-    lease = stores.leases.acquire(SESSION)
-    message = HumanMessage("?", id=message_id)
-    turn, _ = stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
-    stores.leases.release(lease)
-    return turn.number
+def begin(stores: StoreSet, lease: Lease, anchor: OpenAnchor) -> None:
+    message = HumanMessage("Hi", id="q1")
+    stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
 
 
-def test_anchor_is_written_with_its_turn_and_completed_with_its_end(stores: StoreSet, anchors: AnchorStore) -> None:
-    stores.leases.release(stores.make_session())
+def test_anchor_is_written_with_its_turn_and_completed_with_its_first_end(
+    stores: StoreSet, anchors: AnchorStore
+) -> None:
+    lease = stores.make_session()
     anchor = anchor_of("Hi", once="try")
-    assert begin(stores, "q1", anchor) == 1
+    begin(stores, lease, anchor)
     assert anchor.idempotency is not None
     (asked,) = anchors.find(anchor.scope, "asked", [anchor.asked], limit=9)
     assert anchors.find(anchor.scope, "idempotency", [anchor.idempotency], limit=9) == (asked,)
@@ -47,8 +47,8 @@ def test_anchor_is_written_with_its_turn_and_completed_with_its_end(stores: Stor
     assert (asked.is_live, asked.is_last, asked.is_head) == (True, True, True)
     assert stores.clock.has_told(asked.created_at)
     ended = anchor.ended("Hello")
-    lease = stores.leases.acquire(SESSION)
     stores.turns.finish(lease, 1, "finished", anchor=ended)
+    stores.turns.finish(lease, 1, "stopped", anchor=anchor.ended("Hel"))
     found = [
         anchors.find(anchor.scope, "chain", [ended.chain or b""], limit=9),
         anchors.find(anchor.scope, "answer", [ended.answer or b""], limit=9),
@@ -58,32 +58,17 @@ def test_anchor_is_written_with_its_turn_and_completed_with_its_end(stores: Stor
 
 @pytest.mark.parametrize("status", ["stopped", "requires_action"])
 def test_what_was_sent_of_an_unfinished_turn_is_known(stores: StoreSet, anchors: AnchorStore, status: TurnEnd) -> None:
-    lease = stores.make_session()
-    anchor = anchor_of("Hi")
-    message = HumanMessage("Hi", id="q1")
-    stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
+    lease, anchor = stores.make_session(), anchor_of("Hi")
+    begin(stores, lease, anchor)
     ended = anchor.ended("Hel")
     stores.turns.finish(lease, 1, status, partial_text="Hel", anchor=ended)
     assert ended.chain is not None
     assert [row.turn for row in anchors.find(anchor.scope, "chain", [ended.chain], limit=9)] == [1]
 
 
-def test_second_end_of_a_turn_changes_no_anchor(stores: StoreSet, anchors: AnchorStore) -> None:
-    lease = stores.make_session()
-    anchor = anchor_of("Hi")
-    message = HumanMessage("Hi", id="q1")
-    stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
-    stores.turns.finish(lease, 1, "finished", anchor=anchor.ended("Hello"))
-    stores.turns.finish(lease, 1, "stopped", anchor=anchor.ended("Hel"))
-    (row,) = anchors.find(anchor.scope, "asked", [anchor.asked], limit=9)
-    assert row.chain == anchor.ended("Hello").chain
-
-
 def test_attempt_before_is_live_no_more(stores: StoreSet, anchors: AnchorStore) -> None:
-    lease = stores.make_session()
-    anchor = anchor_of("Hi")
-    message = HumanMessage("Hi", id="q1")
-    stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
+    lease, anchor = stores.make_session(), anchor_of("Hi")
+    begin(stores, lease, anchor)
     stores.turns.finish(lease, 1, "finished", anchor=anchor.ended("Hello"))
     stores.turns.begin_attempt(lease, 1, model="m", anchor=anchor)
     stores.turns.finish(lease, 1, "finished", anchor=anchor.ended("Good day"))
@@ -92,31 +77,19 @@ def test_attempt_before_is_live_no_more(stores: StoreSet, anchors: AnchorStore) 
     assert (oldest.attempt, oldest.is_live, oldest.chain) == (1, False, anchor.ended("Hello").chain)
 
 
-def test_lost_lease_writes_no_anchor(stores: StoreSet, anchors: AnchorStore) -> None:
-    lease = stores.make_session()
+def test_anchor_is_found_among_many_hashes_in_its_scope_until_its_session_is_deleted(
+    stores: StoreSet, anchors: AnchorStore
+) -> None:
+    lease, anchor = stores.make_session(), anchor_of("Hi")
+    others = [number.to_bytes(16, "big") for number in range(1_200)]  # more than one query takes
     stores.leases.release(lease)
-    anchor = anchor_of("Hi")
-    message = HumanMessage("Hi", id="q1")
     with pytest.raises(LeaseLostError):
-        stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, anchor=anchor)
-    assert anchors.find(anchor.scope, "asked", [anchor.asked], limit=9) == ()
-
-
-def test_more_hashes_than_one_query_takes(stores: StoreSet, anchors: AnchorStore) -> None:
-    stores.leases.release(stores.make_session())
-    anchor = anchor_of("Hi")
-    begin(stores, "q1", anchor)
-    others = [number.to_bytes(16, "big") for number in range(1_200)]
+        begin(stores, lease, anchor)
+    assert anchors.find(anchor.scope, "asked", [*others, anchor.asked], limit=9) == ()
+    begin(stores, stores.leases.acquire(SESSION), anchor)
     assert len(anchors.find(anchor.scope, "asked", [*others, anchor.asked], limit=9)) == 1
     assert anchors.find(b"elsewhere", "asked", [anchor.asked], limit=9) == ()
-
-
-def test_deleted_session_leaves_no_anchor(stores: StoreSet, anchors: AnchorStore) -> None:
-    stores.leases.release(stores.make_session())
-    anchor = anchor_of("Hi")
-    begin(stores, "q1", anchor)
-    assert anchors.turns(SESSION, anchor.scope) == {1}
-    assert anchors.scopes(SESSION) == {anchor.scope}
+    assert (anchors.turns(SESSION, anchor.scope), anchors.scopes(SESSION)) == ({1}, {anchor.scope})
     stores.sessions.delete(SESSION, OWNER)
     assert anchors.find(anchor.scope, "asked", [anchor.asked], limit=9) == ()
 
@@ -126,6 +99,7 @@ def get_key(place: tuple[str, str]) -> bytes:
         return ServerKeyStore(stores.database).get("anchor")
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_make_one_key(stores: StoreSet) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         keys = pool.map(get_key, [stores.place] * 4, chunksize=1)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -23,6 +24,7 @@ USAGE = UsageMetadata(
     [
         HumanMessage([{"type": "text", "text": "무엇"}, {"type": "image", "url": "data:,x"}], id="m"),
         HumanMessage('a whole one 😀, quote " and \\', id="m"),
+        HumanMessage("named", id="m", name="Kim"),
         AIMessage(
             "calls",
             id="m",
@@ -39,14 +41,15 @@ USAGE = UsageMetadata(
                 {"name": "clock", "args": '{"zo', "id": "c1", "error": "cut", "type": "invalid_tool_call"}
             ],
         ),
+        AIMessage("closed by us", id="m"),
+        AIMessage("cut", id="m", response_metadata={"finish_reason": "length"}),
+        AIMessage("said", id="m", response_metadata={"finish_reason": "stop", "model_name": "a-model"}),
         ToolMessage("12:00", id="m", tool_call_id="c1", name="clock", status="error"),
     ],
-    ids=["blocks", "odd-characters", "tool-calls", "reasoning", "invalid-call", "tool-result"],
 )
 def test_message_comes_back_whole(stores: StoreSet, message: AnyMessage) -> None:
     lease = stores.make_session()
-    turn = stores.begin(lease, "q1")
-    stores.say(lease, turn, message)
+    stores.say(lease, stores.begin(lease, "q1"), message)
     found = stores.archive.get(SESSION, "m").message
     assert type(found) is type(message)
     assert found.model_dump() == message.model_dump()
@@ -56,38 +59,19 @@ def live_ids(stores: StoreSet) -> list[str | None]:
     return [entry.message.id for entry in stores.archive.live(SESSION)]
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        HumanMessage("안녕하세요?", id="m"),
-        AIMessage("안녕하세요.", id="m", response_metadata={"finish_reason": "stop"}),
-        AIMessage("", id="m", response_metadata={"finish_reason": "stop"}),
-    ],
-    ids=["question", "answer", "blank"],
-)
-def test_a_usual_message_takes_the_room_of_its_text(stores: StoreSet, message: AnyMessage) -> None:
+def test_a_usual_message_takes_the_room_of_its_text(stores: StoreSet) -> None:
     lease = stores.make_session()
-    stores.say(lease, stores.begin(lease, "q1"), message)
-    with stores.database.read() as connection:
-        written = connection.execute(select(message_table.c.content).where(message_table.c.message_id == "m")).scalar()
-    assert written == f'"{message.text}"'
-    assert stores.archive.get(SESSION, "m").message.model_dump() == message.model_dump()
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        AIMessage("closed by us", id="m"),
-        AIMessage("cut", id="m", response_metadata={"finish_reason": "length"}),
-        AIMessage("said", id="m", response_metadata={"finish_reason": "stop", "model_name": "a-model"}),
-        HumanMessage("named", id="m", name="Kim"),
-    ],
-    ids=["no-reason", "cut", "model", "name"],
-)
-def test_what_is_unusual_of_a_message_comes_back(stores: StoreSet, message: AnyMessage) -> None:
-    lease = stores.make_session()
-    stores.say(lease, stores.begin(lease, "q1"), message)
-    assert stores.archive.get(SESSION, "m").message.model_dump() == message.model_dump()
+    turn = stores.begin(lease, "q1")
+    for message in (
+        HumanMessage("안녕하세요?", id="question"),
+        AIMessage("안녕하세요.", id="answer", response_metadata={"finish_reason": "stop"}),
+        AIMessage("", id="blank", response_metadata={"finish_reason": "stop"}),
+    ):
+        stores.say(lease, turn, message)
+        content = select(message_table.c.content).where(message_table.c.message_id == message.id)
+        with stores.database.read() as connection:
+            assert connection.execute(content).scalar() == f'"{message.text}"'
+        assert stores.archive.get(SESSION, str(message.id)).message.model_dump() == message.model_dump()
 
 
 def test_a_row_of_an_older_database_is_read(stores: StoreSet) -> None:
@@ -127,7 +111,7 @@ def test_positions_count_on_over_turns_and_attempts(stores: StoreSet) -> None:
     assert answer.created_at == stores.clock()
 
 
-def test_message_that_is_there_already_is_left_as_it_is(stores: StoreSet) -> None:
+def test_append_leaves_what_is_there_and_writes_all_or_nothing(stores: StoreSet) -> None:
     lease = stores.make_session()
     turn = stores.begin(lease, "q1")
     (first,) = stores.say(lease, turn, AIMessage("first", id="a1"))
@@ -136,7 +120,9 @@ def test_message_that_is_there_already_is_left_as_it_is(stores: StoreSet) -> Non
     )
     assert again == first
     assert new == twice
-    assert [entry.message.id for entry in stores.archive.live(SESSION)] == ["q1", "a1", "a2"]
+    with pytest.raises(InternalError):
+        stores.say(lease, turn, AIMessage("with", id="a3"), AIMessage("without"))
+    assert live_ids(stores) == ["q1", "a1", "a2"]
 
 
 def test_only_the_last_attempt_is_live_and_the_question_always_is(stores: StoreSet) -> None:
@@ -152,31 +138,25 @@ def test_only_the_last_attempt_is_live_and_the_question_always_is(stores: StoreS
     assert stores.archive.get(SESSION, "old").message.content == "old"
 
 
-def test_the_messages_of_turns_are_those_of_their_last_attempts_between_other_turns_and_sessions(
-    stores: StoreSet,
-) -> None:
-    holds = [stores.make_session(name) for name in ("before", SESSION, "t-behind")]
-    for number, attempts in enumerate((1, 3, 1, 2), start=1):
-        for lease in holds:
+def test_turns_are_those_of_their_last_attempts_and_of_no_other_session(stores: StoreSet) -> None:
+    attempts = (1, 3, 1, 2)
+    for name in ("before", SESSION, "t-behind"):
+        lease = stores.make_session(name)
+        for number, count in enumerate(attempts, start=1):
             turn = stores.begin(lease, f"q{number}")
-            for attempt in range(1, attempts + 1):
+            for attempt in range(1, count + 1):
                 if attempt > 1:
                     turn = stores.turns.begin_attempt(lease, number, model="m")
                 result = ToolMessage("t", id=f"t{number}.{attempt}", tool_call_id="c")
-                more = [] if lease.session_id == SESSION else [AIMessage("calls", id=f"more{number}.{attempt}")]
+                more = [] if name == SESSION else [AIMessage("calls", id=f"more{number}.{attempt}")]
                 stores.say(lease, turn, *more, result, AIMessage("a", id=f"a{number}.{attempt}"))
                 stores.turns.finish(lease, number, "finished")
-
-    def said(first: int, last: int) -> list[str | None]:
-        return [entry.message.id for entry in stores.archive.live_turns(SESSION, first, last)]
-
     of_turn = {
-        number: [f"q{number}", f"t{number}.{last}", f"a{number}.{last}"] for number, last in enumerate((1, 3, 1, 2), 1)
+        number: [f"q{number}", f"t{number}.{last}", f"a{number}.{last}"] for number, last in enumerate(attempts, 1)
     }
-    for first in range(6):
-        for last in range(6):
-            expected = [name for number in range(first, last + 1) for name in of_turn.get(number, [])]
-            assert said(first, last) == expected, (first, last)
+    for first, last in product(range(6), repeat=2):
+        said = [entry.message.id for entry in stores.archive.live_turns(SESSION, first, last)]
+        assert said == [name for number in range(first, last + 1) for name in of_turn.get(number, [])], (first, last)
 
 
 def test_ranges_include_both_ends(stores: StoreSet) -> None:
@@ -194,21 +174,5 @@ def test_ranges_include_both_ends(stores: StoreSet) -> None:
     within = stores.archive.live_within(SESSION, [(2, 3), (8, None)], from_turn=2)
     assert [entry.position for entry in within] == [3, 8, 9, 10]
     assert [entry.position for entry in stores.archive.live_within(SESSION, [(5, None)], limit=1)] == [5]
-
-
-def test_sessions_are_apart(stores: StoreSet) -> None:
-    stores.run_turn(stores.make_session(), "one")
-    other = stores.make_session("s2")
-    assert stores.archive.live("s2") == []
-    stores.run_turn(other, "one")
-    assert [entry.position for entry in stores.archive.live("s2")] == [1, 2]
     with pytest.raises(NotFoundError):
-        stores.archive.get("s2", "two-question")
-
-
-def test_append_with_one_message_without_id_writes_none(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    turn = stores.begin(lease, "q1")
-    with pytest.raises(InternalError):
-        stores.say(lease, turn, AIMessage("with", id="a1"), AIMessage("without"))
-    assert live_ids(stores) == ["q1"]
+        stores.archive.get("s2", "t1-question")

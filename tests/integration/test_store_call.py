@@ -17,34 +17,36 @@ from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 pytestmark = pytest.mark.both_engines
 
 
-def test_the_newest_answered_call_is_found(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    stores.run_turn(lease, "one")
-    assert stores.calls.last_answered(SESSION) is None
-    stores.calls.add(lease, stores.make_call("c1", 1), OWNER)
-    answered = stores.make_call("c2", 1, usage_input_tokens=110, usage_cached_tokens=64)
-    stores.calls.add(lease, answered, OWNER)
-    stores.calls.add(lease, stores.make_call("c3", 1, error_code="provider"), OWNER)
-    stores.calls.add(lease, stores.make_call("c4", 1, kind="reasoning"), OWNER)
-    assert stores.calls.last_answered(SESSION) == (SESSION, answered.sent_tokens, 110)
-    assert stores.calls.of_turn(SESSION, 1)[1] == replace(answered, ordinal=2)
-
-
-def test_calls_of_an_attempt_are_numbered_as_they_come_of_whichever_kind(stores: StoreSet) -> None:
+def test_calls_of_an_attempt_are_numbered_as_they_come_and_found_by_what_they_are(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.run_turn(lease, "one")
     stores.run_turn(lease, "two")
+    assert (stores.calls.last_answered(SESSION), stores.calls.unsent_tokens(SESSION)) == (None, 0)
     made = [
-        stores.make_call("a", 1),
+        stores.make_call("a", 1, usage_input_tokens=10, usage_output_tokens=2),
         stores.make_call("b", 2, error_code="context_length"),
-        stores.make_call("c", 2),
+        stores.make_call("c", 2, full_tokens=150, usage_input_tokens=110, usage_cached_tokens=3),
         stores.make_call("d", 2, kind="reasoning"),
         stores.make_call("e", 2, kind="reasoning", error_code="deadline"),
-        stores.make_call("f", 2),
-        stores.make_call("g", 2, attempt=2),
+        stores.make_call("f", 2, usage_input_tokens=120),
+        stores.make_call("g", 2, attempt=2, error_code="provider"),
     ]
     kept = [stores.calls.add(lease, call, OWNER) for call in made]
     assert [call.ordinal for call in kept] == [1, 1, 2, 3, 4, 5, 1]
+    assert kept == [replace(call, ordinal=stored.ordinal) for call, stored in zip(made, kept, strict=True)]
+    assert stores.calls.of_turn(SESSION, 2) == kept[1:]
+    assert stores.calls.last_answered(SESSION) == (SESSION, 100, 120)
+    assert stores.calls.unsent_tokens(SESSION) == 200 + 50 + 200
+    costs = stores.calls.costs(SESSION, 2, 1)
+    assert [(cost.kind, cost.usage_input_tokens, cost.usage_cached_tokens) for cost in costs] == [
+        ("answer", 110, 3),
+        ("reasoning", None, None),
+        ("answer", 120, None),
+    ]
+    assert stores.calls.costs(SESSION, 2, 2) == []
+    stores.leases.release(lease)
+    with pytest.raises(LeaseLostError):
+        stores.calls.add(lease, stores.make_call("late", 2), OWNER)
     assert stores.calls.of_turn(SESSION, 2) == kept[1:]
 
 
@@ -57,7 +59,7 @@ def manifest(turn: int) -> Manifest:
 def test_every_call_of_a_long_session_comes_back_whole_beside_other_sessions(stores: StoreSet) -> None:
     holds = {name: stores.make_session(name) for name in ("one", "two")}
     calls: dict[str, list[ModelCall]] = {"one": [], "two": []}
-    for turn in range(1, LONGEST_CHAIN + 10):
+    for turn in range(1, LONGEST_CHAIN + 3):
         for name, lease in holds.items():
             shifted = turn if name == "one" else turn + 5
             call = stores.make_call(f"{name}-{turn}", turn, session_id=name, manifest=manifest(shifted))
@@ -121,15 +123,6 @@ def test_a_list_that_somebody_spoilt_is_told_and_harms_no_later_call(stores: Sto
     assert stores.calls.of_turn(SESSION, 2) == later
 
 
-def test_call_needs_the_lease(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    stores.run_turn(lease, "one")
-    stores.leases.release(lease)
-    with pytest.raises(LeaseLostError):
-        stores.calls.add(lease, stores.make_call("c1", 1), OWNER)
-    assert stores.calls.series(SESSION) == []
-
-
 def test_series_has_the_last_answer_call_of_each_present_attempt(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.run_turn(lease, "one")
@@ -147,17 +140,6 @@ def test_series_has_the_last_answer_call_of_each_present_attempt(stores: StoreSe
     assert stores.calls.series(SESSION) == [(1, 20, 20), (2, 60, 90)]
 
 
-def test_unsent_is_over_all_answer_calls_that_worked(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    assert stores.calls.unsent_tokens(SESSION) == 0
-    stores.run_turn(lease, "one")
-    stores.calls.add(lease, stores.make_call("a", 1, sent_tokens=100, full_tokens=300), OWNER)
-    stores.calls.add(lease, stores.make_call("b", 1, sent_tokens=100, full_tokens=150), OWNER)
-    stores.calls.add(lease, stores.make_call("c", 1, error_code="provider"), OWNER)
-    stores.calls.add(lease, stores.make_call("d", 1, kind="reasoning"), OWNER)
-    assert stores.calls.unsent_tokens(SESSION) == 250
-
-
 def test_correction_is_taken_from_the_last_twenty_reports(stores: StoreSet) -> None:
     lease = stores.make_session()
     assert stores.calls.correction(SESSION) == 1.0
@@ -171,21 +153,3 @@ def test_correction_is_taken_from_the_last_twenty_reports(stores: StoreSet) -> N
     assert stores.calls.correction(SESSION) == pytest.approx(1.2)
     stores.calls.add(lease, stores.make_call("wild", 1, usage_input_tokens=1_000_000), OWNER)
     assert stores.calls.correction(SESSION) == 2.0
-
-
-def test_costs_are_those_of_an_attempts_answered_calls(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    stores.run_turn(lease, "one")
-    for made in (
-        stores.make_call("a", 1, usage_input_tokens=10, usage_output_tokens=2),
-        stores.make_call("b", 1, error_code="provider"),
-        stores.make_call("c", 1, kind="reasoning", usage_cached_tokens=3),
-        stores.make_call("d", 1, attempt=2),
-    ):
-        stores.calls.add(lease, made, OWNER)
-    costs = stores.calls.costs(SESSION, 1, 1)
-    assert [(cost.kind, cost.usage_input_tokens, cost.usage_cached_tokens) for cost in costs] == [
-        ("answer", 10, None),
-        ("reasoning", None, 3),
-    ]
-    assert len(stores.calls.costs(SESSION, 1, 2)) == 1

@@ -48,23 +48,21 @@ def rows(checkpointer: Checkpointer, table: str) -> int:
     return found
 
 
-def test_state_with_messages_comes_back(checkpointer: Checkpointer) -> None:
+def test_state_with_messages_comes_back_from_private_files_that_wait_for_no_disk(
+    checkpointer: Checkpointer, tmp_path: Path
+) -> None:
     chat = build_chat(checkpointer, "네")
     chat.invoke({"messages": [HumanMessage("안녕", id="q1")], "turn_count": 1}, thread(), durability="sync")
     values = chat.get_state(thread()).values
     assert values["messages"] == [HumanMessage("안녕", id="q1"), AIMessage("네", id="a1")]
     assert values["turn_count"] == 1
-
-
-def test_file_and_journals_are_private_and_wait_for_no_disk(checkpointer: Checkpointer, tmp_path: Path) -> None:
-    build(checkpointer).invoke({"count": 0}, thread())
     files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
-    assert set(files) >= {"checkpoint.db", "checkpoint.db-wal", "checkpoint.db-shm"}
-    assert set(files.values()) == {0o600}
+    assert files == dict.fromkeys(("checkpoint.db", "checkpoint.db-wal", "checkpoint.db-shm"), 0o600)
     pragmas = [checkpointer.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
     assert pragmas == ["wal", 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [None, b"my diary, " * 500], ids=["no-file", "bad-file"])
 def test_eight_processes_start_at_once(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "checkpoint.db"
@@ -165,14 +163,14 @@ def test_forged_row_runs_no_code(checkpointer: Checkpointer, tmp_path: Path) -> 
     assert not (tmp_path / "ours").exists()
 
 
-@pytest.mark.parametrize("kind", ["msgpack", "pickle", "json"])
-def test_checkpoint_that_cannot_be_read_is_told_apart(checkpointer: Checkpointer, kind: str) -> None:
+def test_checkpoint_that_cannot_be_read_is_told_apart(checkpointer: Checkpointer) -> None:
     graph = build(checkpointer)
     graph.invoke({"count": 0}, thread())
-    with checkpointer.cursor() as cursor:
-        cursor.execute("UPDATE checkpoints SET type = ?, checkpoint = ?", (kind, b"\xc1broken"))
-    with pytest.raises(NotADatabaseError):
-        graph.get_state(thread())
+    for kind in ("msgpack", "pickle", "json"):
+        with checkpointer.cursor() as cursor:
+            cursor.execute("UPDATE checkpoints SET type = ?, checkpoint = ?", (kind, b"\xc1broken"))
+        with pytest.raises(NotADatabaseError):
+            graph.get_state(thread())
 
 
 @pytest.mark.parametrize("damage", ["text", "pages"])

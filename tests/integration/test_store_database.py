@@ -13,11 +13,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import StatementError
 
 from graph.error import (
@@ -26,9 +25,11 @@ from graph.error import (
     DiskFullError,
     NewerDatabaseError,
     NotADatabaseError,
+    NotFoundError,
 )
 from graph.store.database import head_revision
 from graph.store.schema import METADATA, session_table
+from graph.store.session import SessionStore
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.upgrade import make_config
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
@@ -70,35 +71,27 @@ def differences(connection: Connection) -> list[object]:
     return found
 
 
-def test_file_journals_and_folder_are_private_whatever_the_umask(tmp_path: Path) -> None:
+def test_files_and_folder_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "turnfold.db"
+
+    def modes() -> dict[str, int]:
+        with closing(open_sqlite(path, busy_timeout_seconds=1)) as database:
+            SessionStore(database).create(SESSION, OWNER, compression_rate=0.3, strategy="interval")
+            return {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+
     before = os.umask(0)
     try:
-        with open_store_set(tmp_path / "data") as stores:
-            stores.make_session()
-            files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "data").iterdir()}
+        assert modes() == dict.fromkeys(("turnfold.db", "turnfold.db-wal", "turnfold.db-shm"), 0o600)
     finally:
         os.umask(before)
-    assert set(files) >= {"turnfold.db", "turnfold.db-wal", "turnfold.db-shm"}
-    assert set(files.values()) == {0o600}
-    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
-
-
-def test_file_that_others_could_read_becomes_private(tmp_path: Path) -> None:
-    with open_store_set(tmp_path):
-        pass
-    (tmp_path / "turnfold.db").chmod(0o644)
-    with open_store_set(tmp_path) as stores:
-        stores.make_session()
-        assert stat.S_IMODE((tmp_path / "turnfold.db-wal").stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "turnfold.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    path.chmod(0o644)
+    assert set(modes().values()) == {0o600}
 
 
 def test_migrations_make_exactly_the_tables(stores: StoreSet) -> None:
     with stores.database.read() as connection:
         assert differences(connection) == []
-
-
-def test_head_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(make_config()).get_current_head() == head_revision()
 
 
@@ -110,6 +103,7 @@ def test_durable_settings_hold_on_every_connection(stores: StoreSet) -> None:
             assert [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names] == ["wal", 2, 1]
 
 
+@pytest.mark.slow
 def test_eight_processes_start_at_once_on_no_file(tmp_path: Path) -> None:
     path = tmp_path / "turnfold.db"
     arguments = [sys.executable, "-c", EIGHT_OPEN_AND_MAKE_A_SESSION, str(path)]
@@ -120,21 +114,20 @@ def test_eight_processes_start_at_once_on_no_file(tmp_path: Path) -> None:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(head_revision(),)]
 
 
-def test_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_file_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "turnfold.db"
     path.write_text("my diary, " * 500)
     with pytest.raises(NotADatabaseError, match=r"turnfold\.db"):
         open_sqlite(path, busy_timeout_seconds=1)
     assert path.read_text() == "my diary, " * 500
-
-
-def test_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "turnfold.db"
+    path.unlink()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE recipe (name TEXT)")
     with pytest.raises(NotADatabaseError):
         open_sqlite(path, busy_timeout_seconds=1)
     assert tables_of(path) == {"recipe"}
+    with pytest.raises(DatabaseError, match="data"):
+        open_sqlite(path / "data" / "turnfold.db", busy_timeout_seconds=1)  # a folder that can't be made
 
 
 def test_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
@@ -142,22 +135,6 @@ def test_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(NewerDatabaseError, match="9999"):
         open_sqlite(tmp_path / "turnfold.db", busy_timeout_seconds=1)
-
-
-def test_file_of_the_first_version_is_brought_to_head_with_its_rows(tmp_path: Path) -> None:
-    path = tmp_path / "turnfold.db"
-    config = make_config()
-    with create_engine(f"sqlite:///{path}").begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        connection.exec_driver_sql(
-            "INSERT INTO session VALUES ('s1', 'alice', '2026-01-02 03:04:05.000006', '2026-01-02 03:04:05.000006',"
-            " 0.3, 'interval', '', 0, 'old', 'old')"
-        )
-    with open_store_set(tmp_path) as stores:
-        assert stores.sessions.get(SESSION, OWNER).title == "old"
-        with stores.database.read() as reader:
-            assert differences(reader) == []
 
 
 def test_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -168,12 +145,6 @@ def test_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(DatabaseError):
         open_sqlite(path, busy_timeout_seconds=1)
     assert tables_of(path) == {"alembic_version", "lease"}
-
-
-def test_folder_that_cannot_be_made_is_our_error(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("")
-    with pytest.raises(DatabaseError, match="data"):
-        open_sqlite(tmp_path / "data" / "turnfold.db", busy_timeout_seconds=1)
 
 
 def test_damaged_pages_are_our_error_when_read(tmp_path: Path) -> None:
@@ -199,16 +170,6 @@ def test_write_rolls_back_on_any_exception(stores: StoreSet) -> None:
     with pytest.raises(KeyboardInterrupt):
         break_off()
     assert stores.sessions.get(SESSION, OWNER).title == ""
-
-
-def test_reader_sees_one_state_while_another_commits(stores: StoreSet) -> None:
-    stores.make_session()
-    titles = select(session_table.c.title)
-    with stores.database.read() as connection:
-        before = connection.execute(titles).scalar()
-        stores.sessions.rename(SESSION, OWNER, "renamed")
-        assert connection.execute(titles).scalar() == before
-    assert stores.sessions.get(SESSION, OWNER).title == "renamed"
 
 
 def test_threads_write_one_after_another(stores: StoreSet) -> None:
@@ -242,7 +203,8 @@ def test_lock_held_by_another_process_is_busy(tmp_path: Path) -> None:
 
 
 @pytest.mark.sqlite
-def test_full_disk_rolls_back_and_the_database_goes_on(stores: StoreSet) -> None:
+def test_full_disk_rolls_back_and_the_database_goes_on(own_stores: StoreSet) -> None:
+    stores = own_stores
     lease = stores.make_session()
     with stores.database.write() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
@@ -274,23 +236,58 @@ def test_error_says_nothing_of_the_values(stores: StoreSet) -> None:
     assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_times_come_back_aware_to_the_microsecond(stores: StoreSet) -> None:
+def test_times_come_back_aware_to_the_microsecond_and_are_written_with_a_zone_alone(stores: StoreSet) -> None:
     stores.clock.now = datetime(2026, 3, 1, 9, 30, 0, 987654, tzinfo=timezone(timedelta(hours=9)))
     found = stores.begin(stores.make_session(), "q1").started_at
     assert found.tzinfo is UTC
     assert found == datetime(2026, 3, 1, 0, 30, 0, 987654, tzinfo=UTC)
-
-
-def test_time_without_zone_is_refused(stores: StoreSet) -> None:
-    stores.make_session()
     naive = datetime(2026, 3, 1)  # noqa: DTZ001  # what must be refused
     with pytest.raises(StatementError, match="without a zone"), stores.database.write() as connection:
         connection.execute(update(session_table).values(updated_at=naive))
 
 
-def test_health_check_fails_when_the_table_is_gone(stores: StoreSet) -> None:
+def test_health_check_fails_when_the_table_is_gone(own_stores: StoreSet) -> None:
+    stores = own_stores
     stores.database.check()
     with stores.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE session RENAME TO elsewhere")
     with pytest.raises(DatabaseError):
         stores.database.check()
+
+
+def test_all_reads_of_a_block_see_one_state_and_those_of_other_threads_their_own(stores: StoreSet) -> None:
+    stores.make_session()
+
+    def title() -> str:
+        return stores.sessions.get(SESSION, OWNER).title
+
+    with ThreadPoolExecutor(1) as other:
+        with stores.database.reading():
+            assert title() == ""
+            with stores.database.reading():
+                stores.sessions.rename(SESSION, OWNER, "renamed")
+                assert title() == ""
+            assert title() == ""
+            assert other.submit(title).result() == "renamed"
+        assert title() == "renamed"
+        with pytest.raises(NotFoundError), stores.database.reading():
+            stores.sessions.get("nowhere", OWNER)
+        assert title() == "renamed"
+
+
+def test_blocks_of_writing_within_each_other_are_one_transaction(stores: StoreSet) -> None:
+    stores.make_session()
+
+    def rename(title: str) -> None:
+        with stores.database.writing():
+            with stores.database.writing():
+                stores.sessions.rename(SESSION, OWNER, "inner")
+            stores.sessions.rename(SESSION, OWNER, title)
+            assert stores.sessions.get(SESSION, OWNER).title == title
+            if not title:
+                raise KeyboardInterrupt
+
+    rename("outer")
+    with pytest.raises(KeyboardInterrupt):
+        rename("")
+    assert stores.sessions.get(SESSION, OWNER).title == "outer"

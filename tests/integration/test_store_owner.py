@@ -1,54 +1,286 @@
+"""What is kept by owner: who is let in no more, tokens of programs, use within the caps, agreements to rules."""
+
 from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import date, timedelta
+from functools import partial
+from threading import Barrier
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from graph.api_token import new_token
 from graph.core.text import plain_text
+from graph.error import InputError, TurnRateError, UserRateError, UserTokensError
+from graph.program_view import ProgramToken
+from graph.store.api_token import MOST_TOKENS
 from graph.store.owner import WithdrawnOwner
-from tests.fake.store import OWNER, StoreSet
+from graph.store.owner_use import OwnerUseStore
+from graph.store.rule_agreement import RuleAgreement
+from tests.fake.drawn import at_most
+from tests.fake.store import OWNER, MovableClock, StoreSet, open_place
 
 pytestmark = pytest.mark.both_engines
 
-
-def test_nobody_is_withdrawn_at_first(stores: StoreSet) -> None:
-    assert not stores.owners.is_withdrawn(OWNER)
-    assert stores.owners.withdrawn() == []
-
-
-def test_a_withdrawal_counts_until_it_is_taken_back(stores: StoreSet) -> None:
-    stores.owners.withdraw(OWNER)
-    assert stores.owners.is_withdrawn(OWNER)
-    assert not stores.owners.is_withdrawn("mallory")
-    assert stores.owners.readmit(OWNER)
-    assert not stores.owners.is_withdrawn(OWNER)
-    assert not stores.owners.readmit(OWNER)
+ROOT = "/srv/일/app"
+HALF_A_DAY = 12 * 3_600
+drawn = settings(max_examples=at_most(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def test_a_second_withdrawal_changes_nothing(stores: StoreSet) -> None:
+def test_withdrawal_counts_from_the_first_time_until_it_is_taken_back(stores: StoreSet) -> None:
+    stores.make_session()
+    assert (stores.owners.is_withdrawn(OWNER), stores.owners.withdrawn()) == (False, [])
     stores.owners.withdraw(OWNER)
     since = stores.clock()
     stores.clock.move(60)
     stores.owners.withdraw(OWNER)
     assert stores.owners.withdrawn() == [WithdrawnOwner(OWNER, since)]
-
-
-def test_sessions_of_a_withdrawn_owner_stay(stores: StoreSet) -> None:
-    stores.make_session()
-    stores.owners.withdraw(OWNER)
+    assert stores.owners.is_withdrawn(OWNER)
+    assert not stores.owners.is_withdrawn("mallory")
     assert stores.sessions.get("s1", OWNER).owner == OWNER
+    assert stores.owners.readmit(OWNER)
+    assert not stores.owners.is_withdrawn(OWNER)
+    assert not stores.owners.readmit(OWNER)
 
 
-@pytest.mark.parametrize("owner", ["", "김민수", "https://id.example|한 사람", "a" * 10_000])
+@drawn
+@given(st.one_of(st.sampled_from(["", "https://id.example|한 사람", "a" * 10_000]), st.text()))
 def test_any_owner_can_be_withdrawn(stores: StoreSet, owner: str) -> None:
-    stores.owners.withdraw(owner)
-    assert [kept.owner for kept in stores.owners.withdrawn()] == [owner]
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
-@given(st.text())
-def test_whoever_is_withdrawn_is_found_again_whatever_the_text(stores: StoreSet, owner: str) -> None:
     stores.owners.withdraw(owner)
     assert stores.owners.is_withdrawn(owner)
     assert plain_text(owner) in {kept.owner for kept in stores.owners.withdrawn()}
     assert stores.owners.readmit(owner)
+
+
+def test_token_is_found_by_itself_alone(stores: StoreSet) -> None:
+    token, other = new_token(), new_token()
+    made = stores.tokens.add(OWNER, "편집기", token, {"recall"})
+    stores.tokens.add("mallory", "편집기", other, None)
+    found = stores.tokens.find(token)
+    assert found is not None
+    assert (found[0], found[1].name, found[1].tools) == (OWNER, "편집기", frozenset({"recall"}))
+    assert stores.tokens.of_owner(OWNER) == [
+        ProgramToken(made.id, "편집기", frozenset({"recall"}), stores.clock(), stores.clock().date())
+    ]
+    for wrong in ("", token[:-1], token + "x", token.upper(), made.id, "토큰", "\ud800"):
+        assert stores.tokens.find(wrong) is None
+
+
+def test_all_tools_and_none_are_told_apart(stores: StoreSet) -> None:
+    for tools in (None, frozenset[str](), frozenset({"recall", "web_search"})):
+        made = stores.tokens.add(OWNER, "notes", new_token(), tools)
+        assert made.tools == stores.tokens.of_owner(OWNER)[0].tools == tools
+        stores.tokens.withdraw(OWNER, made.id)
+
+
+@pytest.mark.sqlite
+def test_files_have_no_token(own_stores: StoreSet) -> None:
+    token = new_token()
+    own_stores.tokens.add(OWNER, "a program", token, None)
+    own_stores.tokens.find(token)
+    written = b"".join(file.read_bytes() for file in own_stores.path.parent.iterdir())
+    assert b"a program" in written
+    assert token.removeprefix("tf-").encode() not in written
+
+
+def test_token_is_withdrawn_by_its_owner_alone_and_its_name_is_free_again(stores: StoreSet) -> None:
+    token = new_token()
+    made = stores.tokens.add(OWNER, "notes", token, None)
+    stores.tokens.withdraw("mallory", made.id)
+    stores.tokens.withdraw(OWNER, "no-such-token")
+    assert stores.tokens.find(token) is not None
+    assert stores.tokens.of_owner("mallory") == []
+    assert stores.tokens.has_any()
+    stores.tokens.withdraw(OWNER, made.id)
+    assert stores.tokens.find(token) is None
+    assert stores.tokens.of_owner(OWNER) == []
+    assert not stores.tokens.has_any()
+    stores.tokens.add(OWNER, "notes", new_token(), None)
+
+
+def test_of_two_tokens_of_one_name_made_at_once_one_is_kept(stores: StoreSet) -> None:
+    together = Barrier(8)
+
+    def add(_: int) -> bool:
+        together.wait()
+        try:
+            stores.tokens.add(OWNER, "notes", new_token(), None)
+        except InputError as error:
+            assert error.reason == "token_name_taken"  # noqa: PT017  # all but one
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(add, range(8))) == 1
+    assert len(stores.tokens.of_owner(OWNER)) == 1
+    stores.tokens.add("mallory", "notes", new_token(), None)
+
+
+def test_last_use_is_known_by_the_day(stores: StoreSet) -> None:
+    token = new_token()
+    assert stores.tokens.add(OWNER, "notes", token, None).last_used_on is None
+
+    def last_use() -> date | None:
+        stores.tokens.find(token)
+        return stores.tokens.of_owner(OWNER)[0].last_used_on
+
+    today = stores.clock().date()
+    for seconds, days in ((0, 0), (3_600, 0), (86_400, 1), (-3 * 86_400, 1)):
+        stores.clock.move(seconds)
+        assert last_use() == today + timedelta(days=days)
+
+
+def test_an_owner_has_so_many_tokens_and_no_more(stores: StoreSet) -> None:
+    for number in range(MOST_TOKENS):
+        stores.tokens.add(OWNER, f"program {number}", new_token(), None)
+    with pytest.raises(InputError) as caught:
+        stores.tokens.add(OWNER, "one more", new_token(), None)
+    assert caught.value.reason == "too_many_tokens"
+    stores.tokens.withdraw(OWNER, stores.tokens.of_owner(OWNER)[0].id)
+    stores.tokens.add(OWNER, "one more", new_token(), None)
+
+
+def capped(
+    stores: StoreSet, *, turns: int | None = None, tokens: int | None = None, clock: MovableClock | None = None
+) -> OwnerUseStore:
+    return OwnerUseStore(stores.database, clock=clock or stores.clock, turns_per_minute=turns, tokens_per_day=tokens)
+
+
+def begun(use: OwnerUseStore, tries: int, owner: str = OWNER) -> int:
+    """Returns how many of these turns may begin."""
+    count = 0
+    for _ in range(tries):
+        try:
+            use.begin(owner)
+            count += 1
+        except TurnRateError:
+            pass
+    return count
+
+
+def test_without_a_cap_nothing_is_counted(stores: StoreSet) -> None:
+    use = capped(stores)
+    assert begun(use, 50) == 50
+    use.spend(OWNER, 10**15)
+    with stores.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM owner_use").scalar() == 0
+
+
+def test_so_many_turns_begin_within_a_minute_and_as_many_in_the_next(stores: StoreSet) -> None:
+    use = capped(stores, turns=3)
+    assert begun(use, 5) == 3
+    with pytest.raises(UserRateError) as refused:
+        use.begin(OWNER)
+    assert refused.value.retry_after_seconds == 60  # the clock of the test begins with a minute
+    assert begun(use, 1, owner="mallory") == 1
+    stores.clock.move(59)
+    with pytest.raises(UserRateError) as refused:
+        use.begin(OWNER)
+    assert refused.value.retry_after_seconds == 1
+    stores.clock.move(1)
+    assert begun(use, 5) == 3
+
+
+def test_tokens_are_counted_until_the_day_ends(stores: StoreSet) -> None:
+    use = capped(stores, tokens=1_000)
+    use.spend(OWNER, -5)
+    use.spend(OWNER, 999)
+    use.begin(OWNER)
+    use.spend(OWNER, 5_000)  # of the turn that ran already
+    with pytest.raises(UserTokensError) as refused:
+        use.begin(OWNER)
+    assert (refused.value.retry_after_seconds, refused.value.detail) == (HALF_A_DAY, "12 h")
+    use.begin("mallory")
+    stores.clock.move(HALF_A_DAY)
+    use.begin(OWNER)
+    use.spend(OWNER, 1_000)
+    assert begun(use, 1) == 0
+
+
+def test_both_caps_hold_and_a_turn_that_one_refuses_is_no_turn_of_the_other(stores: StoreSet) -> None:
+    use = capped(stores, turns=2, tokens=10)
+    use.spend(OWNER, 10)
+    assert begun(use, 4) == 0
+    stores.clock.move(HALF_A_DAY)
+    assert begun(use, 4) == 2
+    use.spend(OWNER, 10)
+    with pytest.raises(UserTokensError):
+        use.begin(OWNER)
+
+
+def test_servers_whose_clocks_differ_share_one_count_and_none_locks_out_for_long(stores: StoreSet) -> None:
+    ahead, behind = MovableClock(), MovableClock()
+    ahead.move(60)
+    behind.move(-60)
+    first, second = (capped(stores, turns=4, tokens=50, clock=clock) for clock in (ahead, behind))
+    assert begun(first, 2) + begun(second, 2) + begun(first, 2) + begun(second, 2) == 4
+    for server in (first, second):
+        server.spend(OWNER, 25)
+    for server in (first, second):
+        with pytest.raises(UserTokensError):
+            server.begin(OWNER)
+    ahead.move(400 * 86_400)
+    first.begin("far")
+    first.spend("far", 50)
+    second.begin("far")
+
+
+def test_servers_at_once_never_pass_the_cap(stores: StoreSet) -> None:
+    cap, tries = 20, 15
+    with ExitStack() as opened:
+        databases = [opened.enter_context(open_place(*stores.place)).database for _ in range(4)]
+        servers = [
+            OwnerUseStore(database, clock=stores.clock, turns_per_minute=cap, tokens_per_day=1_000_000)
+            for database in databases
+        ]
+        with ThreadPoolExecutor(max_workers=len(servers)) as pool:
+            assert sum(pool.map(partial(begun, tries=tries), servers)) == cap
+            list(pool.map(lambda server: [server.spend(OWNER, 7) for _ in range(tries)], servers))
+    with stores.database.read() as connection:
+        spent = connection.exec_driver_sql("SELECT tokens FROM owner_use").scalar()
+    assert spent == 7 * tries * len(servers)
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["begin", "spend", "wait"]), st.integers(0, 200_000)), max_size=40)
+
+
+@drawn
+@given(owner=st.text(), steps=STEPS, turns=st.integers(1, 5), tokens=st.integers(1, 300_000))
+def test_no_story_passes_a_cap(
+    stores: StoreSet, owner: str, steps: list[tuple[str, int]], turns: int, tokens: int
+) -> None:
+    use = capped(stores, turns=turns, tokens=tokens)
+    stores.clock.move(10 * 86_400)  # behind all that another story has counted
+    begun_in: dict[int, int] = {}
+    spent_on: dict[int, int] = {}
+    for step, amount in steps:
+        minute, day = (int(stores.clock().timestamp()) // length for length in (60, 86_400))
+        if step == "wait":
+            stores.clock.move(amount)
+        elif step == "spend":
+            use.spend(owner, amount)
+            spent_on[day] = spent_on.get(day, 0) + amount
+        else:
+            may_begin = begun_in.get(minute, 0) < turns and spent_on.get(day, 0) < tokens
+            assert begun(use, 1, owner) == may_begin
+            begun_in[minute] = begun_in.get(minute, 0) + may_begin
+
+
+def test_newest_agreement_of_one_owner_and_root_counts_whatever_the_clock_says(stores: StoreSet) -> None:
+    assert stores.agreements.newest(OWNER, ROOT) is None
+    stores.make_session()
+    stores.agreements.agree(OWNER, ROOT, digest="aa", rules='{"files": []}')
+    stores.clock.move(-3_600)
+    kept = stores.agreements.agree(OWNER, ROOT, digest="bb", rules='{"files": ["AGENTS.md"]}')
+    assert kept == RuleAgreement("bb", '{"files": ["AGENTS.md"]}', stores.clock())
+    assert stores.agreements.newest(OWNER, ROOT) == kept
+    stores.agreements.agree(OWNER, ROOT, digest="aa", rules='{"files": []}')
+    stores.sessions.delete("s1", OWNER)
+    newest = stores.agreements.newest(OWNER, ROOT)
+    assert newest is not None
+    assert newest.digest == "aa"
+    assert stores.agreements.newest("mallory", ROOT) is None
+    assert stores.agreements.newest(OWNER, f"{ROOT}/sub") is None

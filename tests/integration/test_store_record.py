@@ -63,6 +63,7 @@ def test_one_maker_at_a_time_for_the_same_sources(stores: StoreSet) -> None:
         stores.records.get(SESSION, "r2")
 
 
+@pytest.mark.slow
 def test_one_of_several_processes_gets_to_make_it(stores: StoreSet) -> None:
     stores.make_session()
     command = [sys.executable, "-c", EIGHT_START_THE_SAME, *stores.place]
@@ -73,6 +74,8 @@ def test_one_of_several_processes_gets_to_make_it(stores: StoreSet) -> None:
 
 def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> None:
     stores.make_session()
+    assert stores.start(stores.make_record("slow", 7, 12), seconds=600)
+    assert not stores.start(stores.make_record("hasty", 7, 12), seconds=10)
     assert stores.start(stores.make_record("dead"))
     key = stores.make_record("dead").source_key
     assert stores.records.in_progress(SESSION, key)
@@ -81,12 +84,6 @@ def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> Non
     assert stores.start(stores.make_record("next"))
     dead = stores.records.get(SESSION, "dead")
     assert (dead.status, dead.outcome, dead.error_code) == ("FAILED", "failed", "expired")
-
-
-def test_a_maker_with_more_time_than_the_asking_server_gives_is_not_late(stores: StoreSet) -> None:
-    stores.make_session()
-    assert stores.start(stores.make_record("slow"), seconds=600)
-    assert not stores.start(stores.make_record("hasty"), seconds=10)
     assert stores.records.get(SESSION, "slow").status == "IN_PROGRESS"
 
 
@@ -127,14 +124,9 @@ def test_prepared_record_waits_until_it_is_adopted(stores: StoreSet) -> None:
     assert stores.records.active(SESSION) == [done]
 
 
-def test_failed_block_may_be_started_again(stores: StoreSet) -> None:
-    stores.make_session()
-    stores.fail("r1", "provider")
-    assert stores.start(stores.make_record("r2"))
-
-
-def test_an_active_record_is_not_made_a_second_time(stores: StoreSet) -> None:
+def test_failed_block_may_be_started_again_and_an_active_one_not(stores: StoreSet) -> None:
     lease = stores.make_session()
+    stores.fail("r0", "provider")
     stores.complete(stores.make_record("r1"))
     assert stores.records.adopt(lease, "r1")
     assert not stores.start(stores.make_record("r2"))
@@ -161,15 +153,10 @@ def test_adopt_needs_the_lease_and_a_completed_record(stores: StoreSet) -> None:
     assert stores.records.active(SESSION) == []
 
 
-def test_record_of_another_session_is_not_adopted(stores: StoreSet) -> None:
-    stores.make_session()
-    stores.complete(stores.make_record("r1"))
-    assert not stores.records.adopt(stores.make_session("s2"), "r1")
-
-
-def test_adopting_again_changes_nothing(stores: StoreSet) -> None:
+def test_adopting_again_changes_nothing_and_no_other_session_adopts(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.complete(stores.make_record("r1"))
+    assert not stores.records.adopt(stores.make_session("s2"), "r1")
     assert stores.records.adopt(lease, "r1")
     assert stores.records.adopt(lease, "r1")
     assert ids(stores.records.active(SESSION)) == ["r1"]
@@ -209,23 +196,14 @@ def test_what_is_covered_is_not_covered_twice(stores: StoreSet) -> None:
     assert ids(stores.records.active(SESSION)) == ["r1"]
 
 
-def test_in_force_goes_by_place_and_newest_takes_its_end(stores: StoreSet) -> None:
+def test_in_force_goes_by_place_as_a_new_server_reads_it_and_newest_takes_its_end(stores: StoreSet) -> None:
     lease = stores.make_session()
     for number in (2, 0, 1):
         stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
         stores.records.adopt(lease, f"r{number}")
+        assert stores.records.active(SESSION) == RecordStore(stores.database).active(SESSION)
     assert ids(stores.records.active(SESSION)) == ["r0", "r1", "r2"]
     assert ids(stores.records.newest(SESSION, 2)) == ["r1", "r2"]
-
-
-def test_records_read_before_are_the_same_as_a_new_server_reads(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    for number in range(4):
-        stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
-        stores.records.adopt(lease, f"r{number}")
-        fresh = RecordStore(stores.database)
-        assert stores.records.active(SESSION) == fresh.active(SESSION)
-    assert len(stores.records.active(SESSION)) == 4
 
 
 def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> None:
@@ -340,3 +318,47 @@ def test_a_record_that_was_taken_away_is_no_version_of_the_next_one_and_stays_aw
     assert stores.records.adopt(lease, "again")
     assert ids(versions.of(SESSION, "again")) == ["again"]
     assert not versions.use(SESSION, "r1")
+
+
+def test_failures_count_since_the_block_last_worked_whatever_the_clock_says(stores: StoreSet) -> None:
+    stores.make_session()
+    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
+    stores.fail("f1", "provider")
+    stores.clock.move(-3600)
+    stores.fail("f2", "rate_limit")
+    stores.fail("elsewhere", "quota", from_position=7, to_position=12)
+    assert stores.records.failures_in_a_row(SESSION, 1) == (2, "rate_limit")
+    stores.complete(stores.make_record("worked"))
+    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
+    assert stores.records.failures_in_a_row(SESSION, 7) == (1, "quota")
+
+
+def test_a_session_fails_from_its_first_failed_fold_until_a_model_makes_one(stores: StoreSet) -> None:
+    stores.make_session()
+    assert not stores.records.was_last_made(SESSION)
+    stores.complete(stores.make_record("first"))
+    assert stores.records.was_last_made(SESSION)
+    stores.fail("mended", "summary_language", from_position=7, to_position=12)
+    stores.fail("again", "summary_language", from_position=7, to_position=12)
+    stores.fail("elsewhere", "summary_copy", from_position=13, to_position=18)
+    # The draft of the first one that failed was mended: that were two calls.
+    assert not stores.records.was_last_made(SESSION)
+    assert stores.records.failures_in_a_row(SESSION, 7) == (3, "summary_language")
+    assert stores.records.failures_in_a_row(SESSION, 13) == (1, "summary_copy")
+    picked = stores.make_record("picked", 7, 12)
+    assert stores.start(picked)
+    assert stores.records.end(picked.with_changes(status="COMPLETED", outcome="picked", summary="x"))
+    assert not stores.records.was_last_made(SESSION)
+    assert stores.records.failures_in_a_row(SESSION, 7) == (0, "")
+    stores.complete(stores.make_record("worked", 13, 18))
+    assert stores.records.was_last_made(SESSION)
+
+
+def test_what_was_thrown_away_or_ended_with_its_server_is_no_failure(stores: StoreSet) -> None:
+    stores.make_session()
+    for number, code in enumerate(("discarded", "expired", "stopped")):
+        stores.fail(f"r{number}", code)
+    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
+    stores.fail("failed", "summary_language")  # before any was made: one call
+    stores.fail("later", "expired")
+    assert stores.records.failures_in_a_row(SESSION, 1) == (1, "summary_language")

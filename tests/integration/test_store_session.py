@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import func, insert, inspect, select
@@ -9,6 +11,8 @@ from graph.error import NotFoundError
 from graph.store.pin import PinStore
 from graph.store.reset import ResetStore
 from graph.store.schema import METADATA, anchor_table, image_table
+from graph.store.session import SessionStore
+from graph.store.title_call import TitleCall, TitleStore
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 pytestmark = pytest.mark.both_engines
@@ -23,97 +27,77 @@ def make(stores: StoreSet, *titles: str) -> None:
         stores.clock.move(1)
 
 
-def found(stores: StoreSet, search: str) -> list[str]:
-    return [row.title for row in stores.sessions.list(OWNER, search=search)]
+def found(stores: StoreSet, search: str, owner: str = OWNER, **limits: object) -> list[str]:
+    return [row.title for row in stores.sessions.list(owner, search=search, **limits)]  # type: ignore[arg-type]  # limit and also, as a test names them
 
 
-def test_create_is_idempotent(stores: StoreSet) -> None:
+def test_create_is_idempotent_and_update_changes_only_what_is_given(stores: StoreSet) -> None:
     first = stores.sessions.create(SESSION, OWNER, compression_rate=0.3, strategy="interval", title="first")
     stores.clock.move(5)
-    again = stores.sessions.create(SESSION, OWNER, compression_rate=0.5, strategy="other", title="second")
-    assert again == first
+    assert stores.sessions.create(SESSION, OWNER, compression_rate=0.5, strategy="other", title="second") == first
     assert (first.title, first.compression_rate, first.turn_count, first.is_open) == ("first", 0.3, 0, False)
+    assert (first.project_root, first.has_memory) == ("", True)
+    stores.sessions.update(SESSION, OWNER, compression_rate=0.5)
+    stores.sessions.update(SESSION, OWNER, model="big")
+    row = stores.sessions.get(SESSION, OWNER)
+    assert (row.compression_rate, row.strategy, row.model) == (0.5, "interval", "big")
 
 
-def test_session_is_its_owners_alone(stores: StoreSet) -> None:
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda sessions: sessions.create("mine", "mallory", compression_rate=0.3, strategy="interval"),
+        lambda sessions: sessions.get("mine", "mallory"),
+        lambda sessions: sessions.rename("mine", "mallory", "stolen"),
+        lambda sessions: sessions.update("mine", "mallory", compression_rate=0.5),
+        lambda sessions: sessions.delete("mine", "mallory"),
+    ],
+)
+def test_session_is_its_owners_alone(stores: StoreSet, act: Callable[[SessionStore], object]) -> None:
     make(stores, "mine")
     with pytest.raises(NotFoundError):
-        stores.sessions.create("mine", "mallory", compression_rate=0.3, strategy="interval")
-    with pytest.raises(NotFoundError):
-        stores.sessions.get("mine", "mallory")
-    with pytest.raises(NotFoundError):
-        stores.sessions.rename("mine", "mallory", "stolen")
-    with pytest.raises(NotFoundError):
-        stores.sessions.update("mine", "mallory", compression_rate=0.5)
-    with pytest.raises(NotFoundError):
-        stores.sessions.delete("mine", "mallory")
-    assert stores.sessions.list("mallory") == ()
-    assert found(stores, "") == ["mine"]
+        act(stores.sessions)
+    assert (found(stores, "", "mallory"), found(stores, "")) == ([], ["mine"])
 
 
-def test_list_is_by_last_turn_and_bounded(stores: StoreSet) -> None:
-    make(stores, "a", "b", "c")
-    stores.begin(stores.leases.acquire("a"), "q1")
-    stores.clock.move(1)
-    stores.sessions.rename("b", OWNER, "b, renamed")
-    assert found(stores, "") == ["a", "c", "b, renamed"]
-    assert [row.title for row in stores.sessions.list(OWNER, limit=1)] == ["a"]
-
-
-def test_list_has_the_session_asked_for_though_it_is_behind_the_limit(stores: StoreSet) -> None:
+def test_list_is_by_last_turn_and_bounded_but_for_the_session_asked_for(stores: StoreSet) -> None:
     make(stores, "a", "b", "c", "d")
-
-    def listed(also: str, *, owner: str = OWNER, search: str = "") -> list[str]:
-        return [row.title for row in stores.sessions.list(owner, search=search, limit=2, also=also)]
-
-    assert listed("a") == ["d", "c", "a"]
-    assert listed("c") == listed("no-such-session") == ["d", "c"]
-    assert listed("a", search="b") == ["b"]
-    assert listed("a", owner="mallory") == []
+    stores.begin(stores.leases.acquire("b"), "q1")
+    stores.clock.move(1)
+    stores.sessions.rename("c", OWNER, "c, renamed")
+    assert found(stores, "") == ["b", "d", "c, renamed", "a"]
+    assert found(stores, "", limit=1) == ["b"]
+    assert found(stores, "", limit=2, also="a") == ["b", "d", "a"]
+    assert found(stores, "", limit=2, also="d") == found(stores, "", limit=2, also="no-such-session") == ["b", "d"]
+    assert found(stores, "b", limit=2, also="a") == ["b"]
+    assert found(stores, "", "mallory", limit=2, also="a") == []
 
 
 def test_sessions_without_a_turn_take_no_place_in_the_list(stores: StoreSet) -> None:
     make(stores, "old", "older")
     for number in range(5):
         stores.sessions.create(f"refused-{number}", OWNER, compression_rate=0.3, strategy="", title="old, refused")
-    assert [row.title for row in stores.sessions.list(OWNER, limit=2)] == ["older", "old"]
+    assert found(stores, "", limit=2) == ["older", "old"]
     assert (stores.sessions.count(OWNER), stores.sessions.count(OWNER, search="old")) == (2, 2)
     assert (stores.sessions.count(OWNER, search="older"), stores.sessions.count("mallory")) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    ("search", "titles"),
-    [
-        ("hello", ["Hello World"]),
-        ("WORLD", ["Hello World"]),
-        ("%", ["100% sure"]),
-        ("_", ["snake_case"]),
-        ("\\", ["back\\slash"]),
-        ("사용자", ["새 사용자 안내"]),
-        (unicodedata.normalize("NFD", "사용자"), ["새 사용자 안내"]),
-        ("ÉCOLE", ["école"]),
-        ("nothing like it", []),
-    ],
-)
-def test_search_takes_any_case_and_script_and_means_signs_literally(
-    stores: StoreSet, search: str, titles: list[str]
-) -> None:
+def test_search_takes_any_case_and_script_and_means_signs_literally(stores: StoreSet) -> None:
     make(stores, "Hello World", "100% sure", "snake_case", "back\\slash", "새 사용자 안내", "école")
-    assert found(stores, search) == titles
-
-
-def test_rename_changes_what_search_finds(stores: StoreSet) -> None:
-    make(stores, "before")
-    stores.sessions.rename("before", OWNER, "after")
-    assert (found(stores, "before"), found(stores, "after")) == ([], ["after"])
-
-
-def test_update_changes_only_what_is_given(stores: StoreSet) -> None:
-    make(stores, SESSION)
-    stores.sessions.update(SESSION, OWNER, compression_rate=0.5)
-    stores.sessions.update(SESSION, OWNER, model="big")
-    row = stores.sessions.get(SESSION, OWNER)
-    assert (row.compression_rate, row.strategy, row.model) == (0.5, "interval", "big")
+    for search, titles in {
+        "hello": ["Hello World"],
+        "WORLD": ["Hello World"],
+        "%": ["100% sure"],
+        "_": ["snake_case"],
+        "\\": ["back\\slash"],
+        "사용자": ["새 사용자 안내"],
+        unicodedata.normalize("NFD", "사용자"): ["새 사용자 안내"],
+        "ÉCOLE": ["école"],
+        "nothing like it": [],
+    }.items():
+        assert found(stores, search) == titles, search
+    stores.sessions.rename("école", OWNER, "lycée")
+    assert (found(stores, "école"), found(stores, "lycée")) == ([], ["lycée"])
 
 
 def test_session_runs_while_its_last_turn_does(stores: StoreSet) -> None:
@@ -126,24 +110,11 @@ def test_session_runs_while_its_last_turn_does(stores: StoreSet) -> None:
     assert not stores.sessions.get(SESSION, OWNER).is_open
 
 
-def _mark(stores: StoreSet, session_id: str, number: int) -> None:
-    """Adds the rows that only a program's turns have."""
-    hashes = {"scope": b"s", "asked": b"a"}
+def add_rows_of_a_program(stores: StoreSet, session_id: str, number: int) -> None:
+    place = {"session_id": session_id, "owner": OWNER}
+    anchor = {"scope": b"s", "asked": b"a", "sequence": number, "turn": 1, "attempt": 1, "created_at": stores.clock()}
     with stores.database.write() as connection:
-        place = {"session_id": session_id, "owner": OWNER}
-        connection.execute(
-            insert(anchor_table),
-            {
-                **place,
-                **hashes,
-                "sequence": number,
-                "turn": 1,
-                "attempt": 1,
-                "created_at": stores.clock(),
-                "first_position": 1,
-                "first_call": 1,
-            },
-        )
+        connection.execute(insert(anchor_table), {**place, **anchor, "first_position": 1, "first_call": 1})
         connection.execute(insert(image_table), {**place, "hash": "h", "data_url": "data:,"})
 
 
@@ -151,7 +122,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
     for number, name in enumerate((SESSION, "kept")):
         lease = stores.make_session(name)
         stores.run_turn(lease, "one")
-        _mark(stores, name, number)
+        add_rows_of_a_program(stores, name, number)
         record = stores.make_record(f"record-{name}").with_changes(thread_id=name)
         stores.records.start(record, owner=OWNER, expires_after_seconds=60)
         stores.calls.add(lease, stores.make_call(f"call-{name}", 1, session_id=name), OWNER)
@@ -164,23 +135,58 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
     with stores.database.read() as connection:
         names = inspect(connection).get_table_names()
         left = {
-            table.name: connection.execute(select(table.c.session_id, func.count()).group_by(table.c.session_id)).all()
+            table.name: [
+                tuple(row)
+                for row in connection.execute(select(table.c.session_id, func.count()).group_by(table.c.session_id))
+            ]
             for table in METADATA.tables.values()
             if "session_id" in table.c and table.name in names
         }
-    all_left = {
-        "session": [("kept", 1)],
-        "turn": [("kept", 1)],
-        "message": [("kept", 2)],
-        "search_session": [("kept", 1)],
-        "record": [("kept", 1)],
-        "context_reset": [("kept", 1)],
-        "model_call": [("kept", 1)],
-        "context_block": [("kept", 1)],
-        "lease": [("kept", 1)],
-        "anchor": [("kept", 1)],
-        "image": [("kept", 1)],
-        "pin": [("kept", 1)],
-    }
-    kept = {name: count for name, count in all_left.items() if name in names}
-    assert {name: [tuple(row) for row in rows] for name, rows in left.items()} == kept
+    assert left == {name: [("kept", 2 if name == "message" else 1)] for name in left}
+    assert len(left) >= 11
+
+
+def call_of(stores: StoreSet, session_id: str = SESSION) -> TitleCall:
+    return TitleCall(session_id, OWNER, "small", 120, 100, 9, None, 0.5, "", stores.clock())
+
+
+def title_of(stores: StoreSet, session_id: str = SESSION) -> tuple[str, str]:
+    row = stores.sessions.get(session_id, OWNER)
+    return row.title, row.title_source
+
+
+@pytest.mark.parametrize("source", ["", "user", "model"])
+def test_title_is_kept_with_its_call_unless_there_is_one(stores: StoreSet, source: str) -> None:
+    stores.make_session()
+    titles = TitleStore(stores.database)
+    if source:
+        stores.sessions.rename(SESSION, OWNER, "내 제목", source=source)  # type: ignore[arg-type]  # one of the two
+    before = title_of(stores)
+    assert not titles.keep(replace(call_of(stores), error_code="deadline"), "")
+    assert (titles.tries(SESSION), title_of(stores)) == (1, before)
+    assert titles.keep(call_of(stores), "서버 이전") == (not source)
+    assert (titles.tries(SESSION), title_of(stores)) == (2, before if source else ("서버 이전", "model"))
+
+
+def test_no_title_is_kept_of_a_session_that_is_gone_or_anothers(stores: StoreSet) -> None:
+    stores.make_session()
+    stores.make_session("other")
+    titles = TitleStore(stores.database)
+    assert not titles.keep(call_of(stores, "nowhere"), "서버 이전")
+    assert not titles.keep(replace(call_of(stores), owner="mallory"), "서버 이전")
+    titles.keep(call_of(stores, "other"), "다른 제목")
+    assert (titles.tries(SESSION), titles.tries("nowhere"), title_of(stores)) == (0, 0, ("", ""))
+
+
+def test_calls_for_titles_are_calls_of_no_turn(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    titles, calls = TitleStore(stores.database), stores.calls
+    for number, name in enumerate(("a", "b"), 1):
+        stores.run_turn(lease, name)
+        calls.add(lease, stores.make_call(name, number, usage_input_tokens=90), OWNER)
+        titles.keep(replace(call_of(stores), usage_input_tokens=1_000_000), "제목")
+    assert calls.turns(SESSION) == (1, 2)
+    assert [(call.id, call.ordinal) for turn in (1, 2) for call in calls.of_turn(SESSION, turn)] == [("a", 1), ("b", 1)]
+    assert calls.correction(SESSION) < 1
+    assert calls.unsent_tokens(SESSION) == sum(full - sent for _, sent, full in calls.series(SESSION))
+    assert len(calls.sent(SESSION)) == 2

@@ -16,10 +16,13 @@ pytestmark = pytest.mark.both_engines
 
 def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
     lease = stores.make_session()
+    assert (stores.turns.last(SESSION), stores.turns.list(SESSION, last=5)) == (None, ())
+    with pytest.raises(NotFoundError):
+        stores.turns.get(SESSION, 1)
     stores.clock.move(5)
     message = HumanMessage("안녕하세요", id="q1")
-    turn, is_new = stores.turns.begin(lease, owner=OWNER, message=message, model="big", is_casual=True)
-    assert is_new
+    turn, is_new = stores.turns.begin(lease, owner=OWNER, message=message, model="big", is_casual=True, client="editor")
+    assert (is_new, turn.client) == (True, "editor")
     assert (turn.number, turn.attempt, turn.status, turn.model, turn.is_casual) == (1, 1, "running", "big", True)
     assert (turn.user_message_id, turn.history_tokens, turn.finished_at) == ("q1", 0, None)
     assert turn.started_at == stores.clock()
@@ -31,30 +34,16 @@ def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
     assert stores.clock.has_told(session.updated_at)
 
 
-def test_a_turn_says_which_program_asked_for_its_attempt(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    message = HumanMessage("q", id="q1")
-    turn, _ = stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, client="editor")
-    assert turn.client == "editor"
-    stores.turns.finish(lease, 1, "finished")
-    assert stores.turns.begin_attempt(lease, 1, model="m").client == ""
-    assert stores.turns.get(SESSION, 1).client == ""
-
-
-def test_sending_twice_is_the_same_as_once(stores: StoreSet) -> None:
+def test_sending_twice_is_the_same_as_once_within_a_session(stores: StoreSet) -> None:
     lease = stores.make_session()
     first = stores.run_turn(lease, "one")
     stores.run_turn(lease, "two")
     message = HumanMessage("changed meanwhile", id="one-question")
-    again, is_new = stores.turns.begin(lease, owner=OWNER, message=message, model="other", is_casual=True)
-    assert (again, is_new) == (first, False)
+    again = stores.turns.begin(lease, owner=OWNER, message=message, model="other", is_casual=True)
+    assert again == (first, False)
     assert stores.sessions.get(SESSION, OWNER).turn_count == 2
     assert stores.archive.get(SESSION, "one-question").message.content == "a question"
-
-
-def test_same_id_in_another_session_is_another_message(stores: StoreSet) -> None:
-    for name in (SESSION, "s2"):
-        assert stores.begin(stores.make_session(name), "q1").number == 1
+    assert stores.begin(stores.make_session("s2"), "one-question").number == 1
 
 
 def test_begin_refuses_another_owner_and_a_message_without_id(stores: StoreSet) -> None:
@@ -82,8 +71,10 @@ def test_history_counts_what_is_live_of_every_turn_before(stores: StoreSet) -> N
 
 def test_new_attempt_clears_the_end_of_the_one_before(stores: StoreSet) -> None:
     lease = stores.make_session()
-    stores.begin(lease, "q1")
-    stores.turns.save_partials([PartialText(lease, 1, "half an ans")])
+    message = HumanMessage("q", id="q1")
+    stores.turns.begin(lease, owner=OWNER, message=message, model="m", is_casual=False, client="editor")
+    stores.turns.save_partials([PartialText(lease, 1, "half a\ud83dn\x00ans")])
+    assert stores.turns.get(SESSION, 1).partial_text == "half a\ufffdn\ufffdans"
     stores.turns.request_stop(SESSION, 1)
     stores.turns.finish(lease, 1, "failed", error_code="provider", error_detail="503", partial_text="half an answer")
     failed = stores.turns.get(SESSION, 1)
@@ -93,18 +84,20 @@ def test_new_attempt_clears_the_end_of_the_one_before(stores: StoreSet) -> None:
     stores.clock.move(9)
     again = stores.turns.begin_attempt(lease, 1, model="other")
     assert (again.attempt, again.status, again.model, again.started_at) == (2, "running", "other", stores.clock())
-    assert (again.error_code, again.error_detail, again.partial_text) == ("", "", "")
+    assert (again.error_code, again.error_detail, again.partial_text, again.client) == ("", "", "", "")
     assert (again.stop_requested, again.finished_at) == (False, None)
 
 
 def test_only_the_last_turn_is_attempted_again(stores: StoreSet) -> None:
     lease = stores.make_session()
-    stores.run_turn(lease, "one")
-    stores.run_turn(lease, "two")
-    for number in (0, 1, 3):
+    for name in ("one", "two", "three"):
+        stores.run_turn(lease, name)
+    assert [turn.number for turn in stores.turns.list(SESSION, last=2)] == [2, 3]
+    assert stores.turns.last(SESSION) == stores.turns.get(SESSION, 3)
+    for number in (0, 2, 4):
         with pytest.raises(NotFoundError):
             stores.turns.begin_attempt(lease, number, model="m")
-    assert stores.turns.begin_attempt(lease, 2, model="m").attempt == 2
+    assert stores.turns.begin_attempt(lease, 3, model="m").attempt == 2
 
 
 def test_first_end_of_a_turn_stands(stores: StoreSet) -> None:
@@ -117,52 +110,21 @@ def test_first_end_of_a_turn_stands(stores: StoreSet) -> None:
     assert (turn.status, turn.error_code, turn.partial_text) == ("finished", "", "")
 
 
-def test_any_server_may_ask_a_running_turn_to_stop(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    stores.begin(lease, "q1")
+def test_any_server_may_ask_a_running_turn_to_stop_but_no_ended_one(stores: StoreSet) -> None:
+    stores.begin(stores.make_session(), "q1")
+    stores.run_turn(stores.make_session("ended"), "one")
     elsewhere = TurnStore(stores.database, clock=stores.clock)
-    assert not stores.turns.stopping([TurnPlace(SESSION, 1)])
-    elsewhere.request_stop(SESSION, 1)
-    assert stores.turns.stopping([TurnPlace(SESSION, 1), TurnPlace(SESSION, 2)]) == {(SESSION, 1)}
-
-
-def test_ended_turn_is_not_asked_to_stop(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    stores.run_turn(lease, "one")
-    stores.turns.request_stop(SESSION, 1)
-    assert not stores.turns.stopping([TurnPlace(SESSION, 1)])
+    places = [TurnPlace(SESSION, 1), TurnPlace(SESSION, 2), TurnPlace("ended", 1)]
+    assert not stores.turns.stopping(places)
+    for session_id in (SESSION, "ended"):
+        elsewhere.request_stop(session_id, 1)
+    assert stores.turns.stopping(places) == {(SESSION, 1)}
 
 
 def test_one_turn_that_lost_its_lease_keeps_no_other_from_being_saved(stores: StoreSet) -> None:
     lost, held = stores.make_session("lost"), stores.make_session("held")
     for lease in (lost, held):
         stores.begin(lease, "q1")
-    stores.turns.save_partials(
-        [PartialText(replace(lost, fence=lost.fence + 1), 1, "old"), PartialText(held, 1, "new")]
-    )
+    of_another = replace(lost, fence=lost.fence + 1)
+    stores.turns.save_partials([PartialText(of_another, 1, "old"), PartialText(held, 1, "new")])
     assert [stores.turns.get(name, 1).partial_text for name in ("lost", "held")] == ["", "new"]
-
-
-def test_list_gives_the_newest_in_order(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    for number in range(1, 8):
-        stores.run_turn(lease, f"t{number}")
-    assert [turn.number for turn in stores.turns.list(SESSION, last=3)] == [5, 6, 7]
-    last = stores.turns.last(SESSION)
-    assert last is not None
-    assert last.number == 7
-
-
-def test_nothing_said_yet(stores: StoreSet) -> None:
-    stores.make_session()
-    assert stores.turns.last(SESSION) is None
-    assert stores.turns.list(SESSION, last=5) == ()
-    with pytest.raises(NotFoundError):
-        stores.turns.get(SESSION, 1)
-
-
-def test_partial_text_that_no_database_takes_is_kept_in_its_length(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    stores.begin(lease, "q1")
-    stores.turns.save_partials([PartialText(lease, 1, "a\ud83db\x00c")])
-    assert stores.turns.get(SESSION, 1).partial_text == "a\ufffdb\ufffdc"
