@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -89,8 +88,9 @@ def test_a_backup_made_while_a_turn_runs_is_whole_and_can_be_put_back(
 
 
 def test_backups_go_into_the_data_folder_by_themselves_and_overwrite_nothing(
-    chat: Chat, admin: Admin, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    open_chat: OpenChat, admin: Admin, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    chat = open_chat()
     chat.ask(1, 1)
     assert admin("backup") == 0
     made = Path(capsys.readouterr().out.strip())
@@ -101,6 +101,7 @@ def test_backups_go_into_the_data_folder_by_themselves_and_overwrite_nothing(
     assert admin("backup", folder=tmp_path / "nothing") == 1
 
 
+@pytest.mark.slow
 def test_backups_during_heavy_writing_are_all_sound(open_chat: OpenChat, admin: Admin, tmp_path: Path) -> None:
     with open_chat() as chat:
         chats = [chat, Chat(chat.service), Chat(chat.service)]
@@ -117,16 +118,16 @@ def test_backups_during_heavy_writing_are_all_sound(open_chat: OpenChat, admin: 
             assert connection.execute(lost).fetchone() == (0,)
 
 
-@pytest.mark.parametrize("bad", [b"my diary", b"", None], ids=["text", "empty", "no-file"])
-def test_what_is_no_backup_changes_nothing(chat: Chat, admin: Admin, tmp_path: Path, bad: bytes | None) -> None:
-    chat.ask(1, 1)
-    folder = tmp_path / "other"
-    shutil.copytree(chat.service.settings.turnfold_data_dir, folder)
-    if bad is not None:
-        (tmp_path / "bad").write_bytes(bad)
+def test_what_is_no_backup_changes_nothing(open_chat: OpenChat, admin: Admin, tmp_path: Path) -> None:
+    with open_chat() as chat:
+        chat.say(question(1))
+    folder = chat.service.settings.turnfold_data_dir
+    (tmp_path / "text").write_bytes(b"my diary")
+    (tmp_path / "empty").touch()
     before = content(folder / "turnfold.db")
-    assert admin("restore", tmp_path / "bad", folder=folder) == 1
-    assert content(folder / "turnfold.db") == before
+    for name in ("text", "empty", "no-file"):
+        assert admin("restore", tmp_path / name) == 1
+        assert content(folder / "turnfold.db") == before
     assert not list(folder.glob("*.before-*"))
 
 
@@ -150,9 +151,10 @@ def test_an_export_is_imported_again_without_loss(
     assert (tmp_path / "all.jsonl").stat().st_mode & 0o077 == 0
 
 
-def test_each_owners_sessions_stay_theirs_if_an_import_is_told_so(
-    chat: Chat, admin: Admin, open_chat: OpenChat, tmp_path: Path
+def test_each_owners_sessions_stay_theirs_if_an_import_is_told_so_and_what_is_there_stays(
+    open_chat: OpenChat, admin: Admin, tmp_path: Path
 ) -> None:
+    chat = open_chat()
     chat.ask(1, 1)
     other = Chat(chat.service.for_owner("second"))
     other.ask(1, 4)
@@ -162,6 +164,10 @@ def test_each_owners_sessions_stay_theirs_if_an_import_is_told_so(
     assert [item.session_id for item in read.sessions.list()] == [chat.session_id]
     assert [item.session_id for item in read.for_owner("second").sessions.list()] == [other.session_id]
     assert Chat(read.for_owner("second"), other.session_id).covered == [(1, 2, 3)]
+    chat.ask(2, 2)
+    before = content(chat.service.settings.database_path)
+    assert admin("import", tmp_path / "all.jsonl") == 0
+    assert content(chat.service.settings.database_path) == before
 
 
 def without_sequence(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -169,36 +175,22 @@ def without_sequence(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {**rows, "record": [row[1:] for row in sorted(rows["record"], key=lambda row: (row[2], row[0]))]}
 
 
-def test_sessions_that_are_there_stay_as_they_are(chat: Chat, admin: Admin, tmp_path: Path) -> None:
-    chat.ask(1, 2)
-    assert admin("export", tmp_path / "all.jsonl") == 0
-    chat.ask(3, 3)
-    before = content(chat.service.settings.database_path)
-    assert admin("import", tmp_path / "all.jsonl") == 0
-    assert content(chat.service.settings.database_path) == before
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda lines: ["no json", *lines[1:]],
-        lambda lines: [*lines[:-1], lines[-1][:-10]],
-        lambda lines: [lines[0], *lines[2:]],
-        lambda lines: [*lines, json.dumps({"table": "lease", "row": {"session_id": "s"}})],
-        lambda lines: [*lines, json.dumps({"table": "message", "row": {"session_id": "s", "evil": 1}})],
-        lambda lines: [json.dumps({**json.loads(lines[0]), "revision": "9999"}), *lines[1:]],
-        lambda _: [],
-    ],
-)
-def test_a_spoilt_export_is_refused_whole(
-    chat: Chat, admin: Admin, tmp_path: Path, spoil: Callable[[list[str]], list[str]]
-) -> None:
-    chat.ask(1, 2)
+def test_a_spoilt_export_is_refused_whole(open_chat: OpenChat, admin: Admin, tmp_path: Path) -> None:
+    open_chat().ask(1, 2)
     assert admin("export", tmp_path / "all.jsonl") == 0
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
-    (tmp_path / "bad.jsonl").write_text("\n".join(spoil(lines)))
-    assert admin("import", tmp_path / "bad.jsonl", folder=tmp_path / "other") == 1
-    assert content(tmp_path / "other" / "turnfold.db")["session"] == []
+    for spoilt in (
+        ["no json", *lines[1:]],
+        [*lines[:-1], lines[-1][:-10]],
+        [lines[0], *lines[2:]],
+        [*lines, json.dumps({"table": "lease", "row": {"session_id": "s"}})],
+        [*lines, json.dumps({"table": "message", "row": {"session_id": "s", "evil": 1}})],
+        [json.dumps({**json.loads(lines[0]), "revision": "9999"}), *lines[1:]],
+        [],
+    ):
+        (tmp_path / "bad.jsonl").write_text("\n".join(spoilt))
+        assert admin("import", tmp_path / "bad.jsonl", folder=tmp_path / "other") == 1
+        assert content(tmp_path / "other" / "turnfold.db")["session"] == []
 
 
 def test_a_withdrawn_owner_is_let_in_again_by_the_operator_alone(

@@ -37,6 +37,7 @@ def number_in(data: bytes | None) -> int:
     return number
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_leaves_a_whole_file_with_all_that_it_told(file: Path) -> None:
     for kill in range(KILLS):
         writer = start_writer(file)
@@ -52,6 +53,7 @@ def test_a_writer_that_is_killed_leaves_a_whole_file_with_all_that_it_told(file:
             assert names_beside(file) == ["a.json", "a.json.lock"]
 
 
+@pytest.mark.slow
 def test_a_reader_without_the_lock_never_reads_a_part(file: Path) -> None:
     writer = start_writer(file)
     try:
@@ -83,11 +85,8 @@ def test_a_full_disk_is_told_and_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_somebody_else_holds_is_refused(file: Path) -> None:
+    assert read_whole(file) is None
     with locked(file), pytest.raises(FileAccessError, match="was locked for 0 s"), locked(file, wait_seconds=0):
         pass
     with locked(file, wait_seconds=0):
         pass
-
-
-def test_a_file_that_is_not_there_reads_as_none(file: Path) -> None:
-    assert read_whole(file) is None

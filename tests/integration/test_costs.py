@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from graph.cost_view import CostView, SavingsMoney
+from graph.service import ChatService
 from tests.fake.chat import Chat, question
-from tests.fake.open_chat import OpenChat
+from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import CACHED_USAGE, DEFAULT_USAGE, ScriptedCall, close_early, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 
@@ -18,9 +20,10 @@ PRICES: Final = (
 )
 
 
-@pytest.fixture
-def priced(open_chat: OpenChat) -> Chat:
-    return open_chat(model_prices=PRICES, chat_summary_model="small")
+@pytest.fixture(scope="module")
+def module_service(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatService]:
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("priced") / "data", endpoint.url)) as opened:
+        yield opened(model_prices=PRICES, chat_summary_model="small").service
 
 
 def cost_of(chat: Chat) -> CostView:
@@ -35,92 +38,94 @@ def all_of(chat: Chat) -> CostView:
     return cost
 
 
+def rows(chat: Chat, query: str, order: str = "") -> list[Any]:
+    """What a query with a condition finds of this session."""
+    return chat.rows(f"{query} AND session_id = ? {order}", chat.session_id)
+
+
 def dollars(read: int, written: int, cached: int = 0) -> Decimal:
     return (read * INPUT + cached * CACHED + written * OUTPUT) / 1_000_000
 
 
 def reported(chat: Chat) -> Decimal:
-    query = "SELECT sum(usage_input_tokens), sum(usage_output_tokens) FROM model_call"
-    ((read, written),) = chat.rows(query)
+    query = "SELECT sum(usage_input_tokens), sum(usage_output_tokens) FROM model_call WHERE session_id = ?"
+    ((read, written),) = chat.rows(query, chat.session_id)
     assert read
     return dollars(read, written)
 
 
-def test_answers_cost_what_their_provider_reported(priced: Chat, server: FakeOpenAI) -> None:
+def test_answers_cost_what_their_provider_reported_and_at_most_what_was_read(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("하나", usage=CACHED_USAGE), text("둘"))
-    priced.say("안녕하세요?")
-    priced.say("오늘은 무엇을 할까요?")
-    cost = cost_of(priced)
+    chat.say("안녕하세요?")
+    chat.say("오늘은 무엇을 할까요?")
+    cost = cost_of(chat)
     assert (cost.total.amount, cost.total.is_estimate) == (dollars(36 + 100, 40, cached=64), False)
     assert (cost.currency, cost.unpriced_calls, cost.summaries.amount) == ("USD", 0, Decimal(0))
+    server.script(text("셋", usage={**DEFAULT_USAGE, "prompt_tokens_details": {"cached_tokens": 640}}))
+    chat.say("그다음은요?")
+    assert cost_of(chat).total.amount == dollars(36 + 100, 60, cached=64 + 100)
 
 
-def test_a_provider_that_reports_more_cached_than_read_is_paid_what_was_read(priced: Chat, server: FakeOpenAI) -> None:
-    server.script(text("하나", usage={**DEFAULT_USAGE, "prompt_tokens_details": {"cached_tokens": 640}}))
-    priced.say("안녕하세요?")
-    assert cost_of(priced).total.amount == dollars(0, 20, cached=100)
-
-
-def test_what_was_not_reported_is_estimated_call_by_call(priced: Chat, server: FakeOpenAI) -> None:
+def test_what_was_not_reported_is_estimated_call_by_call(chat: Chat, server: FakeOpenAI) -> None:
     call = ScriptedCall("get_current_time", "{}", "call-1")
     server.script(tools(call, usage=None), text("낮입니다."), text("아닙니다.", usage=None))
-    priced.say("지금 몇 시인가요?")
-    priced.say("밤인가요?")
-    sent = priced.rows("SELECT sent_tokens FROM model_call WHERE usage_input_tokens IS NULL ORDER BY turn")
-    said = priced.rows("SELECT tokens FROM message WHERE role = 'ai' ORDER BY position")
+    chat.say("지금 몇 시인가요?")
+    chat.say("밤인가요?")
+    sent = rows(chat, "SELECT sent_tokens FROM model_call WHERE usage_input_tokens IS NULL", "ORDER BY turn")
+    said = rows(chat, "SELECT tokens FROM message WHERE role = 'ai'", "ORDER BY position")
     assert len(said) == 3
-    cost = cost_of(priced)
+    cost = cost_of(chat)
     written = 20 + said[0][0] + said[2][0]
     assert (cost.total.amount, cost.total.is_estimate) == (dollars(100 + sent[0][0] + sent[1][0], written), True)
 
 
-def test_every_attempt_and_every_call_of_a_tool_counts(priced: Chat, server: FakeOpenAI) -> None:
+def test_every_attempt_and_every_call_of_a_tool_counts(chat: Chat, server: FakeOpenAI) -> None:
     asked = ScriptedCall("reasoning", '{"material": "갑은 을보다 크다.", "question": "누가 더 큰가?"}', "call-1")
     server.script(tools(asked), text("갑이다."), text("갑입니다."))
-    priced.say(question(1))
-    priced.regenerate()
-    assert priced.rows("SELECT attempt, kind FROM model_call ORDER BY attempt, ordinal") == [
+    chat.say(question(1))
+    chat.regenerate()
+    assert rows(chat, "SELECT attempt, kind FROM model_call WHERE true", "ORDER BY attempt, ordinal") == [
         (1, "answer"),
         (1, "reasoning"),
         (1, "answer"),
         (2, "answer"),
     ]
-    assert cost_of(priced).total.amount == reported(priced)
-    assert cost_of(priced).total.amount > dollars(300, 60)
+    assert cost_of(chat).total.amount == reported(chat)
+    assert cost_of(chat).total.amount > dollars(300, 60)
 
 
-def test_a_call_that_failed_costs_nothing_unless_its_words_were_cut_off(priced: Chat, server: FakeOpenAI) -> None:
+def test_a_call_that_failed_costs_nothing_unless_its_words_were_cut_off(chat: Chat, server: FakeOpenAI) -> None:
     server.script(failure(401))
-    priced.say(question(1))
-    assert (cost_of(priced).total.amount, cost_of(priced).total.is_estimate) == (Decimal(0), False)
+    chat.say(question(1))
+    assert (cost_of(chat).total.amount, cost_of(chat).total.is_estimate) == (Decimal(0), False)
     server.script(close_early("이것은 끊긴 답이고"))
-    priced.retry()
-    cut = cost_of(priced).total
-    ((sent,),) = priced.rows("SELECT sent_tokens FROM model_call WHERE error_code = 'cut_stream'")
+    chat.retry()
+    cut = cost_of(chat).total
+    ((sent,),) = rows(chat, "SELECT sent_tokens FROM model_call WHERE error_code = 'cut_stream'")
     assert cut.is_estimate
     assert cut.amount > dollars(sent, 0)
 
 
-def test_an_answer_that_was_stopped_costs_what_was_sent_and_said(priced: Chat, server: FakeOpenAI) -> None:
+def test_an_answer_that_was_stopped_costs_what_was_sent_and_said(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang("여기까지 말했습니다"))
-    priced.start(question(1))
-    priced.stop_when(lambda live: bool(live.text))
-    ((sent,),) = priced.rows("SELECT sent_tokens FROM model_call")
-    ((said,),) = priced.rows("SELECT tokens FROM message WHERE role = 'ai'")
-    assert cost_of(priced).total.amount == dollars(sent, said)
+    chat.start(question(1))
+    chat.stop_when(lambda live: bool(live.text))
+    ((sent,),) = rows(chat, "SELECT sent_tokens FROM model_call WHERE true")
+    ((said,),) = rows(chat, "SELECT tokens FROM message WHERE role = 'ai'")
+    assert cost_of(chat).total.amount == dollars(sent, said)
 
 
-def test_summaries_cost_what_their_own_model_does_the_discarded_ones_too(priced: Chat) -> None:
-    priced.ask(1, 7)
-    record = priced.service.folds.records(priced.session_id)[0]
-    priced.service.folds.remake(priced.session_id, record.id, rate=0.5)
-    priced.service.folds.undo(priced.session_id, priced.service.folds.records(priced.session_id)[0].id)
-    priced.service.folds.reset(priced.session_id)
-    ((read, written),) = priced.rows("SELECT sum(input_tokens), sum(output_tokens) FROM record")
+def test_summaries_cost_what_their_own_model_does_the_discarded_ones_too(chat: Chat) -> None:
+    chat.ask(1, 7)
+    record = chat.service.folds.records(chat.session_id)[0]
+    chat.service.folds.remake(chat.session_id, record.id, rate=0.5)
+    chat.service.folds.undo(chat.session_id, chat.service.folds.records(chat.session_id)[0].id)
+    chat.service.folds.reset(chat.session_id)
+    ((read, written),) = rows(chat, "SELECT sum(input_tokens), sum(output_tokens) FROM record WHERE true")
     assert read >= 300
-    cost = cost_of(priced)
+    cost = cost_of(chat)
     assert cost.summaries.amount == (read * Decimal("0.1") + written * Decimal("0.4")) / 1_000_000
-    assert cost.total.amount == cost.summaries.amount + reported(priced)
+    assert cost.total.amount == cost.summaries.amount + reported(chat)
     assert not cost.total.is_estimate
 
 
@@ -143,47 +148,44 @@ def test_the_model_of_a_call_stays_the_one_that_was_asked(open_chat: OpenChat) -
     assert cost_of(again).unpriced_calls == 1
 
 
-def test_all_sessions_cost_what_each_of_them_does(priced: Chat, server: FakeOpenAI) -> None:
+def test_an_owners_sessions_cost_what_each_of_them_does_and_those_of_others_are_not_told(
+    service: ChatService, server: FakeOpenAI
+) -> None:
+    chat, stranger = Chat(service.for_owner("payer")), Chat(service.for_owner("stranger"))
     server.script(text("하나", usage=None), to="질문 2번")
-    priced.ask(1, 7)
-    fork = Chat(priced.service, priced.service.sessions.fork(priced.session_id, after_turn=5))
+    chat.ask(1, 7)
+    fork = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=5))
     assert cost_of(fork).total.amount == 0
     fork.ask(6, 7)
-    other = Chat(priced.service)
+    other = Chat(chat.service)
     other.ask(1, 1)
-    chats = [priced, fork, other]
-    assert all_of(priced).total.amount == sum(cost_of(chat).total.amount for chat in chats)
-    assert all_of(priced).summaries.amount == sum(cost_of(chat).summaries.amount for chat in chats)
-    assert all_of(priced).total.is_estimate
-    gone = priced.service.sessions.delete_many([priced.session_id])
+    chats = [chat, fork, other]
+    assert all_of(chat).total.amount == sum(cost_of(each).total.amount for each in chats)
+    assert all_of(chat).summaries.amount == sum(cost_of(each).summaries.amount for each in chats)
+    assert all_of(chat).total.is_estimate
+    assert (all_of(stranger).total.amount, all_of(stranger).unpriced_calls) == (Decimal(0), 0)
+    gone = chat.service.sessions.delete_many([chat.session_id])
     assert all_of(other).total.amount == cost_of(fork).total.amount + cost_of(other).total.amount
     assert not all_of(other).total.is_estimate
-    priced.service.sessions.undo_delete(gone)
-    assert all_of(other).total.amount == sum(cost_of(chat).total.amount for chat in chats)
+    chat.service.sessions.undo_delete(gone)
+    assert all_of(other).total.amount == sum(cost_of(each).total.amount for each in chats)
 
 
-def test_what_others_spend_is_not_told(priced: Chat) -> None:
-    priced.ask(1, 1)
-    others = priced.service.for_owner("second").costs.of_all()
-    assert others is not None
-    assert (others.total.amount, others.unpriced_calls) == (Decimal(0), 0)
-    assert all_of(priced).total.amount == reported(priced)
-
-
-def test_without_prices_no_money_is_told(chat: Chat) -> None:
-    chat.ask(1, 4)
+def test_without_prices_no_money_is_told(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    chat.say(question(1))
     assert chat.service.costs.of_session(chat.session_id) is None
     assert chat.service.costs.of_all() is None
     assert chat.service.folds.savings(chat.session_id).money is None
 
 
-def test_savings_are_told_in_money_too(priced: Chat, server: FakeOpenAI) -> None:
-    priced.ask(1, 8)
-    savings, cost = priced.service.folds.savings(priced.session_id), cost_of(priced)
+def test_savings_are_told_in_money_too(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 8)
+    savings, cost = chat.service.folds.savings(chat.session_id), cost_of(chat)
     unsent = savings.unsent_tokens * INPUT / 1_000_000
     assert savings.money == SavingsMoney("USD", unsent, cost.summaries.amount, Decimal(0))
     server.script(text("아홉", usage=CACHED_USAGE), to="질문 9번")
-    priced.ask(9, 9)
-    money = priced.service.folds.savings(priced.session_id).money
+    chat.ask(9, 9)
+    money = chat.service.folds.savings(chat.session_id).money
     assert money is not None
-    assert money.unsent == priced.service.folds.savings(priced.session_id).unsent_tokens * CACHED / 1_000_000
+    assert money.unsent == chat.service.folds.savings(chat.session_id).unsent_tokens * CACHED / 1_000_000

@@ -32,11 +32,10 @@ def some(found: Mapping[str, float], pattern: str) -> dict[str, float]:
     return {name: value for name, value in found.items() if re.fullmatch(pattern, name)}
 
 
-def test_a_story_is_counted(open_chat: OpenChat) -> None:
-    chat = open_chat()
+def test_a_story_is_counted_by_its_own_server_and_no_figure_names_anybody(open_chat: OpenChat) -> None:
+    chat, beside = open_chat(turnfold_owner="김민수-canary"), open_chat()
     assert some(figures(chat), "(turns|folds|tokens|errors)_total.*") == {}
     chat.ask(1, 4)
-    chat.wait_for_folds()
     found = figures(chat)
     assert found["turns_total/finished"] == found["turn_seconds_count"] == found["first_word_seconds_count"] == 4
     assert found["folds_total/compressed"] == found["fold_seconds_count"] == 1
@@ -46,6 +45,17 @@ def test_a_story_is_counted(open_chat: OpenChat) -> None:
     assert found["tokens_total/in/summary"] > 0
     assert found["database_seconds_count"] > 50
     assert some(found, "errors_total.*") == {}
+    assert "turns_total/finished" not in figures(beside)
+    chat.service.programs.admit("program-canary")
+    chat.service.summaries.make([ClientMessage("user", question(1) * 30)], client="program-canary")
+    assert figures(chat)["model_call_seconds_count/summary"] == found["model_call_seconds_count/summary"] + 1
+    text = chat.service.metrics().decode()
+    for word in ("canary", chat.session_id, question(1)[:6]):
+        assert word not in text
+    families = list(text_string_to_metric_families(text))
+    assert {label for family in families for sample in family.samples for label in sample.labels} <= LABELS
+    shown = set(re.findall(r'turnfold_pool_connections\{pool="(\w+)",state="(\w+)"\}', text))
+    assert shown == {("database", "in_use"), ("database", "idle")}
 
 
 def test_each_end_of_a_turn_is_counted_and_its_error(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -82,39 +92,3 @@ def test_what_a_limit_refuses_is_counted(open_chat: OpenChat, server: FakeOpenAI
     found = figures(chat)
     assert found["errors_total/server_busy/limit"] == found["errors_total/user_rate/limit"] == 1
     assert "turns_running" not in found
-
-
-def test_summaries_of_programs_count_as_what_they_are(open_chat: OpenChat) -> None:
-    chat = open_chat()
-    chat.service.summaries.make([ClientMessage("user", question(1) * 30)], client="editor")
-    assert figures(chat)["model_call_seconds_count/summary"] == 1
-
-
-def test_no_figure_names_an_owner_a_session_a_program_or_a_word(open_chat: OpenChat) -> None:
-    chat = open_chat(turnfold_owner="김민수-canary")
-    chat.ask(1, 4)
-    chat.wait_for_folds()
-    chat.service.programs.admit("program-canary")
-    text = chat.service.metrics().decode()
-    assert "canary" not in text
-    assert chat.session_id not in text
-    assert question(1)[:6] not in text
-    used = {
-        label for family in text_string_to_metric_families(text) for sample in family.samples for label in sample.labels
-    }
-    assert used <= LABELS
-
-
-def test_every_pool_is_shown(open_chat: OpenChat, engine: str) -> None:
-    chat = open_chat()
-    chat.ask(1, 1)
-    shown = set(re.findall(r'turnfold_pool_connections\{pool="(\w+)",state="(\w+)"\}', chat.service.metrics().decode()))
-    pools = {"database", "checkpoints"} if engine == "postgres" else {"database"}
-    assert shown == {(pool, state) for pool in pools for state in ("in_use", "idle")}
-
-
-def test_two_servers_in_one_process_count_for_themselves(open_chat: OpenChat) -> None:
-    first, second = open_chat(), open_chat()
-    first.ask(1, 1)
-    assert "turns_total/finished" in figures(first)
-    assert "turns_total/finished" not in figures(second)

@@ -8,6 +8,7 @@ import pytest
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_app import ask_health, served
 
+pytestmark = pytest.mark.slow
 TOKEN = "canary-0123456789-abcdef"  # noqa: S105  # of this test alone
 NAMED = {"Host": "chat.example.com"}
 FORWARDED = {"X-Forwarded-For": "192.0.2.7"}

@@ -137,9 +137,12 @@ def test_many_threads_run_at_once_on_few_connections(open_saver: OpenSaver) -> N
 
 
 def test_without_a_free_connection_the_database_is_busy(open_saver: OpenSaver) -> None:
-    saver = open_saver(size=1)
+    saver = open_saver(size=2)
     graph = build(saver)
-    with saver._cursor():  # noqa: SLF001  # a call of another thread, held open
+    graph.invoke({"count": 1}, thread())
+    with saver._cursor(), ExitStack() as others:  # noqa: SLF001  # a call of another thread, held open
+        assert graph.get_state(thread()).values == {"count": 2}
+        others.enter_context(saver._cursor())  # noqa: SLF001  # and of a third
         saver.pool.timeout = 0.05
         with pytest.raises(DatabaseBusyError):
             graph.get_state(thread())

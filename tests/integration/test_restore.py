@@ -59,6 +59,7 @@ def test_a_restored_compaction_is_not_made_again_by_the_next_turn(open_chat: Ope
     said = [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
     assert question(1) in said
     assert question(number) in said
+    assert chat.service.folds.compact(chat.session_id).kind == "compaction"
 
 
 def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(open_chat: OpenChat) -> None:
@@ -70,14 +71,6 @@ def test_a_restored_context_that_grew_by_a_tenth_is_compacted_again(open_chat: O
     (made,) = chat.service.folds.compactions(chat.session_id)
     assert made.context_tokens > record.context_tokens * 1.1
     assert made.turns[-1] < again
-
-
-def test_a_compaction_by_hand_follows_a_restore_at_once(open_chat: OpenChat) -> None:
-    chat = open_chat(**COMPACTING)
-    ask_until_compacted(chat)
-    (record,) = chat.service.folds.compactions(chat.session_id)
-    chat.service.folds.restore(chat.session_id, record.id)
-    assert chat.service.folds.compact(chat.session_id).kind == "compaction"
 
 
 def test_a_hole_that_an_older_version_left_costs_tokens_and_no_memory(open_chat: OpenChat, server: FakeOpenAI) -> None:

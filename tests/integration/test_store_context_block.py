@@ -54,13 +54,6 @@ def test_sessions_have_blocks_of_their_own(stores: StoreSet) -> None:
 
 @settings(max_examples=at_most(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(get_args(BlockKind)), TEXTS)))
-    st.lists(
-        st.tuples(
-            st.sampled_from(get_args(BlockKind)),
-            st.one_of(st.sampled_from(["a", "", "앞\x00뒤", "반쪽 \ud83d", "\ud83d\ude00 둘"]), st.text()),
-        )
-    )
-)
 def test_whatever_is_kept_comes_back_by_its_version(stores: StoreSet, kept: list[tuple[BlockKind, str]]) -> None:
     lease = stores.make_session(uuid.uuid4().hex)
     said: dict[BlockKind, list[str]] = {kind: [""] for kind in get_args(BlockKind)}

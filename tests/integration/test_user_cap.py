@@ -31,41 +31,33 @@ def paid(chat: Chat) -> int:
     return int(calls + asides + folds)
 
 
-def test_a_user_begins_so_many_turns_a_minute_and_another_user_as_many(open_chat: OpenChat) -> None:
-    chat = open_chat(user_turns_per_minute=2, clock=lambda: NOON)
-    chat.ask(1, 2)
+def test_a_user_begins_so_many_turns_a_minute_on_all_servers_and_takes_nothing_of_what_others_share(
+    open_chat: OpenChat,
+) -> None:
+    caps = {"user_turns_per_minute": 2, "turns_per_minute": 4, "clock": lambda: NOON}
+    chat, elsewhere = open_chat(**caps), open_chat(**caps)
+    chat.ask(1, 1)
+    elsewhere.ask(1, 1)
     with pytest.raises(UserRateError) as refused:
-        chat.start(question(3))
+        chat.start(question(2))
     assert refused.value.retry_after_seconds == 30
-    with pytest.raises(UserRateError):
-        chat.regenerate()
-    assert [turn.status for turn in chat.turns] == ["finished"] * 2
+    for refuse in (chat.regenerate, *[lambda: elsewhere.start(question(2))] * 5):
+        with pytest.raises(UserRateError):
+            refuse()
+    assert [turn.status for turn in chat.turns] == ["finished"]
     other = Chat(chat.service.for_owner("second"))
     other.ask(1, 2)
     with pytest.raises(UserRateError):
         other.start(question(3))
 
 
-def test_two_servers_count_a_users_turns_together(open_chat: OpenChat) -> None:
-    first = open_chat(user_turns_per_minute=2, clock=lambda: NOON)
-    second = open_chat(user_turns_per_minute=2, clock=lambda: NOON)
-    first.ask(1, 1)
-    second.ask(1, 1)
-    for chat in (first, second):
-        with pytest.raises(UserRateError):
-            chat.start(question(2))
-
-
-def test_whoever_has_had_enough_takes_nothing_of_what_all_share(open_chat: OpenChat) -> None:
-    chat = open_chat(user_turns_per_minute=1, turns_per_minute=2, clock=lambda: NOON)
-    chat.ask(1, 1)
-    for _ in range(5):
-        with pytest.raises(UserRateError):
-            chat.start(question(2))
-    Chat(chat.service.for_owner("second")).ask(1, 1)
-
-
-def test_answers_folds_and_summaries_all_count_against_the_day(open_chat: OpenChat) -> None:
+def test_answers_folds_summaries_and_cut_answers_all_count_against_the_day(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    uncapped = open_chat()
+    uncapped.ask(1, 1)
+    assert uncapped.rows("SELECT * FROM owner_use") == []
+    uncapped.service.sessions.delete(uncapped.session_id)
     chat = open_chat(user_tokens_per_day=10**9)
     chat.ask(1, 4)
     chat.wait_for_folds()
@@ -73,6 +65,12 @@ def test_answers_folds_and_summaries_all_count_against_the_day(open_chat: OpenCh
     assert spent(chat) == paid(chat) > 0
     before = spent(chat)
     chat.service.summaries.make([ClientMessage("user", question(1) * 30)], client="editor")
+    assert spent(chat) > before
+    before = spent(chat)
+    server.script(close_early("받은 데까지의 ", "글"), to=question(5))
+    chat.start(question(5))
+    chat.events()
+    assert chat.last_turn.status == "failed"
     assert spent(chat) > before
 
 
@@ -101,62 +99,29 @@ def test_what_the_server_has_no_room_for_does_not_count_against_a_user(open_chat
     beside.say(question(2))
 
 
-def test_a_day_that_is_used_up_has_no_folds_made_anew_by_another_rate(open_chat: OpenChat) -> None:
-    chat = open_chat()
+def test_a_day_that_is_used_up_has_no_folds_made_by_hand_or_another_rate(open_chat: OpenChat) -> None:
+    chat = open_chat(preserve_recent_messages=2)
     chat.ask(1, 3)
-    chat.wait_for_folds()
     (made,) = chat.rows("SELECT count(*) FROM record")
     chat.change(DAY_IS_USED_UP)
-    capped = open_chat(user_tokens_per_day=10**9, clock=lambda: NOON).service
+    capped = open_chat(preserve_recent_messages=2, user_tokens_per_day=10**9, clock=lambda: NOON).service
     for rate in (0.1, 0.5, 0.1):
         assert capped.sessions.configure(chat.session_id, compression_rate=rate).compression_rate == rate
+    with pytest.raises(UserTokensError):
+        capped.folds.compact(chat.session_id)
     Chat(capped, chat.session_id).wait_for_folds()
     assert chat.rows("SELECT count(*) FROM record") == [made]
 
 
-def test_a_day_that_is_used_up_has_no_compaction_by_hand_either(open_chat: OpenChat) -> None:
-    chat = open_chat(preserve_recent_messages=2, context_strategy="compaction")
-    chat.ask(1, 3)
-    chat.change(DAY_IS_USED_UP)
-    capped = open_chat(
-        preserve_recent_messages=2, context_strategy="compaction", user_tokens_per_day=10**9, clock=lambda: NOON
-    )
-    with pytest.raises(UserTokensError):
-        capped.service.folds.compact(chat.session_id)
-    assert chat.rows("SELECT * FROM record") == []
-
-
-def test_an_answer_that_is_stopped_or_breaks_off_has_cost_what_was_sent(
-    open_chat: OpenChat, server: FakeOpenAI
-) -> None:
-    server.script(close_early("받은 데까지의 ", "글"), to=question(1))
-    chat = open_chat(user_tokens_per_day=10**9)
-    chat.start(question(1))
-    chat.events()
-    assert chat.last_turn.status == "failed"
-    assert spent(chat) > 0
-
-
-def test_without_caps_nothing_is_written(open_chat: OpenChat) -> None:
-    chat = open_chat()
-    chat.ask(1, 4)
-    assert chat.rows("SELECT * FROM owner_use") == []
-
-
 def test_programs_are_told_when_to_come_back(open_chat: OpenChat) -> None:
-    chat = open_chat(user_turns_per_minute=1, clock=lambda: NOON)
+    chat = open_chat(user_turns_per_minute=1, user_tokens_per_day=10**9, clock=lambda: NOON)
     chat.ask(1, 1)
     with ServedPrograms(chat.service) as served, served.client(TOKEN) as own, served.client(STRANGER) as stranger:
         refused = ask(own)
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limit_exceeded")
         assert refused.headers["retry-after"] == "30"
         assert ask(stranger).status_code == 200
-
-
-def test_programs_are_told_that_the_day_is_used_up(open_chat: OpenChat) -> None:
-    chat = open_chat(user_tokens_per_day=1, clock=lambda: NOON)
-    chat.ask(1, 1)
-    with ServedPrograms(chat.service) as served, served.client() as own:
+        chat.change("UPDATE owner_use SET minute = 0, tokens = 1000000000 WHERE owner = 'local'")
         refused = ask(own)
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "insufficient_quota")
     assert refused.headers["x-should-retry"] == "false"
