@@ -14,6 +14,7 @@ from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_chat import text_of
 
+pytestmark = pytest.mark.slow
 LEASE_SECONDS = 4.0
 PATIENCE_SECONDS = 60.0
 PARTIAL = "먼저 복제하고"

@@ -18,7 +18,7 @@ from tests.fake.chat import Chat
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 
 def server_ahead(open_chat: OpenChat, url: SecretStr, seconds: float, session_id: str = "") -> Chat:

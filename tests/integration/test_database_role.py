@@ -13,7 +13,7 @@ import pytest
 from tests.fake.postgres import PostgresServer
 from tests.fake.served_app import ROOT
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 # The server of the tests has a role of the name that the container's has.
 ROLE: Final = "role_of_the_container"
 PASSWORD: Final = "a'b\\c \"d 한$1"  # noqa: S105  # lets nobody in
@@ -37,21 +37,14 @@ def as_role(server: PostgresServer, database: str = ROLE) -> psycopg.Connection:
     return psycopg.connect(server.url(database), user=ROLE)
 
 
-def test_the_role_s_limits_hold_for_its_connections(made: PostgresServer) -> None:
+def test_the_role_has_its_limits_makes_tables_and_no_roles_and_nobody_else_gets_in(made: PostgresServer) -> None:
     with as_role(made) as connection:
         limits = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
         shown = [connection.execute(f"SHOW {limit}").fetchone() for limit in limits]
-    assert shown == [("30s",), ("5s",), ("30s",)]
-
-
-def test_the_role_can_make_tables_in_its_database_and_no_roles(made: PostgresServer) -> None:
-    with as_role(made) as connection:
+        assert shown == [("30s",), ("5s",), ("30s",)]
         connection.execute("CREATE TABLE anything (one integer)")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("CREATE ROLE another")
-
-
-def test_nobody_else_gets_into_the_database(made: PostgresServer) -> None:
     made.execute("CREATE ROLE stranger LOGIN")
     with pytest.raises(psycopg.OperationalError, match="permission denied"):
         psycopg.connect(made.url(ROLE), user="stranger")

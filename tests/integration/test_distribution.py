@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import traceback
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, Table, event
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.pool import Pool
 
 from graph.event import TurnFailed
 from graph.service.deletion import erase_expired
@@ -54,15 +58,15 @@ def test_every_table_is_of_a_session_or_said_not_to_be() -> None:
     assert {table.name for table in METADATA.tables.values() if "session_id" not in table.c} == set(OF_NO_SESSION)
 
 
-@pytest.mark.parametrize("table", OF_SESSIONS, ids=lambda table: table.name)
-def test_keys_of_a_session_begin_with_it(table: Table) -> None:
-    assert next(iter(table.primary_key.columns)).name == "session_id"
-    for constraint in table.constraints:
-        is_of_sqlite = constraint.name == "record_id"
-        if hasattr(constraint, "columns") and not is_of_sqlite:
-            assert next(iter(constraint.columns)).name == "session_id"
-    for key in table.foreign_keys:
-        assert (key.parent.name, key.column.name) == ("session_id", "session_id")
+def test_keys_of_a_session_begin_with_it() -> None:
+    for table in OF_SESSIONS:
+        assert next(iter(table.primary_key.columns)).name == "session_id"
+        for constraint in table.constraints:
+            is_of_sqlite = constraint.name == "record_id"
+            if hasattr(constraint, "columns") and not is_of_sqlite:
+                assert next(iter(constraint.columns)).name == "session_id", table.name
+        for key in table.foreign_keys:
+            assert (key.parent.name, key.column.name) == ("session_id", "session_id")
 
 
 @contextmanager
@@ -78,6 +82,33 @@ def statements() -> Iterator[list[str]]:
         yield found
     finally:
         event.remove(Engine, "before_cursor_execute", collect)
+
+
+@contextmanager
+def second_connections() -> Iterator[set[str]]:
+    """Collects who takes a connection from the pool while holding one: the innermost functions of ours."""
+    held: dict[int, list[Any]] = defaultdict(list)
+    found: set[str] = set()
+
+    def take(_: object, record: Any, __: object) -> None:  # noqa: ANN401  # SQLAlchemy's signature
+        holder = held[threading.get_ident()]
+        if holder:
+            names = [frame.name for frame in traceback.extract_stack() if "/graph/" in frame.filename]
+            found.add(" > ".join(names[-6:]))
+        holder.append(record)
+
+    def give_back(_: object, record: Any) -> None:  # noqa: ANN401  # SQLAlchemy's signature
+        for records in list(held.values()):
+            if record in records:
+                records.remove(record)
+
+    event.listen(Pool, "checkout", take)
+    event.listen(Pool, "checkin", give_back)
+    try:
+        yield found
+    finally:
+        event.remove(Pool, "checkout", take)
+        event.remove(Pool, "checkin", give_back)
 
 
 def on_sessions(found: Sequence[str], names: Sequence[str]) -> set[str]:
@@ -141,7 +172,8 @@ def tell_story(chat: Chat, server: FakeOpenAI) -> None:
     sessions.delete(fork.session_id)
 
 
-def test_every_statement_names_its_session_but_those_that_are_of_all(
+@pytest.mark.both_engines
+def test_every_statement_names_its_session_but_those_of_all_and_nobody_takes_two_connections(
     open_chat: OpenChat, server: FakeOpenAI, engine: str
 ) -> None:
     names = [table.name for table in OF_SESSIONS]
@@ -149,8 +181,9 @@ def test_every_statement_names_its_session_but_those_that_are_of_all(
         names.append("message_search")  # a table of sessions there, and an index of SQLite's own here
     prices = '{"currency": "USD", "models": {"scripted-model": {"input": 1, "output": 2}}}'
     chat = open_chat(heartbeat_seconds=0.05, lease_seconds=5, auto_titles=True, model_prices=prices)
-    with statements() as found:
+    with statements() as found, second_connections() as taken:
         tell_story(chat, server)
+    assert taken == set()
     unnamed = {statement for statement in on_sessions(found, names) if not names_session(statement)}
     reasons = {statement: [said for said in OF_ALL_SESSIONS if re.search(said, statement)] for statement in unnamed}
     assert [statement for statement, said in reasons.items() if not said] == []

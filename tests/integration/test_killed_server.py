@@ -18,6 +18,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, hang, slowed, text, tools
 from tests.fake.openai_server import FakeOpenAI
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 LATE_SECONDS = 0.9  # after a save: a second one must have come by then
 LOST_SECONDS = 0.7  # half a second, and what a machine under load may add
@@ -49,7 +50,7 @@ class Victim:
     def save(self, text: str) -> None:
         """Writes what its watcher would have written."""
         with closing(sqlite3.connect(self.chat.service.settings.database_path)) as connection, connection:
-            connection.execute("UPDATE turn SET partial_text = ?", (text,))
+            connection.execute("UPDATE turn SET partial_text = ? WHERE session_id = ?", (text, self.chat.session_id))
 
     def kill(self) -> int:
         """Ends it by SIGKILL; returns when, as `pieces` counts time."""

@@ -16,14 +16,14 @@ from graph.admin.__main__ import main
 from graph.event import TurnFinished
 from graph.store.schema import METADATA, search_session_table
 from tests.fake.body import shape
-from tests.fake.chat import Chat, question
+from tests.fake.chat import question
 from tests.fake.logs import kept_logging
 from tests.fake.open_chat import MakeSettings, OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.resending import begin
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 Admin = Callable[..., int]
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = [table.name for table in METADATA.sorted_tables if table is not search_session_table]
@@ -129,26 +129,20 @@ def test_a_migration_that_is_killed_leaves_nothing_and_can_be_repeated(
     assert counts_in(target) == expected
 
 
-def test_a_target_with_rows_is_refused_and_stays_as_it_is(
+def test_a_target_with_rows_and_a_file_in_use_are_refused_and_stay_as_they_are(
     open_chat: OpenChat, admin: Admin, file: Path, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open_chat() as chat:
         chat.ask(1, 1)
+        assert admin("migrate", file, target) == 1
+        assert "in use by a server" in capsys.readouterr().err
+        assert not has_rows(target)
     with open_chat(chat_database_url=target) as other:
         other.ask(1, 1)
     before = counts_in(target)
     assert admin("migrate", file, target) == 1
     assert "has rows already; name an empty database" in capsys.readouterr().err
     assert counts_in(target) == before
-
-
-def test_a_file_that_a_server_uses_is_refused(
-    chat: Chat, admin: Admin, file: Path, target: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chat.ask(1, 1)
-    assert admin("migrate", file, target) == 1
-    assert "in use by a server" in capsys.readouterr().err
-    assert not has_rows(target)
 
 
 def test_what_arrives_otherwise_than_it_was_sent_is_found_and_nothing_is_moved(
@@ -189,28 +183,24 @@ def test_what_postgres_cannot_store_is_replaced_and_named(
     assert isinstance(moved.say("이어서 말해 주세요.")[-1], TurnFinished)
 
 
-@pytest.mark.parametrize("words", [("backup",), ("restore", "kept.db")])
-def test_a_postgres_is_backed_up_by_its_own_commands(
+def test_a_target_that_is_none_is_told_without_its_password_and_postgres_is_backed_up_by_its_own_commands(
+    open_chat: OpenChat,
     admin: Admin,
+    file: Path,
     target: str,
-    words: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("CHAT_DATABASE_URL", target)
-    assert admin(*words) == 1
-    assert "pg_dump" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("url", ["mysql://host/x", "postgresql://127.0.0.1:1/none", ""])
-def test_a_target_that_is_none_is_told_without_its_password(
-    open_chat: OpenChat, admin: Admin, file: Path, url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
     open_chat().close()
-    assert admin("migrate", file, url.replace("//", "//user:hidden-word@")) == 1
-    told = capsys.readouterr().err
-    assert "Not done" in told
-    assert "hidden-word" not in told
+    for url in ("mysql://host/x", "postgresql://127.0.0.1:1/none", ""):
+        assert admin("migrate", file, url.replace("//", "//user:hidden-word@")) == 1
+        told = capsys.readouterr().err
+        assert "Not done" in told
+        assert "hidden-word" not in told
+    monkeypatch.setenv("CHAT_DATABASE_URL", target)
+    for words in (("backup",), ("restore", "kept.db")):
+        assert admin(*words) == 1
+        assert "pg_dump" in capsys.readouterr().err
 
 
 def test_an_export_of_either_database_can_be_imported_into_the_other(

@@ -19,7 +19,7 @@ from tests.fault.check import Ledger, check_folder
 from tests.fault.place import put_elsewhere
 from tests.fault.scenario import say, serve
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 STARTS = 10

@@ -2,18 +2,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import subprocess
 import sys
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from pydantic import SecretStr
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import insert, text, update
 
 from graph.error import (
     DatabaseBusyError,
@@ -21,6 +24,7 @@ from graph.error import (
     DatabaseUnreachableError,
     NewerDatabaseError,
     NotFoundError,
+    SettingsError,
 )
 from graph.store.database import head_revision, read_revision
 from graph.store.postgres.postgres_database import open_postgres
@@ -30,7 +34,7 @@ from tests.fake.store import OWNER, SESSION, StoreSet
 from tests.integration.test_distribution import OF_NO_SESSION
 from tests.integration.test_store_database import differences
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 SIX_OPEN_AND_MAKE_A_SESSION = """
@@ -67,14 +71,11 @@ def test_servers_that_start_at_once_on_an_empty_database_all_come_up(postgres_ur
         assert broken == 0
 
 
-def test_the_savers_own_set_up_finds_nothing_to_do(postgres_head_url: str) -> None:
+def test_the_savers_own_set_up_is_the_one_that_was_looked_at_and_finds_nothing_to_do(postgres_head_url: str) -> None:
+    assert hashlib.sha256(json.dumps(BasePostgresSaver.MIGRATIONS).encode()).hexdigest() == KNOWN_MIGRATIONS
     with psycopg.connect(postgres_head_url) as connection:
         versions = connection.execute("SELECT v FROM checkpoint_migrations ORDER BY v").fetchall()
     assert versions == [(number,) for number in range(len(BasePostgresSaver.MIGRATIONS))]
-
-
-def test_the_savers_migrations_are_those_that_were_looked_at() -> None:
-    assert hashlib.sha256(json.dumps(BasePostgresSaver.MIGRATIONS).encode()).hexdigest() == KNOWN_MIGRATIONS
 
 
 def test_tables_of_a_newer_version_are_refused_and_left_alone(postgres_head_url: str) -> None:
@@ -133,38 +134,27 @@ def cut(stores: StoreSet) -> None:
     assert all(ended)
 
 
-@pytest.mark.parametrize("setting", ["statement_timeout", "lock_timeout"])
-def test_what_takes_too_long_is_busy(stores: StoreSet, setting: str) -> None:
-    def rename_in_a_hurry() -> None:
+def test_what_takes_too_long_is_busy(stores: StoreSet) -> None:
+    def rename_in_a_hurry(setting: str) -> None:
         with stores.database.write() as connection:
             connection.execute(text(f"SET LOCAL {setting} = 50"))
             connection.execute(update(session_table).values(title="late"))
 
     stores.make_session()
-    with stores.database.write(session_id=SESSION), pytest.raises(DatabaseBusyError):
-        rename_in_a_hurry()
+    for setting in ("statement_timeout", "lock_timeout"):
+        with stores.database.write(session_id=SESSION), pytest.raises(DatabaseBusyError):
+            rename_in_a_hurry(setting)
     assert stores.sessions.get(SESSION, OWNER).title == ""
 
 
-def test_text_that_postgres_refuses_is_our_error_and_isnt_repeated(stores: StoreSet) -> None:
+def test_what_postgres_refuses_is_our_error_and_isnt_repeated_and_readers_cannot_write(stores: StoreSet) -> None:
     with pytest.raises(DatabaseError) as caught, stores.database.write() as connection:
         connection.execute(text("SELECT CAST(:value AS text)"), {"value": "my secret \0"})
     assert "secret" not in "".join(traceback.format_exception(caught.value))
-
-
-def test_readers_cannot_write(stores: StoreSet) -> None:
     with pytest.raises(DatabaseError, match="ReadOnlySqlTransaction"), stores.database.read() as connection:
         connection.execute(insert(session_table).values(session_id="s"))
     with pytest.raises(NotFoundError):
         stores.sessions.get("s", OWNER)
-
-
-def test_no_statement_has_a_name_on_the_server(stores: StoreSet) -> None:
-    stores.make_session()
-    with stores.database.read() as connection:
-        for _ in range(20):
-            connection.execute(select(session_table.c.title))
-        assert connection.execute(text("SELECT count(*) FROM pg_prepared_statements")).scalar() == 0
 
 
 def test_pooled_connections_end_with_the_database(postgres_head_url: str, postgres: PostgresServer) -> None:
@@ -175,3 +165,65 @@ def test_pooled_connections_end_with_the_database(postgres_head_url: str, postgr
         deadline = time.monotonic() + 30
         while connection.execute(query, (postgres_head_url.rpartition("/")[2],)).fetchall():
             assert time.monotonic() < deadline, "they stay open"
+
+
+def tables_of(url: str) -> set[str]:
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    return {name for (name,) in rows}
+
+
+def test_a_server_that_starts_waits_for_the_migration_of_another_beyond_the_limits_of_its_role(
+    postgres_head_url: str, postgres: PostgresServer
+) -> None:
+    name = postgres_head_url.rpartition("/")[2]
+    postgres.execute("ALTER DATABASE {} SET lock_timeout = 50", name)
+    postgres.execute("ALTER DATABASE {} SET statement_timeout = 1000", name)
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND now() - query_start > '1200 ms'"
+    with psycopg.connect(postgres_head_url) as migrating, ThreadPoolExecutor(1) as pool:
+        migrating.execute("SELECT pg_advisory_xact_lock(8204412087)")
+        starting = pool.submit(open_postgres, SecretStr(postgres_head_url), busy_timeout_seconds=30)
+        while not (starting.done() or postgres.execute(waits)):
+            time.sleep(0.05)
+        migrating.rollback()
+        with closing(starting.result(60)) as database, database.read() as connection:
+            assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "50ms"
+
+
+def test_a_server_that_takes_connections_and_says_nothing_is_unreachable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DatabaseUnreachableError):
+        open_postgres(
+            SecretStr(f"postgresql://turnfold@127.0.0.1:{silent.getsockname()[1]}/turnfold"), busy_timeout_seconds=30
+        )
+
+
+def test_the_silence_of_a_network_is_noticed_unless_the_url_says_otherwise(postgres_head_url: str) -> None:
+    for more, wanted in (("", "10000"), ("?tcp_user_timeout=700", "700")):
+        with (
+            closing(open_postgres(SecretStr(postgres_head_url + more), busy_timeout_seconds=30)) as database,
+            database.read() as connection,
+        ):
+            driver: Any = connection.connection.driver_connection
+            assert driver.info.get_parameters()["tcp_user_timeout"] == wanted
+            assert driver.info.get_parameters()["keepalives_idle"] == "5"
+
+
+def test_a_server_that_cannot_be_reached_is_said_to_be_so_without_the_password(postgres_url: str) -> None:
+    unreachable: tuple[type[Exception], ...] = (DatabaseUnreachableError,)
+    for change, errors in (
+        (("/test_", "/nowhere_"), unreachable),
+        (("127.0.0.1:", "127.0.0.1:1"), (*unreachable, SettingsError)),
+        (("postgresql://turnfold@", "postgresql://nobody:pass-word@"), unreachable),
+        (("postgresql://", "postgresql://%zz:pass-word@"), (SettingsError,)),
+    ):
+        with pytest.raises(errors) as caught:
+            open_postgres(SecretStr(postgres_url.replace(*change)), busy_timeout_seconds=30)
+        assert "pass-word" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_what_is_in_the_way_is_told_and_nothing_is_left_behind(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE lease (in_the_way text)")
+    with pytest.raises(DatabaseError, match="DuplicateTable"):
+        open_postgres(SecretStr(postgres_url), busy_timeout_seconds=30)
+    assert tables_of(postgres_url) == {"lease"}

@@ -172,8 +172,9 @@ def test_record_is_edited_and_undone_and_a_pinned_message_stands_under_it(chat: 
     assert f"[2턴 사용자 원문] {question(2)}" in sent
     assert [record.id for record in folds.versions(session_id, edited.id)] == [made.id, edited.id]
     assert folds.use_version(session_id, made.id).summary == made.summary
-    folds.undo(session_id, folds.records(session_id)[0].id)
-    assert chat.covered == []
+    folds.undo(session_id, made.id)
+    chat.ask(6, 6)
+    assert question(1) in str(server.bodies("chat")[-1])
 
 
 def test_context_is_compacted_restored_and_reset(open_server: OpenChat, server: FakeOpenAI) -> None:

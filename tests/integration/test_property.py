@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from tests.fake.drawn import at_most
 from tests.fake.plot import Plot
 from tests.fake.postgres import PostgresServer
 
@@ -45,16 +46,10 @@ LONG = " 이어서 조건을 하나씩 적습니다. 백업은 매일 새벽에 
 EARLY_MERGES = {"records_budget_tokens": 500, "merged_together": 2, "newest_records": 1, "merged_tokens": 200}
 
 
-def repeatable(examples: int) -> settings:
-    """The same examples each time, on however slow a machine; a failing story is shown as it was drawn.
-
-    Each has files or a database of its own: `open_plot` makes them.
-    """
+def stories(examples: int) -> settings:
+    """A failing story is shown as it was drawn; each has files or a database of its own: `open_plot` makes them."""
     return settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
+        max_examples=at_most(examples),
         phases=(Phase.explicit, Phase.generate),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
     )
@@ -102,7 +97,7 @@ def end_well(plot: Plot) -> None:
 
 
 @pytest.mark.timeout(900)  # each story over Postgres dies several times
-@repeatable(30)
+@stories(30)
 @example([("ask",), ("ask",), ("fail", "", 1), ("retry",), ("regenerate",), ("ask",), ("crash", "반쯤", 1), ("retry",)])
 @example([("crash", "", 0), ("crash", "", 2), ("lose_checkpoints",), ("stop", "", 1), ("regenerate",), ("thank",)])
 @example(
@@ -150,7 +145,7 @@ EARLY: dict[str, Any] = {
 
 
 @pytest.mark.timeout(900)  # each story over Postgres dies several times
-@repeatable(24)
+@stories(24)
 @example([*ASKS, ("compact",), *ASKS, ("restore", 0), *ASKS, ("regenerate",)])
 @example(
     [("ask",), ("ask",), ("reset",), ("regenerate",), ("ask",), ("reset",), ("fail", "", 0), ("reset",), ("retry",)]
@@ -217,14 +212,14 @@ def test_every_turn_is_sent_once_in_a_story_of_steered_folds(open_plot: OpenPlot
 
 
 @pytest.mark.sqlite
-@repeatable(16)
+@stories(16)
 @given(st.lists(STEERING_STEPS, min_size=4, max_size=14))
 def test_every_turn_is_sent_once_however_folds_are_steered(open_plot: OpenPlot, steps: list[Step]) -> None:
     steer(open_plot, steps)
 
 
 @pytest.mark.sqlite
-@repeatable(12)
+@stories(12)
 @example([*[("ask",)] * 12, ("regenerate",), ("restore", 0), ("ask",), ("ask",)])
 @example([("enter_project",), *[("ask",)] * 6, ("change_rules",), ("switch", "rolling"), *[("ask",)] * 3])
 @given(st.lists(CONTEXT_STEPS, min_size=8, max_size=16))
@@ -236,7 +231,7 @@ def test_every_turn_is_sent_once_in_a_small_window(open_plot: OpenPlot, steps: l
 
 
 @pytest.mark.sqlite
-@repeatable(8)
+@stories(8)
 @example([("fork", 5), ("ask",), ("fork", 2), *[("ask",)] * 9])
 @given(st.lists(STEPS, min_size=4, max_size=8))
 def test_every_turn_is_sent_once_while_old_records_merge(open_plot: OpenPlot, steps: list[Step]) -> None:

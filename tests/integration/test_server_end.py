@@ -15,6 +15,8 @@ from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_app import KEY, ask_health, served
 
+pytestmark = pytest.mark.slow
+
 
 def rows(folder: Path, query: str) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(folder / "turnfold.db")) as connection:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from graph.store.postgres.vector_index import split_terms
+from tests.fake.drawn import at_most
 from tests.fake.postgres import PostgresServer
 from tests.fake.term_index import SESSION, empty_index, indexed, positions_of, ranked
 
@@ -35,7 +36,9 @@ def sqlite() -> Iterator[Connection]:
         yield connection
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@pytest.mark.postgres
+@settings(max_examples=at_most(300), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TEXTS, max_size=6), TEXTS)
 @example(["비밀 밀번 번호", "비밀번호"], "비밀번호")
 @example(["한강", "강가", "강"], "강은")
@@ -50,12 +53,14 @@ def test_both_databases_find_the_same_messages_and_the_same_one_first(
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("query", [*SIGNS.split(" "), *LONG])
-def test_no_query_and_no_text_breaks_the_search(postgres_connection: Connection, query: str) -> None:
-    with indexed(postgres_connection, query, f"{query} 표지어"):
-        ranked(postgres_connection, query, 2)
-        positions_of(postgres_connection, query)
-        assert positions_of(postgres_connection, "표지어") == [2]
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_no_query_and_no_text_breaks_the_search(postgres_connection: Connection) -> None:
+    for query in (*SIGNS.split(" "), *LONG):
+        with indexed(postgres_connection, query, f"{query} 표지어"):
+            ranked(postgres_connection, query, 2)
+            positions_of(postgres_connection, query)
+            assert positions_of(postgres_connection, "표지어") == [2]
 
 
 def long_text(words: int) -> str:
@@ -64,6 +69,8 @@ def long_text(words: int) -> str:
     return "".join(f"{first}{chr(ord('가') + number % 11_171)} " for number, first in enumerate(signs))
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_message_that_no_vector_holds_is_found_by_words_of_its_beginning_middle_and_end(
     postgres_connection: Connection,
 ) -> None:
@@ -89,6 +96,8 @@ def test_a_message_of_few_terms_has_each_of_them_once_in_one_part(terms: list[st
     assert all(len(set(part)) == len(part) for part in parts)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_session_that_is_deleted_takes_its_rows_along(postgres_connection: Connection) -> None:
     with indexed(postgres_connection, "예산"):
         postgres_connection.execute(text("DELETE FROM session WHERE session_id = :it"), {"it": SESSION})

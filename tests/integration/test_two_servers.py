@@ -1,42 +1,61 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, event
 
 from graph.error import BusyError
 from graph.event import TurnFinished, TurnStopped
+from graph.service import ChatService
 from graph.view import LiveTurn
 from tests.fake.chat import Chat, question
-from tests.fake.open_chat import OpenChat
+from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.postgres import PostgresServer
 from tests.fake.program import tool
-from tests.fake.resending import Program, Reading, begin, result, user
+from tests.fake.resending import Program, Reading, result, user
 
 LOOK = tool("look")
 ANSWER = "먼저 복제하고, 그다음에 옮기고, 마지막에 확인합니다."
 LONG_SECONDS = 30.0
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest) -> dict[str, str]:
-    return {} if request.param == "sqlite" else {"chat_database_url": request.getfixturevalue("postgres_url")}
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])]
+)
+def servers(
+    request: pytest.FixtureRequest, endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[ChatService, ChatService]]:
+    """Two servers over one file, or over one Postgres and no folder in common."""
+    folder = tmp_path_factory.mktemp("servers")
+    with ExitStack() as stack:
+        own: list[dict[str, object]] = [{}, {}]
+        if request.param == "postgres":
+            server: PostgresServer = request.getfixturevalue("postgres")
+            url = server.make_database(request.getfixturevalue("postgres_template"))
+            stack.callback(server.drop_database, url)
+            own = [{"chat_database_url": url, "turnfold_data_dir": folder / name} for name in ("here", "there")]
+        open_chat = stack.enter_context(chat_opener(settings_maker(folder / "data", endpoint.url)))
+        yield open_chat(**own[0]).service, open_chat(**own[1]).service
 
 
 @pytest.fixture
-def here(open_chat: OpenChat, database: dict[str, str]) -> Chat:
-    return open_chat(**database)
+def here(servers: tuple[ChatService, ChatService], server: FakeOpenAI) -> Iterator[Chat]:
+    chat = Chat(servers[0])
+    yield chat
+    server.end_hanging()
+    chat.wait_for_folds()
 
 
 @pytest.fixture
-def there(open_chat: OpenChat, here: Chat, database: dict[str, str], tmp_path: Path) -> Chat:
-    """The same session at another server; with Postgres they share no folder."""
-    own = {"turnfold_data_dir": tmp_path / "there"} if database else {}
-    return open_chat(here.session_id, **database, **own)
+def there(servers: tuple[ChatService, ChatService], here: Chat) -> Chat:
+    """The same session at the other server."""
+    return Chat(servers[1], here.session_id)
 
 
 def followed(chat: Chat) -> list[LiveTurn]:
@@ -45,6 +64,11 @@ def followed(chat: Chat) -> list[LiveTurn]:
     while seen[-1] is not None:
         seen.append(chat.service.turns.live(chat.session_id, seen=seen[-1], wait_seconds=LONG_SECONDS))
     return [live for live in seen if live is not None]
+
+
+def program_of(chat: Chat, **options: object) -> Program:
+    """A program of a user of its own, whose chats are no other test's."""
+    return Program(chat.service, fields={"user": chat.session_id}, options=options)
 
 
 def other_of(program: Program, chat: Chat) -> Program:
@@ -58,7 +82,7 @@ def test_a_turn_is_listed_shown_and_stopped_by_a_server_that_does_not_run_it(
     server.script(hang("부분"))
     here.start(question(1))
     there.wait_until_live(lambda live: live.text == "부분")
-    assert [item.is_running for item in there.service.sessions.list()] == [True]
+    assert [item.session_id for item in there.service.sessions.list() if item.is_running] == [here.session_id]
     assert there.view.is_running
     with pytest.raises(BusyError):
         there.start(question(2))
@@ -87,22 +111,6 @@ def test_while_only_the_text_of_a_turn_elsewhere_grows_its_messages_are_not_read
         event.remove(Engine, "before_cursor_execute", note)
     assert len(texts) > 2
     assert len(reads) <= 1  # the answer, once it is archived
-
-
-def test_a_page_elsewhere_shows_text_and_tools_as_they_come(here: Chat, there: Chat, server: FakeOpenAI) -> None:
-    server.script(
-        tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="먼저 시각을 봅니다."),
-        text(*f"{ANSWER} " * 3, pause_seconds=0.03),
-    )
-    here.start(question(1))
-    there.wait_until_live(lambda live: bool(live.text))
-    shown = followed(there)
-    local = [*here.events()]
-    assert isinstance(local[-1], TurnFinished)
-    assert [step.status for step in shown[-1].steps] == ["done"]
-    assert shown[-1].text.startswith("먼저 시각을 봅니다.\n\n")
-    assert there.last_turn.answer_text.startswith(shown[-1].text.strip())
-    assert len({live.text for live in shown}) > 2, "it doesn't grow"
 
 
 def test_what_is_shown_elsewhere_looks_as_it_does_where_it_runs(here: Chat, there: Chat, server: FakeOpenAI) -> None:
@@ -151,15 +159,14 @@ def test_a_turn_that_failed_on_one_server_is_retried_on_the_other(here: Chat, th
 
 
 def test_folds_of_two_servers_are_made_once(here: Chat, there: Chat, server: FakeOpenAI) -> None:
-    for number in range(1, 8):
+    for number in range(1, 5):
         chat = (here, there)[number % 2]
         assert isinstance(chat.say(question(number))[-1], TurnFinished)
         here.wait_for_folds()
         there.wait_for_folds()
-    assert here.covered == [(1, 2, 3), (4, 5, 6)]
-    made = here.rows("SELECT source_key, count(*) FROM record WHERE status = 'COMPLETED' GROUP BY source_key")
-    assert [count for _, count in made] == [1, 1]
-    assert len(server.bodies("summary")) == 2
+    assert here.covered == there.covered == [(1, 2, 3)]
+    assert here.rows("SELECT status FROM record WHERE session_id = ?", here.session_id) == [("COMPLETED",)]
+    assert len(server.bodies("summary")) == 1
 
 
 @pytest.mark.parametrize("fields", [{"idempotency_key": "once"}, {"is_retry": True}], ids=["key", "library"])
@@ -167,7 +174,7 @@ def test_a_request_that_comes_again_at_another_server_is_given_the_running_answe
     here: Chat, there: Chat, server: FakeOpenAI, fields: dict[str, object]
 ) -> None:
     server.script(text(ANSWER, pause_seconds=0.1))
-    program = begin(here)
+    program = program_of(here)
     program.messages.append(user(question(1)))
     first = program.begin(**({} if "is_retry" in fields else fields))
     first.wait_for_text()
@@ -185,7 +192,7 @@ def test_what_a_program_is_told_again_elsewhere_begins_behind_the_calls_that_it_
     server.script(
         tools(ScriptedCall("look", "{}", "call-1"), answer="살펴보겠습니다."), text(ANSWER, pause_seconds=0.1)
     )
-    program = Program(here.service, options={"tools": (LOOK,)})
+    program = program_of(here, tools=(LOOK,))
     program.ask(question(1))
     program.messages.append(result("call-1", "초록"))
     first = program.begin(idempotency_key="once")
@@ -200,7 +207,7 @@ def test_a_program_that_leaves_one_server_stops_the_turn_that_the_other_runs(
     here: Chat, there: Chat, server: FakeOpenAI
 ) -> None:
     server.script(hang("반쯤"))
-    program = begin(here)
+    program = program_of(here)
     program.messages.append(user(question(1)))
     first = program.begin(idempotency_key="once")
     first.wait_for_text()
@@ -214,7 +221,7 @@ def test_a_program_that_leaves_one_server_stops_the_turn_that_the_other_runs(
 def test_the_next_question_at_another_server_waits_for_the_turn_that_its_program_left(
     here: Chat, there: Chat, server: FakeOpenAI
 ) -> None:
-    program = begin(here)
+    program = program_of(here)
     program.ask(question(1))
     server.script(hang("반쯤"))
     program.messages.append(user(question(2)))
@@ -229,7 +236,7 @@ def test_the_next_question_at_another_server_waits_for_the_turn_that_its_program
 
 
 def test_whoever_runs_it_a_turn_is_asked_for_once(here: Chat, there: Chat, server: FakeOpenAI) -> None:
-    program = begin(here)
+    program = program_of(here)
     session_id = program.ask(question(1)).session_id
     readings: list[Reading | BusyError] = []
 
