@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,12 +12,18 @@ from tests.fault.scenario import SESSION, may_be, say_all, serve
 from tests.fault.size import LARGEST_SHARE, MESSAGE_BYTES, archive_share
 
 
-@pytest.fixture
-def chatted(tmp_path: Path) -> tuple[Path, Ledger]:
-    ledger = Ledger()
-    with serve(tmp_path) as service:
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ledger]:
+    folder, ledger = tmp_path_factory.mktemp("sound"), Ledger()
+    with serve(folder) as service:
         say_all(service, ledger, range(1, 6))
-    return tmp_path, ledger
+    return folder, ledger
+
+
+@pytest.fixture
+def chatted(sound: tuple[Path, Ledger], tmp_path: Path) -> tuple[Path, Ledger]:
+    """A copy of the sound chat."""
+    return shutil.copytree(sound[0], tmp_path / "chatted"), sound[1]
 
 
 def change(folder: Path, statement: str) -> None:
@@ -28,26 +35,27 @@ def test_a_sound_chat_passes(chatted: tuple[Path, Ledger]) -> None:
     assert check_folder(*chatted) == []
 
 
-@pytest.mark.parametrize(
-    ("statement", "found"),
-    [
-        ("DELETE FROM message WHERE message_id = 'q-4'", "q-4 lost"),
-        ("UPDATE message SET session_id = session_id, message_id = 'q-9' WHERE message_id = 'q-2'", "q-2 lost"),
-        ("UPDATE turn SET user_message_id = 'q-1' WHERE number = 2", "one message in two turns"),
-        ("DELETE FROM message WHERE turn = 4 AND role = 'ai'", "answer of turn 4 lost"),
-        ("UPDATE session SET turn_count = 3", "turn numbers with a gap"),
-        ("UPDATE turn SET number = 9 WHERE number = 4", "q-4 is not turn 4"),
-        ("UPDATE message SET position = 90 WHERE message_id = 'q-5'", "positions with a gap"),
-        ("UPDATE message SET turn = 2 WHERE message_id = 'q-5'", "turns out of order"),
-    ],
-)
-def test_a_planted_fault_is_found(chatted: tuple[Path, Ledger], statement: str, found: str) -> None:
-    folder, ledger = chatted
-    change(folder, statement)
-    wrong = check_rows(folder, SESSION, ledger.acknowledged[SESSION], ledger.shown[SESSION])
-    assert any(found in fault for fault in wrong), wrong
+def test_planted_faults_are_found(sound: tuple[Path, Ledger], tmp_path: Path) -> None:
+    ledger = sound[1]
+    for number, (statement, found) in enumerate(
+        (
+            ("DELETE FROM message WHERE message_id = 'q-4'", "q-4 lost"),
+            ("UPDATE message SET message_id = 'q-9' WHERE message_id = 'q-2'", "q-2 lost"),
+            ("UPDATE turn SET user_message_id = 'q-1' WHERE number = 2", "one message in two turns"),
+            ("DELETE FROM message WHERE turn = 4 AND role = 'ai'", "answer of turn 4 lost"),
+            ("UPDATE session SET turn_count = 3", "turn numbers with a gap"),
+            ("UPDATE turn SET number = 9 WHERE number = 4", "q-4 is not turn 4"),
+            ("UPDATE message SET position = 90 WHERE message_id = 'q-5'", "positions with a gap"),
+            ("UPDATE message SET turn = 2 WHERE message_id = 'q-5'", "turns out of order"),
+        )
+    ):
+        folder = shutil.copytree(sound[0], tmp_path / str(number))
+        change(folder, statement)
+        wrong = check_rows(folder, SESSION, ledger.acknowledged[SESSION], ledger.shown[SESSION])
+        assert any(found in fault for fault in wrong), wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "found"),
     [
@@ -72,32 +80,19 @@ def test_a_second_number_for_one_message_is_found() -> None:
     assert ledger.wrong
 
 
-@pytest.mark.parametrize(
-    ("refusal", "held_seconds", "may"),
-    [
-        ("", 0.5, True),
-        ("busy", 0.5, False),
-        ("busy", 2.5, True),
-        ("", 2.5, False),
-        ("", 1.3, True),
-        ("busy", 1.3, True),
-    ],
-)
-def test_what_a_lock_may_do_is_judged_by_how_long_it_was_held(refusal: str, held_seconds: float, *, may: bool) -> None:
-    assert may_be(refusal, held_seconds, 1.2) is may
+def test_what_a_lock_may_do_is_judged_by_how_long_it_was_held() -> None:
+    for held_seconds, may_be_taken, may_be_refused in ((0.5, True, False), (1.3, True, True), (2.5, False, True)):
+        assert may_be("", held_seconds, 1.2) is may_be_taken
+        assert may_be("busy", held_seconds, 1.2) is may_be_refused
 
 
-def test_the_archive_is_small_beside_its_text(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_archive_and_what_calls_were_sent_take_little_room(tmp_path: Path) -> None:
     with serve(tmp_path) as service:
         say_all(service, Ledger(), range(2, 81, 2))
     share, message_bytes = archive_share(tmp_path / "turnfold.db")
     assert message_bytes >= MESSAGE_BYTES
     assert share <= LARGEST_SHARE
-
-
-def test_what_a_call_was_sent_takes_little_room(tmp_path: Path) -> None:
-    with serve(tmp_path) as service:
-        say_all(service, Ledger(), range(2, 81, 2))
     with closing(sqlite3.connect(tmp_path / "turnfold.db")) as connection:
         (manifest_bytes,) = connection.execute("SELECT avg(length(manifest)) FROM model_call").fetchone()
     assert manifest_bytes <= 200

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-
 OVER_POSTGRES = [pytest.param(part, marks=pytest.mark.postgres) for part in ("postgres", "outage")]
 
 

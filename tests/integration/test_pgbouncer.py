@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import itertools
+import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
 
 from graph.event import TurnFinished
 from graph.service import ChatService
-from tests.fake.pgbouncer import pooled
+from tests.fake.installed import installed
+from tests.fake.port import free_port, wait_for_port
 from tests.fake.postgres import PostgresServer
 from tests.fault.check import Ledger, check_folder
 from tests.fault.place import put_elsewhere
@@ -25,6 +30,61 @@ ROOT = Path(__file__).parents[2]
 STARTS = 10
 OPERATIONS = 1_000
 THREADS = 16
+ACCOUNT = "nobody"  # it refuses to run as root
+
+
+@contextmanager
+def pooled(url: str, *, server_connections: int = 20) -> Iterator[str]:
+    """Yields the URL of a database through PgBouncer, which ends with the block.
+
+    Skips the test where there is none; fails it if REQUIRE_POSTGRES is set.
+
+    Args:
+        url: That of the database itself, with host, port and user.
+        server_connections: How many connections it opens to the database at most.
+    """
+    program = installed("pgbouncer", required_by="REQUIRE_POSTGRES")
+    direct, port = urlsplit(url), free_port()
+    with TemporaryDirectory(prefix="turnfold-pgbouncer-") as folder:
+        settings = _settings(Path(folder), url, port, server_connections)
+        with (Path(folder) / "log").open("wb") as log:
+            process = subprocess.Popen([program, str(settings)], stdout=log, stderr=log)
+        try:
+            wait_for_port(port, process, Path(folder) / "log")
+            account = direct.netloc.rpartition("@")[0]
+            yield urlunsplit(direct._replace(netloc=f"{account}@127.0.0.1:{port}"))
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _settings(folder: Path, url: str, port: int, server_connections: int) -> Path:
+    direct = urlsplit(url)
+    accounts, settings = folder / "accounts", folder / "pgbouncer.ini"
+    accounts.write_text(f'"{direct.username}" "{direct.password or ""}"\n', encoding="utf-8")
+    settings.write_text(
+        f"""
+[databases]
+* = host={direct.hostname} port={direct.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = trust
+auth_file = {accounts}
+pool_mode = transaction
+default_pool_size = {server_connections}
+max_client_conn = 400
+""",
+        encoding="utf-8",
+    )
+    if os.geteuid() == 0:
+        with settings.open("a", encoding="utf-8") as file:
+            file.write(f"user = {ACCOUNT}\n")
+        account = pwd.getpwnam(ACCOUNT)
+        for path in (folder, accounts, settings):
+            os.chown(path, account.pw_uid, account.pw_gid)
+    return settings
 
 
 @pytest.fixture
