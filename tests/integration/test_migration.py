@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -117,6 +118,7 @@ def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
     open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path, revision: str
 ) -> None:
     lay_old_database(tmp_path, revision)
+    shutil.copytree(tmp_path, tmp_path / "deleted")
     with open_store_set(tmp_path) as stores:
         check_rows(stores, has_facts=revision >= "0006")
         if revision < "0007":  # the index is filled by a later migration
@@ -135,8 +137,7 @@ def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
     assert shape(first) == [(1, 3), 4, 5, 6]
     assert "옛 버전이 쓴 요약입니다." in content_of(first["messages"][0])
     assert faults(server.bodies("chat")[-1]["messages"]) == []
-    chat.close()
-    with open_store_set(tmp_path) as stores:
+    with open_store_set(tmp_path / "deleted") as stores:
         stores.sessions.delete("old", "local")
         assert stores.search.sessions("local", "질문의 답", limit=5) == {}
         with stores.database.read() as connection:

@@ -144,28 +144,41 @@ EARLY: dict[str, Any] = {
 }
 
 
-@pytest.mark.timeout(900)  # each story over Postgres dies several times
-@stories(24)
-@example([*ASKS, ("compact",), *ASKS, ("restore", 0), *ASKS, ("regenerate",)])
-@example(
-    [("ask",), ("ask",), ("reset",), ("regenerate",), ("ask",), ("reset",), ("fail", "", 0), ("reset",), ("retry",)]
-)
-@example([*ASKS, ("reset",), ("undo_reset",), ("ask",), ("reset",), ("ask",), ("reset",), ("undo_reset",), ("retry",)])
-@example([*ASKS, ("compact",), ("reset",), ("regenerate",), ("undo_reset",), *ASKS, ("reset",), ("undo_reset",)])
-@example(
-    [("switch", "compaction"), *[("ask",)] * 7, ("restore", 0), ("switch", "interval"), *[("ask",)] * 3, ("refuse",)]
-)
-@example([("enter_project",), *ASKS, ("compact",), ("change_rules",), *ASKS, ("reset",), ("regenerate",), ("ask",)])
-@example([("enter_project",), *(step for name in STRATEGIES for step in (("ask",), ("switch", name), *ASKS))])
-@example([*ASKS, *ASKS, ("fork", 5), ("ask",), ("compact",), ("ask",), ("fork", 1), *ASKS, ("reset",), ("fork", 0)])
-@example(
-    [("switch", "rolling"), *ASKS, *ASKS, ("fork", 3), ("regenerate",), ("switch", "compaction"), *ASKS, ("fork", 2)]
-)
-@given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
-def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: OpenPlot, steps: list[Step]) -> None:
+CONTEXT_STORIES: Final[list[list[Step]]] = [
+    [("ask",), ("ask",), ("reset",), ("regenerate",), ("ask",), ("reset",), ("fail", "", 0), ("reset",), ("retry",)],
+    [("switch", "compaction"), *[("ask",)] * 7, ("restore", 0), ("switch", "interval"), *[("ask",)] * 3, ("refuse",)],
+    [*ASKS, ("compact",), *ASKS, ("restore", 0), *ASKS, ("regenerate",)],
+    [*ASKS, ("reset",), ("undo_reset",), ("ask",), ("reset",), ("ask",), ("reset",), ("undo_reset",), ("retry",)],
+    [*ASKS, ("compact",), ("reset",), ("regenerate",), ("undo_reset",), *ASKS, ("reset",), ("undo_reset",)],
+    [("enter_project",), *ASKS, ("compact",), ("change_rules",), *ASKS, ("reset",), ("regenerate",), ("ask",)],
+    [("enter_project",), *(step for name in STRATEGIES for step in (("ask",), ("switch", name), *ASKS))],
+    [*ASKS, *ASKS, ("fork", 5), ("ask",), ("compact",), ("ask",), ("fork", 1), *ASKS, ("reset",), ("fork", 0)],
+    [("switch", "rolling"), *ASKS, *ASKS, ("fork", 3), ("regenerate",), ("switch", "compaction"), *ASKS, ("fork", 2)],
+]
+
+
+def some_quick(all_stories: list[list[Step]]) -> pytest.MarkDecorator:
+    """Has the first two stories in the quick tests, and the others in the slow ones."""
+    marked = [pytest.param(steps, marks=pytest.mark.slow) for steps in all_stories[2:]]
+    return pytest.mark.parametrize("steps", [*all_stories[:2], *marked])
+
+
+def change_context(open_plot: OpenPlot, steps: list[Step]) -> None:
     with open_plot(**EARLY) as plot:
         play(plot, steps)
         end_well(plot)
+
+
+@some_quick(CONTEXT_STORIES)
+def test_every_turn_is_sent_once_in_a_story_of_a_changed_context(open_plot: OpenPlot, steps: list[Step]) -> None:
+    change_context(open_plot, steps)
+
+
+@pytest.mark.timeout(900)  # each story over Postgres dies several times
+@stories(24)
+@given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
+def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: OpenPlot, steps: list[Step]) -> None:
+    change_context(open_plot, steps)
 
 
 PLACES = st.integers(0, 4)
@@ -206,7 +219,7 @@ def steer(open_plot: OpenPlot, steps: list[Step]) -> None:
         end_well(plot)
 
 
-@pytest.mark.parametrize("steps", STEERED_STORIES)
+@some_quick(STEERED_STORIES)
 def test_every_turn_is_sent_once_in_a_story_of_steered_folds(open_plot: OpenPlot, steps: list[Step]) -> None:
     steer(open_plot, steps)
 
@@ -230,6 +243,7 @@ def test_every_turn_is_sent_once_in_a_small_window(open_plot: OpenPlot, steps: l
         end_well(plot)
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 @stories(8)
 @example([("fork", 5), ("ask",), ("fork", 2), *[("ask",)] * 9])
