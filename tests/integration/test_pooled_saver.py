@@ -1,28 +1,39 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import ormsgpack
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG, JsonPlusSerializer
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 from pydantic import SecretStr
 
 from graph.error import DatabaseBusyError, DatabaseError, NotADatabaseError
+from graph.settings import Settings
 from graph.store.postgres import pooled_saver
-from graph.store.postgres.pooled_saver import PooledSaver
-from tests.fake.ahead_saver import AheadSaver
+from graph.store.postgres.pooled_saver import Pool, PooledSaver
+from graph.store.stores import Stores, open_stores
+from tests.fake.body import faults, shape
+from tests.fake.chat import Chat
 from tests.fake.counting_graph import build, build_chat, thread
 from tests.fake.drawn import at_most
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_server import FakeOpenAI
 from tests.fake.postgres import PostgresServer, cut_connections
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
@@ -150,14 +161,6 @@ def test_without_a_free_connection_the_database_is_busy(open_saver: OpenSaver) -
     assert graph.invoke({"count": 1}, thread()) == {"count": 2}
 
 
-def test_connections_that_the_server_ended_are_replaced(saver: PooledSaver, rows: psycopg.Connection[Any]) -> None:
-    graph = build(saver)
-    graph.invoke({"count": 1}, thread())
-    others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
-    assert rows.execute(f"SELECT pg_terminate_backend(pid) {others}").fetchall()
-    assert graph.invoke({"count": 2}, thread()) == {"count": 3}
-
-
 def test_a_database_that_comes_back_after_a_while_is_used_at_once(
     postgres_head_url: str, postgres: PostgresServer
 ) -> None:
@@ -200,3 +203,81 @@ def test_a_forged_row_runs_no_code(saver: PooledSaver, rows: psycopg.Connection[
 def test_dead_rows_are_vacuumed_by_their_number_in_small_and_in_large_tables(rows: psycopg.Connection[Any]) -> None:
     query = "SELECT relname FROM pg_class WHERE 'autovacuum_vacuum_scale_factor=0.02' = ANY(reloptions)"
     assert {name for (name,) in rows.execute(query)} == set(TABLES)
+
+
+_TICKS_PER_SECOND = 10_000_000
+
+
+class AheadSaver(PooledSaver):
+    def __init__(self, pool: Pool, seconds: float) -> None:
+        super().__init__(pool)
+        self._ticks = int(seconds * _TICKS_PER_SECOND)
+        self._moved: dict[str, str] = {}
+
+    def put(self, config: RunnableConfig, checkpoint: Checkpoint, *rest: Any) -> RunnableConfig:  # noqa: ANN401  # handed on as it came
+        self._moved[checkpoint["id"]] = _moved_id(checkpoint["id"], self._ticks)
+        moved: Any = {**checkpoint, "id": self._moved[checkpoint["id"]]}
+        return super().put(self._place(config), moved, *rest)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        super().put_writes(self._place(config), writes, task_id, task_path)
+
+    def _place(self, config: RunnableConfig) -> RunnableConfig:
+        place = config["configurable"]
+        known = str(place.get("checkpoint_id") or "")
+        return {**config, "configurable": {**place, "checkpoint_id": self._moved.get(known, known) or None}}
+
+
+def _moved_id(checkpoint_id: str, ticks: int) -> str:
+    """Moves the time within an id; the field of the version stands in its midst."""
+    number = UUID(checkpoint_id).int
+    time = ((number >> 80) << 12 | (number >> 64) & 0xFFF) + ticks
+    rest = number & ((1 << 64) - 1)
+    return str(UUID(int=(time >> 12) << 80 | 0x6000 << 64 | (time & 0xFFF) << 64 | rest))
+
+
+def server_ahead(open_chat: OpenChat, url: SecretStr, seconds: float, session_id: str = "") -> Chat:
+    """A chat on a server whose clock differs, in what it writes and in the ids of its checkpoints."""
+
+    @contextmanager
+    def ahead(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
+        with open_stores(settings, clock) as stores:
+            assert isinstance(stores.checkpointer, PooledSaver)
+            yield replace(stores, checkpointer=AheadSaver(stores.checkpointer.pool, seconds))
+
+    return open_chat(
+        session_id,
+        clock=lambda: datetime.now(UTC) + timedelta(seconds=seconds),
+        stores=ahead,
+        chat_database_url=url,
+        turns_per_minute=10_000,
+    )
+
+
+def test_a_fork_by_a_server_whose_clock_is_behind_heads_the_list(open_chat: OpenChat, postgres_head_url: str) -> None:
+    chat = server_ahead(open_chat, SecretStr(postgres_head_url), -60)
+    chat.ask(1, 1)
+    forked = chat.service.sessions.fork(chat.session_id, after_turn=1)
+    assert [item.session_id for item in chat.service.sessions.list()] == [forked, chat.session_id]
+
+
+def test_fifty_turns_on_two_servers_by_turns_miss_nothing(
+    open_chat: OpenChat, server: FakeOpenAI, postgres_head_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="graph.recovery")
+    url = SecretStr(postgres_head_url)
+    first = server_ahead(open_chat, url, 60)
+    second = server_ahead(open_chat, url, -60, first.session_id)
+    for number in range(1, 51):
+        (first, second)[number % 2].ask(number, number)
+    bodies = server.bodies("chat")
+    assert len(bodies) == 50
+    assert all(faults(body["messages"]) == [] for body in bodies)
+    for number, body in enumerate(bodies, 1):
+        covered = (number - 1) // 3 * 3
+        blocks = [(first, first + 2) for first in range(1, covered, 3)]
+        assert shape(body) == [*blocks, *range(covered + 1, number + 1)]
+    assert [turn.number for turn in second.turns] == list(range(1, 51))
+    assert "rebuilt" not in caplog.text, "each server left the state that the other one needs"

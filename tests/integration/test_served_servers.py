@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,11 +13,13 @@ from typing import Any, Final
 import httpx2
 import psycopg
 import pytest
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
 from tests.fake.chat import question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.served_app import ask_health, served
+from tests.fake.served_app import KEY, ask_health, served
 from tests.fake.served_chat import Answer, text_of
 
 pytestmark = pytest.mark.slow
@@ -146,3 +150,96 @@ def test_a_turn_whose_server_is_killed_is_shown_as_interrupted_by_the_other_whic
     assert other.follow(session_id).told[-3].name == "turn_finished"
     (turn,) = other.get(f"/sessions/{session_id}/turns")["turns"]
     assert (turn["status"], turn["attempt"]) == ("finished", 2)
+
+
+def rows(folder: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(folder / "turnfold.db")) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_told_to_end_under_an_open_page_keeps_its_turn_as_stopped(
+    server: FakeOpenAI, tmp_path: Path, number: signal.Signals
+) -> None:
+    server.script(hang("여기까지는 들었습니다."))
+    folder, log = tmp_path / "data", tmp_path / "log"
+    with served("tests/fake/served_turn.py", folder, server.url, log) as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+        server.wait_until(lambda fake: fake.hanging_count == 1)
+        page = f"127.0.0.1:{port}"
+        with connect(
+            f"ws://{page}/_stcore/stream", origin=Origin(f"http://{page}"), subprotocols=[Subprotocol("streamlit")]
+        ):
+            time.sleep(0.3)  # the first words are on their way
+            process.send_signal(number)
+            process.wait(15)
+    assert rows(folder, "SELECT status, partial_text FROM turn") == [("stopped", "여기까지는 들었습니다.")]
+    assert rows(folder, "SELECT expires_at FROM lease") == [(None,)]
+    written = log.read_text()
+    assert "session=served turn=1" in written
+    assert question(1)[:20] not in written
+    assert KEY not in written
+
+
+def test_health_says_when_the_database_is_gone(server: FakeOpenAI, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with served("app.py", folder, server.url, tmp_path / "log") as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+        with closing(sqlite3.connect(folder / "turnfold.db")) as connection:
+            connection.execute("ALTER TABLE session RENAME TO elsewhere")
+        assert ask_health(port, process) == (503, "database")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"my diary, " * 1_000, "not_a_database"), (None, "newer_database")],
+    ids=["no-database", "newer"],
+)
+def test_a_file_that_cannot_be_used_ends_the_start_with_one_sentence(
+    server: FakeOpenAI, tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    folder, log = tmp_path / "data", tmp_path / "log"
+    folder.mkdir()
+    file = folder / "turnfold.db"
+    if content is None:
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
+            connection.execute("INSERT INTO alembic_version VALUES ('9999')")
+    else:
+        file.write_bytes(content)
+    before = file.read_bytes()
+    with served("app.py", folder, server.url, log) as (process, _):
+        assert process.wait(60) != 0
+    written = log.read_text()
+    assert f"Turnfold can't start: {told}: {file}" in written
+    assert "Traceback" not in written
+    assert file.read_bytes() == before
+
+
+METRICS_TOKEN = "canary-0123456789-abcdef"  # noqa: S105  # of this test alone
+NAMED = {"Host": "chat.example.com"}
+FORWARDED = {"X-Forwarded-For": "192.0.2.7"}
+BEARER = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+FIRST_LINES = {"/metrics": "# HELP turnfold_turns_total", "/_stcore/metrics": "# TYPE"}
+
+
+@pytest.mark.parametrize(
+    ("token", "sent", "statuses"),
+    [
+        ("", [{}, NAMED, FORWARDED, BEARER], [200, 404, 404, 200]),
+        (METRICS_TOKEN, [{}, NAMED, {**NAMED, **BEARER}, BEARER], [401, 401, 200, 200]),
+    ],
+)
+def test_the_whole_server_keeps_its_figures_and_streamlits(
+    server: FakeOpenAI, tmp_path: Path, token: str, sent: list[dict[str, str]], statuses: list[int]
+) -> None:
+    settings = {"TURNFOLD_HOSTS": "chat.example.com", "METRICS_TOKEN": token}
+    with (
+        served("app.py", tmp_path / "data", server.url, tmp_path / "log", **settings) as (process, port),
+        httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
+    ):
+        assert ask_health(port, process) == (200, "ok")
+        for path, first_line in FIRST_LINES.items():
+            answers = [client.get(path, headers=headers) for headers in sent]
+            assert [answer.status_code for answer in answers] == statuses, path
+            assert all(answer.text.startswith(first_line) for answer in answers if answer.status_code == 200)
