@@ -200,17 +200,6 @@ def test_tokens_are_counted_until_the_day_ends(stores: StoreSet) -> None:
     assert begun(use, 1) == 0
 
 
-def test_both_caps_hold_and_a_turn_that_one_refuses_is_no_turn_of_the_other(stores: StoreSet) -> None:
-    use = capped(stores, turns=2, tokens=10)
-    use.spend(OWNER, 10)
-    assert begun(use, 4) == 0
-    stores.clock.move(HALF_A_DAY)
-    assert begun(use, 4) == 2
-    use.spend(OWNER, 10)
-    with pytest.raises(UserTokensError):
-        use.begin(OWNER)
-
-
 def test_servers_whose_clocks_differ_share_one_count_and_none_locks_out_for_long(stores: StoreSet) -> None:
     ahead, behind = MovableClock(), MovableClock()
     ahead.move(60)
