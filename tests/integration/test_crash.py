@@ -47,7 +47,9 @@ class Victim:
 
     @property
     def saved(self) -> str:
-        rows = self.chat.rows("SELECT partial_text FROM turn WHERE session_id = ?", self.chat.session_id)
+        rows = self.chat.rows(
+            "SELECT partial_text FROM turn WHERE session_id = ? ORDER BY number", self.chat.session_id
+        )
         return str(rows[-1][0]) if rows else ""
 
     def save(self, text: str) -> None:

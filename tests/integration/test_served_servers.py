@@ -2,13 +2,9 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Final
 
 import httpx2
 import psycopg
@@ -20,136 +16,81 @@ from tests.fake.chat import question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_app import KEY, ask_health, served
-from tests.fake.served_chat import Answer, text_of
+from tests.fake.served_chat import Answer, Told, text_of
 
 pytestmark = pytest.mark.slow
 LEASE_SECONDS = 4.0
-PATIENCE_SECONDS = 60.0
 PARTIAL = "먼저 복제하고"
-TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of these servers alone
+TOKEN = "token-of-a-program-0123456789"  # noqa: S105  # of these servers alone
 
 
-@dataclass
-class AppServer:
-    """One server, and a program that asks it."""
-
-    process: subprocess.Popen[bytes]
-    port: int
-    program: httpx2.Client
-
-    def wait_until_ready(self) -> None:
-        assert ask_health(self.port, self.process) == (200, "ok")
-
-    def kill(self) -> None:
-        """Ends it as a power failure would."""
-        self.process.kill()
-        self.process.wait()
-
-    def get(self, path: str) -> Any:  # noqa: ANN401  # JSON of any shape
-        return self.program.get(path).raise_for_status().json()
-
-    def post(self, path: str) -> int:
-        """Sends a request without a body; returns the status."""
-        return self.program.post(path).status_code
-
-    def chat(self, body: Mapping[str, Any], *, until: Callable[[bytes], bool] = lambda _: False) -> Answer:
-        """Sends a message and reads its events to the end, or until they look like that; then the client is gone."""
-        return self._read("POST", "/chat", until, json=body)
-
-    def follow(self, session_id: str, *, until: Callable[[bytes], bool] = lambda _: False) -> Answer:
-        """Reads the events of the newest turn."""
-        return self._read("GET", f"/chat/{session_id}/events", until)
-
-    def _read(self, method: str, path: str, until: Callable[[bytes], bool], **request: Any) -> Answer:  # noqa: ANN401  # what httpx takes
-        with self.program.stream(method, path, **request) as answer:
-            body = b""
-            for piece in answer.iter_raw():
-                body += piece
-                if until(body):
-                    break
-            return Answer(answer.status_code, answer.headers, body)
-
-
-@contextmanager
-def app_servers(folder: Path, model_url: str, count: int = 2, **settings: str) -> Iterator[list[AppServer]]:
-    """Starts the servers at once over the files of a folder, or each with a folder of its own and one Postgres."""
-    settings = {"CHAT_API_TOKENS": f"editor:local:{TOKEN}", "MODEL_WINDOW_TOKENS": "100000", **settings}
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    with ExitStack() as stack:
-        servers: list[AppServer] = []
-        for number in range(count):
-            log = folder / f"log-{number}"
-            data = folder / (f"data-{number}" if "CHAT_DATABASE_URL" in settings else "data")
-            process, port = stack.enter_context(served("app.py", data, model_url, log, **settings))
-            url = f"http://127.0.0.1:{port}"
-            program = httpx2.Client(base_url=url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False)
-            servers.append(AppServer(process, port, stack.enter_context(program)))
-        for server in servers:
-            server.wait_until_ready()
-        yield servers
-
-
-@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest) -> dict[str, str]:
-    return {} if request.param == "sqlite" else {"CHAT_DATABASE_URL": request.getfixturevalue("postgres_url")}
-
-
-@pytest.fixture
-def servers(server: FakeOpenAI, tmp_path: Path, database: dict[str, str]) -> Iterator[list[AppServer]]:
-    lease = {"LEASE_SECONDS": str(LEASE_SECONDS), "HEARTBEAT_SECONDS": "1"}
-    with app_servers(tmp_path, server.url, 2, **lease, **database) as started:
-        yield started
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_true():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.05)
-
-
-def begin(server: AppServer) -> str:
-    """Begins a turn that hangs in its answer; returns the session's id."""
-    begun = server.chat({"message": question(1)}, until=lambda body: PARTIAL.encode() in body)
-    return str(begun.told[0].value["metadata"]["conversationId"])
-
-
-def run_elsewhere(url: str) -> None:
-    """Has the running turn be another machine's: whether its process lives can't be seen from here."""
-    with psycopg.connect(url) as connection:
-        connection.execute("UPDATE lease SET host = 'another machine'")
+def read(
+    program: httpx2.Client, method: str, path: str, *, until: str = "", body: dict[str, str] | None = None
+) -> list[Told]:
+    """Reads the events of a stream to the end, or until they say this; then the client is gone."""
+    with program.stream(method, path, json=body) as answer:
+        told = b""
+        for piece in answer.iter_raw():
+            told += piece
+            if until and until.encode() in told:
+                break
+    return Answer(answer.status_code, answer.headers, told).told
 
 
 @pytest.mark.parametrize(
-    ("database", "is_elsewhere"),
+    ("is_one_file", "is_one_machine"),
     [
-        pytest.param("sqlite", False, id="one file"),
-        pytest.param("postgres", False, id="one machine", marks=pytest.mark.postgres),
-        pytest.param("postgres", True, id="two machines", marks=pytest.mark.postgres),
+        pytest.param(True, True, id="one file"),
+        pytest.param(False, True, id="one machine", marks=pytest.mark.postgres),
+        pytest.param(False, False, id="two machines", marks=pytest.mark.postgres),
     ],
-    indirect=["database"],
 )
 def test_a_turn_whose_server_is_killed_is_shown_as_interrupted_by_the_other_which_goes_on_with_it(
-    servers: list[AppServer], server: FakeOpenAI, database: dict[str, str], *, is_elsewhere: bool
+    server: FakeOpenAI, tmp_path: Path, request: pytest.FixtureRequest, *, is_one_file: bool, is_one_machine: bool
 ) -> None:
-    one, other = servers
-    server.script(hang(PARTIAL))
-    session_id = begin(one)
-    assert [item["is_running"] for item in other.get("/sessions")["sessions"]] == [True]
-    if is_elsewhere:
-        run_elsewhere(database["CHAT_DATABASE_URL"])
-    wait_until(lambda: text_of(other.follow(session_id, until=lambda body: PARTIAL.encode() in body).told) == PARTIAL)
-    one.kill()
-    killed_at = time.monotonic()
-    ended = other.follow(session_id).told
-    assert time.monotonic() - killed_at < LEASE_SECONDS * 3
-    assert (ended[-3].name, ended[-3].value["error"]["code"]) == ("turn_failed", "interrupted")
-    (turn,) = other.get(f"/sessions/{session_id}/turns")["turns"]
-    assert (turn["status"], turn["error_code"], turn["answer_text"]) == ("failed", "interrupted", PARTIAL)
-    assert other.post(f"/sessions/{session_id}/retry") == 202
-    assert other.follow(session_id).told[-3].name == "turn_finished"
-    (turn,) = other.get(f"/sessions/{session_id}/turns")["turns"]
-    assert (turn["status"], turn["attempt"]) == ("finished", 2)
+    url: str = "" if is_one_file else request.getfixturevalue("postgres_url")
+    settings = {"CHAT_API_TOKENS": f"editor:local:{TOKEN}", "MODEL_WINDOW_TOKENS": "100000"}
+    settings |= {"LEASE_SECONDS": str(LEASE_SECONDS), "HEARTBEAT_SECONDS": "1"}
+    settings |= {"CHAT_DATABASE_URL": url} if url else {}
+    with ExitStack() as stack:
+        programs, processes = [], []
+        for number in range(2):
+            folder = tmp_path / ("data" if is_one_file else f"data-{number}")
+            started = served("app.py", folder, server.url, tmp_path / f"log-{number}", **settings)
+            process, port = stack.enter_context(started)
+            program = httpx2.Client(
+                base_url=f"http://127.0.0.1:{port}",
+                headers={"Authorization": f"Bearer {TOKEN}"},
+                timeout=60,
+                trust_env=False,
+            )
+            programs.append(stack.enter_context(program))
+            processes.append((process, port))
+        for process, port in processes:
+            assert ask_health(port, process) == (200, "ok")
+        one, other = programs
+        server.script(hang(PARTIAL))
+        begun = read(one, "POST", "/chat", until=PARTIAL, body={"message": question(1)})
+        session_id = begun[0].value["metadata"]["conversationId"]
+        events = f"/chat/{session_id}/events"
+        assert [item["is_running"] for item in other.get("/sessions").json()["sessions"]] == [True]
+        if not is_one_machine:  # whether its process lives can't be seen from here
+            with psycopg.connect(url) as connection:
+                connection.execute("UPDATE lease SET host = 'another machine'")
+        while text_of(read(other, "GET", events, until=PARTIAL)) != PARTIAL:  # it may have been cut within
+            time.sleep(0.05)
+        processes[0][0].kill()
+        processes[0][0].wait()
+        killed_at = time.monotonic()
+        ended = read(other, "GET", events)
+        assert time.monotonic() - killed_at < LEASE_SECONDS * 3
+        assert (ended[-3].name, ended[-3].value["error"]["code"]) == ("turn_failed", "interrupted")
+        (turn,) = other.get(f"/sessions/{session_id}/turns").json()["turns"]
+        assert (turn["status"], turn["error_code"], turn["answer_text"]) == ("failed", "interrupted", PARTIAL)
+        assert other.post(f"/sessions/{session_id}/retry").status_code == 202
+        assert read(other, "GET", events)[-3].name == "turn_finished"
+        (turn,) = other.get(f"/sessions/{session_id}/turns").json()["turns"]
+        assert (turn["status"], turn["attempt"]) == ("finished", 2)
 
 
 def rows(folder: Path, query: str) -> list[tuple[object, ...]]:

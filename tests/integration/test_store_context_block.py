@@ -68,15 +68,20 @@ def test_whatever_is_kept_comes_back_by_its_version(stores: StoreSet, kept: list
         assert found == texts[1:]
 
 
-@pytest.mark.parametrize("change", [{"project_root": "/srv/other"}, {"project_root": ""}, {"has_memory": False}])
-def test_another_project_ends_the_front_and_what_was_sent_stays(stores: StoreSet, change: dict[str, object]) -> None:
+def test_another_project_ends_the_front_and_what_was_sent_stays(stores: StoreSet) -> None:
     lease = stores.make_session()
-    stores.blocks.keep(lease, "front", "the first", owner=OWNER)
-    for _ in range(2):
-        stores.sessions.update(SESSION, OWNER, **change)
-        assert stores.blocks.newest(SESSION, "front") is None
+    changes: tuple[dict[str, object], ...] = (
+        {"project_root": "/srv/other"},
+        {"project_root": ""},
+        {"has_memory": False},
+    )
+    for number, change in enumerate(changes):
+        kept = stores.blocks.keep(lease, "front", "the first", owner=OWNER)
+        assert kept == ContextBlock("front", 2 * number + 1, "the first")
+        for _ in range(2):
+            stores.sessions.update(SESSION, OWNER, **{name: value})
+            assert stores.blocks.newest(SESSION, "front") is None
     assert stores.blocks.get(SESSION, "front", 1).text == "the first"
-    assert stores.blocks.keep(lease, "front", "the first", owner=OWNER) == ContextBlock("front", 3, "the first")
 
 
 def test_a_project_chosen_with_a_message_ends_the_front_in_its_transaction(stores: StoreSet) -> None:

@@ -117,6 +117,10 @@ def test_lease_that_ran_out_is_free_and_its_holder_writes_no_more(stores: StoreS
     assert stores.turns.get(SESSION, 1).status == "running"
     stores.turns.finish(new, turn.number, "failed", error_code="closed")
     assert [turn.status for turn in stores.turns.list(SESSION, last=9)] == ["failed"]
+    stores.sessions.delete(SESSION, OWNER)
+    stores.sessions.create(SESSION, OWNER, compression_rate=0.3, strategy="interval")
+    with pytest.raises(LeaseLostError):
+        stores.begin(new, "q1")
 
 
 @pytest.mark.sqlite
@@ -202,11 +206,3 @@ def test_process_without_a_known_start_is_looked_up_by_its_id() -> None:
     ended.wait()
     assert not is_gone(me)
     assert is_gone(replace(me, process_id=ended.pid))
-
-
-def test_worker_of_a_deleted_session_writes_no_more(stores: StoreSet) -> None:
-    lease = stores.leases.acquire(SESSION)
-    stores.sessions.delete(SESSION, OWNER)
-    stores.sessions.create(SESSION, OWNER, compression_rate=0.3, strategy="interval")
-    with pytest.raises(LeaseLostError):
-        stores.begin(lease, "q1")

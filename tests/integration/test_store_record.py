@@ -111,33 +111,22 @@ def test_text_that_came_too_late_is_dropped_but_what_it_cost_counts(stores: Stor
     assert stores.records.sums(SESSION).input_tokens == 700
 
 
-def test_prepared_record_waits_until_it_is_adopted(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    record = stores.make_record("r1")
+def test_record_is_prepared_once_and_adopted_once(stores: StoreSet) -> None:
+    lease, record = stores.make_session(), stores.make_record("r1")
+    stores.fail("failed", "provider")
     assert stores.records.prepared(SESSION, record.source_key) is None
-    done = stores.complete(record)
-    assert stores.records.prepared(SESSION, record.source_key) == done
-    assert not stores.start(stores.make_record("r2"))
-    assert stores.records.active(SESSION) == []
-    stores.records.adopt(lease, "r1")
-    assert stores.records.prepared(SESSION, record.source_key) is None
-    assert stores.records.active(SESSION) == [done]
-
-
-def test_failed_block_may_be_started_again_and_an_active_one_not(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    stores.fail("r0", "provider")
-    stores.complete(stores.make_record("r1"))
-    assert stores.records.adopt(lease, "r1")
-    assert not stores.start(stores.make_record("r2"))
-
-
-def test_ended_record_is_never_overwritten(stores: StoreSet) -> None:
-    stores.make_session()
-    done = stores.complete(stores.make_record("r1"), "first")
+    done = stores.complete(record, "first")
     assert not stores.records.end(done.with_changes(summary="second", input_tokens=5))
     assert not stores.records.end(done.with_changes(status="FAILED"))
-    assert stores.records.get(SESSION, "r1") == done
+    assert stores.records.get(SESSION, "r1") == stores.records.prepared(SESSION, record.source_key) == done
+    assert not stores.start(stores.make_record("r2"))
+    assert not stores.records.adopt(stores.make_session("s2"), "r1")
+    assert stores.records.active(SESSION) == []
+    for _ in range(2):
+        assert stores.records.adopt(lease, "r1")
+    assert stores.records.prepared(SESSION, record.source_key) is None
+    assert stores.records.active(SESSION) == [done]
+    assert not stores.start(stores.make_record("r2"))
 
 
 def test_adopt_needs_the_lease_and_a_completed_record(stores: StoreSet) -> None:
@@ -153,15 +142,6 @@ def test_adopt_needs_the_lease_and_a_completed_record(stores: StoreSet) -> None:
     assert stores.records.active(SESSION) == []
 
 
-def test_adopting_again_changes_nothing_and_no_other_session_adopts(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    stores.complete(stores.make_record("r1"))
-    assert not stores.records.adopt(stores.make_session("s2"), "r1")
-    assert stores.records.adopt(lease, "r1")
-    assert stores.records.adopt(lease, "r1")
-    assert ids(stores.records.active(SESSION)) == ["r1"]
-
-
 def test_new_version_takes_the_place_of_the_old_one_which_stays_readable(stores: StoreSet) -> None:
     lease = stores.make_session()
     old = stores.complete(stores.make_record("v1"))
@@ -172,17 +152,6 @@ def test_new_version_takes_the_place_of_the_old_one_which_stays_readable(stores:
     assert ids(stores.records.active(SESSION)) == ["v2"]
     assert stores.records.get(SESSION, "v1") == old
     assert not stores.records.adopt(lease, "v1")
-
-
-def test_merge_takes_the_place_of_its_sources(stores: StoreSet) -> None:
-    lease = stores.make_session()
-    for number in range(3):
-        stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
-        stores.records.adopt(lease, f"r{number}")
-    merge = stores.make_record("merge", 1, 12).with_changes(kind="merge", level=1, sources=("r0", "r1"))
-    stores.complete(merge)
-    stores.records.adopt(lease, "merge")
-    assert ids(stores.records.active(SESSION)) == ["merge", "r2"]
 
 
 def test_what_is_covered_is_not_covered_twice(stores: StoreSet) -> None:
@@ -196,7 +165,9 @@ def test_what_is_covered_is_not_covered_twice(stores: StoreSet) -> None:
     assert ids(stores.records.active(SESSION)) == ["r1"]
 
 
-def test_in_force_goes_by_place_as_a_new_server_reads_it_and_newest_takes_its_end(stores: StoreSet) -> None:
+def test_in_force_goes_by_place_and_a_merge_takes_that_of_its_sources(
+    stores: StoreSet,
+) -> None:
     lease = stores.make_session()
     for number in (2, 0, 1):
         stores.complete(stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6))
@@ -204,6 +175,10 @@ def test_in_force_goes_by_place_as_a_new_server_reads_it_and_newest_takes_its_en
         assert stores.records.active(SESSION) == RecordStore(stores.database).active(SESSION)
     assert ids(stores.records.active(SESSION)) == ["r0", "r1", "r2"]
     assert ids(stores.records.newest(SESSION, 2)) == ["r1", "r2"]
+    merge = stores.make_record("merge", 1, 12).with_changes(kind="merge", level=1, sources=("r0", "r1"))
+    stores.complete(merge)
+    stores.records.adopt(lease, "merge")
+    assert ids(stores.records.active(SESSION)) == ["merge", "r2"]
 
 
 def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> None:
@@ -324,8 +299,11 @@ def test_failures_count_since_the_block_last_worked_whatever_the_clock_says(stor
     stores.make_session()
     assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
     stores.fail("f1", "provider")
+    for number, code in enumerate(("discarded", "expired", "stopped")):  # no failures
+        stores.fail(f"r{number}", code)
     stores.clock.move(-3600)
     stores.fail("f2", "rate_limit")
+    stores.fail("later", "expired")
     stores.fail("elsewhere", "quota", from_position=7, to_position=12)
     assert stores.records.failures_in_a_row(SESSION, 1) == (2, "rate_limit")
     stores.complete(stores.make_record("worked"))
@@ -352,13 +330,3 @@ def test_a_session_fails_from_its_first_failed_fold_until_a_model_makes_one(stor
     assert stores.records.failures_in_a_row(SESSION, 7) == (0, "")
     stores.complete(stores.make_record("worked", 13, 18))
     assert stores.records.was_last_made(SESSION)
-
-
-def test_what_was_thrown_away_or_ended_with_its_server_is_no_failure(stores: StoreSet) -> None:
-    stores.make_session()
-    for number, code in enumerate(("discarded", "expired", "stopped")):
-        stores.fail(f"r{number}", code)
-    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
-    stores.fail("failed", "summary_language")  # before any was made: one call
-    stores.fail("later", "expired")
-    assert stores.records.failures_in_a_row(SESSION, 1) == (1, "summary_language")

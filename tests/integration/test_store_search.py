@@ -55,21 +55,18 @@ def test_whole_exchanges_are_found_the_best_first_and_of_equal_ones_the_newest(s
     assert stores.search.turns("another", "예산", before_turn=9, limit=9) == []
 
 
-def test_tool_results_are_found_but_for_what_recall_found(stores: StoreSet, lease: Lease) -> None:
+def test_tool_results_and_the_last_attempt_are_found_but_for_what_recall_found(stores: StoreSet, lease: Lease) -> None:
     turn = stores.begin(lease, "q", "찾아 줘")
     results = [ToolMessage("부산은 맑음", tool_call_id="a", name="web_search", id="a")]
     results += [ToolMessage("옛날에는 제주도", tool_call_id="b", name="recall", id="b")]
     stores.say(lease, turn, *results)
     assert turns(stores, "부산의") == [1]
     assert turns(stores, "제주도") == []
-
-
-def test_an_earlier_attempt_is_not_found(stores: StoreSet, lease: Lease) -> None:
-    talk(stores, lease, ("첫 질문", "부산으로 갑니다."))
+    stores.turns.finish(lease, 1, "finished")
     again = stores.turns.begin_attempt(lease, 1, model="m")
     stores.say(lease, again, AIMessage("제주도로 갑니다.", id="second"))
     assert turns(stores, "부산") == []
-    assert turns(stores, "제주도") == turns(stores, "질문") == [1]
+    assert turns(stores, "제주도") == turns(stores, "찾아") == [1]
     assert stores.search.sessions(OWNER, "부산", limit=5) == {}
 
 
