@@ -79,7 +79,7 @@ def test_another_project_ends_the_front_and_what_was_sent_stays(stores: StoreSet
         kept = stores.blocks.keep(lease, "front", "the first", owner=OWNER)
         assert kept == ContextBlock("front", 2 * number + 1, "the first")
         for _ in range(2):
-            stores.sessions.update(SESSION, OWNER, **{name: value})
+            stores.sessions.update(SESSION, OWNER, **change)
             assert stores.blocks.newest(SESSION, "front") is None
     assert stores.blocks.get(SESSION, "front", 1).text == "the first"
 
