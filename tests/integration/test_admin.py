@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -42,22 +41,6 @@ def content(file: Path) -> dict[str, list[Any]]:
     with closing(sqlite3.connect(file)) as connection:
         names = ("session", "turn", "message", "record", "model_call")
         return {name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2, 3").fetchall() for name in names}  # noqa: S608  # names of our own
-
-
-def chat_of_all_kinds(chat: Chat, server: FakeOpenAI) -> None:
-    """Folds, tools, a failed, a stopped and a regenerated turn, odd letters, a rejected summary."""
-    server.script(text(""), text(""), kind="summary")
-    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text("낮입니다."))
-    chat.say("앞\x00뒤 🏳\ufe0f\u200d🌈 \u202e")
-    chat.ask(2, 6)
-    server.script(failure(500))
-    chat.say(question(7))
-    chat.ask(8, 8)
-    chat.regenerate()
-    server.script(hang("여기까지"))
-    chat.start(question(9))
-    chat.stop_when(lambda live: live.text == "여기까지")
-    chat.wait_for_folds()
 
 
 def test_a_backup_made_while_a_turn_runs_is_whole_and_can_be_put_back(
@@ -101,23 +84,6 @@ def test_backups_go_into_the_data_folder_by_themselves_and_overwrite_nothing(
     assert admin("backup", folder=tmp_path / "nothing") == 1
 
 
-@pytest.mark.slow
-def test_backups_during_heavy_writing_are_all_sound(open_chat: OpenChat, admin: Admin, tmp_path: Path) -> None:
-    with open_chat() as chat:
-        chats = [chat, Chat(chat.service), Chat(chat.service)]
-        talking = [threading.Thread(target=chat.ask, args=(1, 5)) for chat in chats]
-        for thread in talking:
-            thread.start()
-        assert [admin("backup", tmp_path / f"{number}.db") for number in range(6)] == [0] * 6
-        for thread in talking:
-            thread.join()
-    for number in range(6):
-        with closing(sqlite3.connect(tmp_path / f"{number}.db")) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            lost = "SELECT count(*) FROM turn WHERE user_message_id NOT IN (SELECT message_id FROM message)"
-            assert connection.execute(lost).fetchone() == (0,)
-
-
 def test_what_is_no_backup_changes_nothing(open_chat: OpenChat, admin: Admin, tmp_path: Path) -> None:
     with open_chat() as chat:
         chat.say(question(1))
@@ -131,48 +97,43 @@ def test_what_is_no_backup_changes_nothing(open_chat: OpenChat, admin: Admin, tm
     assert not list(folder.glob("*.before-*"))
 
 
-def test_an_export_is_imported_again_without_loss(
-    open_chat: OpenChat, server: FakeOpenAI, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with open_chat() as first:
-        second = Chat(first.service)
-        chat_of_all_kinds(first, server)
-        second.ask(1, 4)
-        assert admin("export", tmp_path / "all.jsonl") == 0
-    assert admin("import", tmp_path / "all.jsonl", folder=tmp_path / "other") == 0
-    assert "2 sessions imported, 0 were there already" in capsys.readouterr().out
-    kept, read = content(first.service.settings.database_path), content(tmp_path / "other" / "turnfold.db")
-    assert without_sequence(read) == without_sequence(kept)
-    with open_chat(first.session_id, turnfold_data_dir=tmp_path / "other") as chat:
-        assert [turn.status for turn in chat.turns][6:] == ["failed", "finished", "stopped"]
-        assert isinstance(chat.say(question(10))[-1], TurnFinished)
-    assert admin("export", tmp_path / "again.jsonl") == 0
-    assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "all.jsonl").read_text()
-    assert (tmp_path / "all.jsonl").stat().st_mode & 0o077 == 0
-
-
-def test_each_owners_sessions_stay_theirs_if_an_import_is_told_so_and_what_is_there_stays(
-    open_chat: OpenChat, admin: Admin, tmp_path: Path
-) -> None:
-    chat = open_chat()
-    chat.ask(1, 1)
-    other = Chat(chat.service.for_owner("second"))
-    other.ask(1, 4)
-    assert admin("export", tmp_path / "all.jsonl") == 0
-    assert admin("import", tmp_path / "all.jsonl", "--keep-owners", folder=tmp_path / "other") == 0
-    read = open_chat(turnfold_data_dir=tmp_path / "other").service
-    assert [item.session_id for item in read.sessions.list()] == [chat.session_id]
-    assert [item.session_id for item in read.for_owner("second").sessions.list()] == [other.session_id]
-    assert Chat(read.for_owner("second"), other.session_id).covered == [(1, 2, 3)]
-    chat.ask(2, 2)
-    before = content(chat.service.settings.database_path)
-    assert admin("import", tmp_path / "all.jsonl") == 0
-    assert content(chat.service.settings.database_path) == before
-
-
 def without_sequence(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Records are counted by each database for itself; their order is what counts."""
     return {**rows, "record": [row[1:] for row in sorted(rows["record"], key=lambda row: (row[2], row[0]))]}
+
+
+def test_an_export_is_imported_without_loss_and_to_each_owner_if_it_is_told_so(
+    open_chat: OpenChat, server: FakeOpenAI, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_chat() as chat:
+        server.script(text(""), text(""), kind="summary")  # a rejected one
+        server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text("낮입니다."))
+        chat.say("앞\x00뒤 🏳\ufe0f\u200d🌈 \u202e")
+        chat.ask(2, 4)
+        chat.regenerate()
+        server.script(failure(500))
+        chat.say(question(5))
+        other = Chat(chat.service.for_owner("second"))
+        other.ask(1, 4)
+        chat.wait_for_folds()
+        assert admin("export", tmp_path / "all.jsonl") == 0
+        before = content(chat.service.settings.database_path)
+        assert admin("import", tmp_path / "all.jsonl") == 0
+        assert "0 sessions imported, 2 were there already" in capsys.readouterr().out
+        assert content(chat.service.settings.database_path) == before
+    assert admin("import", tmp_path / "all.jsonl", "--keep-owners", folder=tmp_path / "other") == 0
+    assert "2 sessions imported, 0 were there already" in capsys.readouterr().out
+    assert without_sequence(content(tmp_path / "other" / "turnfold.db")) == without_sequence(before)
+    assert admin("export", tmp_path / "again.jsonl", folder=tmp_path / "other") == 0
+    assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "all.jsonl").read_text()
+    assert (tmp_path / "all.jsonl").stat().st_mode & 0o077 == 0
+    read = open_chat(chat.session_id, turnfold_data_dir=tmp_path / "other")
+    assert [item.session_id for item in read.service.sessions.list()] == [chat.session_id]
+    assert [turn.status for turn in read.turns] == ["finished"] * 4 + ["failed"]
+    assert isinstance(read.say(question(6))[-1], TurnFinished)
+    second = read.service.for_owner("second")
+    assert [item.session_id for item in second.sessions.list()] == [other.session_id]
+    assert Chat(second, other.session_id).covered == [(1, 2, 3)]
 
 
 def test_a_spoilt_export_is_refused_whole(open_chat: OpenChat, admin: Admin, tmp_path: Path) -> None:

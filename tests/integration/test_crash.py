@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from graph.event import TurnFailed, TurnFinished
+from graph.event import TurnFailed
 from graph.view import TurnView
 from tests.fake.body import content_of, faults, raw_turns, shape
 from tests.fake.chat import Chat, names, question
@@ -184,23 +184,6 @@ def test_a_killed_server_leaves_an_interrupted_turn_and_the_chat_goes_on(
     assert shape(body) == [(1, 3), 4, 5]
     assert content_of(body["messages"][2]) == PARTIAL
     assert faults(body["messages"]) == []
-
-
-@pytest.mark.slow
-def test_an_interrupted_turn_can_be_retried_under_its_number(
-    chat: Chat, server: FakeOpenAI, start_victim: StartVictim
-) -> None:
-    chat.ask(1, 1)
-    server.script(hang(PARTIAL))
-    victim = start_victim(chat, question(2))
-    chat.wait_until(lambda: victim.saved == PARTIAL)
-    victim.kill()
-    ending = chat.retry()[-1]
-    assert isinstance(ending, TurnFinished)
-    assert ending.turn == 2
-    assert [turn.status for turn in chat.turns] == ["finished", "finished"]
-    assert raw_turns(server.bodies("chat")[-1]) == [1, 2]
-    assert PARTIAL not in str(server.bodies("chat")[-1])
 
 
 def test_an_answer_that_was_archived_counts_although_its_turn_was_never_ended(chat: Chat, server: FakeOpenAI) -> None:

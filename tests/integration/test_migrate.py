@@ -201,20 +201,3 @@ def test_a_target_that_is_none_is_told_without_its_password_and_postgres_is_back
     for words in (("backup",), ("restore", "kept.db")):
         assert admin(*words) == 1
         assert "pg_dump" in capsys.readouterr().err
-
-
-def test_an_export_of_either_database_can_be_imported_into_the_other(
-    open_chat: OpenChat, admin: Admin, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with open_chat() as chat:
-        chat.ask(1, 4)
-        before = chat.turns, chat.covered
-    exported, again = tmp_path / "all.jsonl", tmp_path / "again.jsonl"
-    assert admin("export", exported) == 0
-    monkeypatch.setenv("CHAT_DATABASE_URL", target)
-    assert admin("import", exported) == 0
-    with open_chat(chat.session_id, chat_database_url=target) as moved:
-        assert (moved.turns, moved.covered) == before
-        assert moved.service.sessions.list(search="김민수")
-    assert admin("export", again) == 0
-    assert again.read_text() == exported.read_text()

@@ -4,10 +4,9 @@ import itertools
 import os
 import pwd
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit, urlunsplit
@@ -19,7 +18,6 @@ from graph.event import TurnFinished
 from graph.service import ChatService
 from tests.fake.installed import installed
 from tests.fake.port import free_port, wait_for_port
-from tests.fake.postgres import PostgresServer
 from tests.fault.check import Ledger, check_folder
 from tests.fault.place import put_elsewhere
 from tests.fault.scenario import say, serve
@@ -27,7 +25,6 @@ from tests.fault.scenario import say, serve
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
-STARTS = 10
 OPERATIONS = 1_000
 THREADS = 16
 ACCOUNT = "nobody"  # it refuses to run as root
@@ -101,23 +98,6 @@ def test_what_is_prepared_by_one_client_is_unknown_to_the_next(pooled_url: str) 
             other.execute("SELECT 1")
         places = {connection.execute("SELECT pg_backend_pid()").fetchone() for connection in (one, other)}
     assert len(places) == 1
-
-
-@pytest.mark.parametrize("is_pooled", [False, True], ids=["direct", "pgbouncer"])
-def test_four_servers_that_start_at_once_on_an_empty_database_all_come_up(
-    postgres: PostgresServer, tmp_path: Path, *, is_pooled: bool
-) -> None:
-    with ExitStack() as stack:
-        urls = [postgres.make_database() for _ in range(STARTS)]
-        for url in urls:
-            stack.callback(postgres.drop_database, url)
-        through = [stack.enter_context(pooled(url)) for url in urls] if is_pooled else urls
-        words = ["-m", "tests.fake.starting", "4", str(tmp_path), *through]
-        run = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
-        assert run.returncode == 0, run.stdout + run.stderr
-        for url in urls:
-            with psycopg.connect(url) as connection:
-                assert connection.execute("SELECT count(*) FROM turn WHERE status = 'finished'").fetchone() == (4,)
 
 
 def test_a_thousand_operations_of_two_servers_go_through_pgbouncer_without_an_error(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -127,17 +126,6 @@ def test_what_another_server_has_deleted_takes_nothing_else_along(
     assert build(saver).get_state(thread()).values == {"count": 42}
     other.prune_thread("s1")
     assert counts(rows)[0] == 1
-
-
-def test_many_threads_run_at_once_on_few_connections(open_saver: OpenSaver) -> None:
-    graph = build(open_saver(size=3))
-
-    def run(number: int) -> None:
-        for count in range(5):
-            assert graph.invoke({"count": count}, thread(f"s{number}")) == {"count": count + 1}
-
-    with ThreadPoolExecutor(12) as threads:
-        assert len(list(threads.map(run, range(12)))) == 12
 
 
 def test_without_a_free_connection_the_database_is_busy(open_saver: OpenSaver) -> None:

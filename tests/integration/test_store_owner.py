@@ -161,15 +161,12 @@ def begun(use: OwnerUseStore, tries: int, owner: str = OWNER) -> int:
     return count
 
 
-def test_without_a_cap_nothing_is_counted(stores: StoreSet) -> None:
-    use = capped(stores)
-    assert begun(use, 50) == 50
-    use.spend(OWNER, 10**15)
+def test_so_many_turns_begin_within_a_minute_and_as_many_in_the_next(stores: StoreSet) -> None:
+    uncapped = capped(stores)
+    assert begun(uncapped, 50) == 50
+    uncapped.spend(OWNER, 10**15)
     with stores.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM owner_use").scalar() == 0
-
-
-def test_so_many_turns_begin_within_a_minute_and_as_many_in_the_next(stores: StoreSet) -> None:
     use = capped(stores, turns=3)
     assert begun(use, 5) == 3
     with pytest.raises(UserRateError) as refused:
