@@ -60,8 +60,8 @@ def test_nothing_else_is_a_root(project: Path) -> None:
     assert refused(lambda: RootFolders([]).resolve(project)) == "not_allowed"
     (project.parent / "shop2").mkdir()  # its name begins alike
     assert refused(lambda: folders.resolve(project.parent / "shop2")) == "not_allowed"
-    for path, reason in ((project / "gone", "vanished"), (project / "docs" / "AGENTS.md", "not_a_folder")):
-        with pytest.raises(PathError) as raised, folders.opened(path):
+    for root, reason in ((project / "gone", "vanished"), (project / "docs" / "AGENTS.md", "not_a_folder")):
+        with pytest.raises(PathError) as raised, folders.opened(root):
             pass
         assert raised.value.reason == reason
 
