@@ -71,8 +71,8 @@ def test_whatever_is_kept_comes_back_by_its_version(stores: StoreSet, kept: list
 def test_another_project_ends_the_front_and_what_was_sent_stays(stores: StoreSet) -> None:
     lease = stores.make_session()
     changes: tuple[dict[str, object], ...] = (
+        {"project_root": ""},  # chosen anew, though it is the same
         {"project_root": "/srv/other"},
-        {"project_root": ""},
         {"has_memory": False},
     )
     for number, change in enumerate(changes):
