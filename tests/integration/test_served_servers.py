@@ -106,7 +106,7 @@ def test_a_server_that_is_told_to_end_under_an_open_page_keeps_its_turn_as_stopp
     folder, log = tmp_path / "data", tmp_path / "log"
     with served("tests/fake/served_turn.py", folder, server.url, log) as (process, port):
         assert ask_health(port, process) == (200, "ok")
-        server.wait_until(lambda fake: fake.hanging_count == 1)
+        server.wait_until(lambda fake: fake.hanging_count == 1, seconds=60)
         page = f"127.0.0.1:{port}"
         with connect(
             f"ws://{page}/_stcore/stream", origin=Origin(f"http://{page}"), subprotocols=[Subprotocol("streamlit")]

@@ -160,7 +160,7 @@ def test_title_is_kept_with_its_call_unless_there_is_one(stores: StoreSet, sourc
     stores.make_session()
     titles = TitleStore(stores.database)
     if source:
-        stores.sessions.rename(SESSION, OWNER, "내 제목", source=source)  # type: ignore[arg-type]  # one of the two
+        stores.sessions.rename(SESSION, OWNER, "내 제목", source=source)
     before = title_of(stores)
     assert not titles.keep(replace(call_of(stores), error_code="deadline"), "")
     assert (titles.tries(SESSION), title_of(stores)) == (1, before)
