@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from langchain_core.messages.utils import convert_to_openai_messages
@@ -33,35 +33,39 @@ class SteeredSession(PlottedSession):
             self._check_inputs(is_new=is_new)
 
     def edit(self, index: int, text: str) -> None:
-        with self._steered(index) as record:
-            edited = self.chat.service.folds.edit(self._session_id, record.id, text)
-            assert edited.edited
+        for record in self._steered(index):
+            with _maybe_refused():
+                edited = self.chat.service.folds.edit(self._session_id, record.id, text)
+                assert edited.edited
 
     def remake(self, index: int, rate: float) -> None:
-        with self._steered(index) as record:
+        for record in self._steered(index):
             if self.summariser.is_failing:
                 return
-            made = self.chat.service.folds.remake(self._session_id, record.id, rate=rate, wish="짧게")
-            assert (made.turns, made.wish) == (record.turns, "짧게")
+            with _maybe_refused():
+                made = self.chat.service.folds.remake(self._session_id, record.id, rate=rate, wish="짧게")
+                assert (made.turns, made.wish) == (record.turns, "짧게")
 
     def undo(self, index: int) -> None:
-        with self._steered(index) as record:
-            if self.chat.service.folds.undo(self._session_id, record.id) is None:
-                self._undone = (*self._undone, record.id)
+        for record in self._steered(index):
+            with _maybe_refused():
+                if self.chat.service.folds.undo(self._session_id, record.id) is None:
+                    self._undone = (*self._undone, record.id)
 
     def redo(self, index: int) -> None:
         """The user takes the undoing of a merge back, which may be refused: its sources may be gone."""
-        with self._steered(0):
-            if self._undone:
+        if self._undone:
+            with _maybe_refused():
                 self.chat.service.folds.use_version(self._session_id, self._undone[index % len(self._undone)])
 
     def use(self, index: int, version: int) -> None:
-        with self._steered(index) as record:
-            versions = self.chat.service.folds.versions(self._session_id, record.id)
-            assert record in versions
-            chosen = versions[version % len(versions)]
-            assert self.chat.service.folds.use_version(self._session_id, chosen.id) == chosen
-            assert chosen in self.chat.service.folds.records(self._session_id)
+        for record in self._steered(index):
+            with _maybe_refused():
+                versions = self.chat.service.folds.versions(self._session_id, record.id)
+                assert record in versions
+                chosen = versions[version % len(versions)]
+                assert self.chat.service.folds.use_version(self._session_id, chosen.id) == chosen
+                assert chosen in self.chat.service.folds.records(self._session_id)
 
     def pin(self, turns_back: int) -> None:
         turn, self._is_steered = self.turn_count - turns_back, True
@@ -84,14 +88,11 @@ class SteeredSession(PlottedSession):
         self.chat.service.turns.stop(self._session_id)
         assert isinstance(self.chat.events()[-1], TurnStopped)
 
-    @contextmanager
-    def _steered(self, index: int) -> Iterator[Record]:
+    def _steered(self, index: int) -> Sequence[Record]:
+        """The record that is steered, if there is any."""
         self._is_steered = True
         records = self.chat.service.folds.records(self._session_id) if self.turn_count else ()
-        with _maybe_refused():
-            if not records:
-                raise InputError("not_active")
-            yield records[index % len(records)]
+        return [records[index % len(records)]] if records else []
 
     def _check_panel(self) -> None:
         """The figures are the sums of what the rows say."""
