@@ -46,7 +46,7 @@ LONG = " 이어서 조건을 하나씩 적습니다. 백업은 매일 새벽에 
 EARLY_MERGES = {"records_budget_tokens": 500, "merged_together": 2, "newest_records": 1, "merged_tokens": 200}
 
 
-def stories(examples: int) -> settings:
+def repeatable(examples: int) -> settings:
     """A failing story is shown as it was drawn; each has files or a database of its own: `open_plot` makes them."""
     return settings(
         max_examples=at_most(examples),
@@ -97,7 +97,7 @@ def end_well(plot: Plot) -> None:
 
 
 @pytest.mark.timeout(900)  # each story over Postgres dies several times
-@stories(30)
+@repeatable(30)
 @example([("ask",), ("ask",), ("fail", "", 1), ("retry",), ("regenerate",), ("ask",), ("crash", "반쯤", 1), ("retry",)])
 @example([("crash", "", 0), ("crash", "", 2), ("lose_checkpoints",), ("stop", "", 1), ("regenerate",), ("thank",)])
 @example(
@@ -175,7 +175,7 @@ def test_every_turn_is_sent_once_in_a_story_of_a_changed_context(open_plot: Open
 
 
 @pytest.mark.timeout(900)  # each story over Postgres dies several times
-@stories(24)
+@repeatable(24)
 @given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
 def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: OpenPlot, steps: list[Step]) -> None:
     change_context(open_plot, steps)
@@ -225,14 +225,14 @@ def test_every_turn_is_sent_once_in_a_story_of_steered_folds(open_plot: OpenPlot
 
 
 @pytest.mark.sqlite
-@stories(16)
+@repeatable(16)
 @given(st.lists(STEERING_STEPS, min_size=4, max_size=14))
 def test_every_turn_is_sent_once_however_folds_are_steered(open_plot: OpenPlot, steps: list[Step]) -> None:
     steer(open_plot, steps)
 
 
 @pytest.mark.sqlite
-@stories(12)
+@repeatable(12)
 @example([*[("ask",)] * 12, ("regenerate",), ("restore", 0), ("ask",), ("ask",)])
 @example([("enter_project",), *[("ask",)] * 6, ("change_rules",), ("switch", "rolling"), *[("ask",)] * 3])
 @given(st.lists(CONTEXT_STEPS, min_size=8, max_size=16))
@@ -245,7 +245,7 @@ def test_every_turn_is_sent_once_in_a_small_window(open_plot: OpenPlot, steps: l
 
 @pytest.mark.slow
 @pytest.mark.sqlite
-@stories(8)
+@repeatable(8)
 @example([("fork", 5), ("ask",), ("fork", 2), *[("ask",)] * 9])
 @given(st.lists(STEPS, min_size=4, max_size=8))
 def test_every_turn_is_sent_once_while_old_records_merge(open_plot: OpenPlot, steps: list[Step]) -> None:
