@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import httpx2
 
 from graph.service import ChatService
-from tests.fake.served_programs import TOKEN, TOKENS, ServedPrograms
+from tests.fake.served_programs import TOKEN, ServedPrograms
 
 DONE: Final = "[DONE]"
 
@@ -71,20 +71,24 @@ class Answer(NamedTuple):
         return read(self.body)
 
     @property
+    def session_id(self) -> str:
+        return self.headers["x-turnfold-session"]
+
+    @property
+    def code(self) -> tuple[int, str]:
+        """Status and code of a refusal."""
+        return self.status, self.json["error"]["code"]
+
+    @property
     def json(self) -> Any:  # noqa: ANN401  # JSON of any shape
         return json.loads(self.body)
 
 
 class ServedChat(ServedPrograms):
-    """A context manager; listens on a free port of 127.0.0.1 and ends by itself.
+    """A context manager; listens on a free port of 127.0.0.1 and ends by itself."""
 
-    Args:
-        service: What it serves.
-        tools: The server's tools that its program may use, None for all.
-    """
-
-    def __init__(self, service: ChatService, *, tools: str | None = None) -> None:
-        super().__init__(service, tokens=TOKENS if tools is None else f"editor:local:{TOKEN}:{tools}")
+    def __init__(self, service: ChatService) -> None:
+        super().__init__(service)
         self._clients: dict[str, httpx2.Client] = {}
 
     def __exit__(

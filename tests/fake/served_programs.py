@@ -1,7 +1,8 @@
-"""The routes for programs over a real service, behind a real server on loopback; two programs, two owners.
+"""The routes for programs over a real service, behind a real server on loopback; three programs, two owners.
 
 with ServedPrograms(service) as served:
     served.client().get("/sessions")             # the owner's own program
+    served.client(NARROW).get("/sessions")       # another one of his, which may use one tool
     served.client(STRANGER).get("/sessions")     # another owner's
 """
 
@@ -24,7 +25,8 @@ from graph.settings import Settings
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of this test server alone
 STRANGER: Final = "token-of-a-stranger-012345678"
-TOKENS: Final = f"editor:local:{TOKEN},stranger:stranger:{STRANGER}"
+NARROW: Final = "token-of-one-tool-0123456789a"  # noqa: S105  # of this test server alone
+TOKENS: Final = f"editor:local:{TOKEN},stranger:stranger:{STRANGER},narrow:local:{NARROW}:recall"
 _PATIENCE_SECONDS: Final = 60.0
 
 

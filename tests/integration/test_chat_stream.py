@@ -1,3 +1,5 @@
+"""The events of /chat over a real service: their order, and how a client goes on that comes again."""
+
 from __future__ import annotations
 
 import random
@@ -7,6 +9,7 @@ from dataclasses import asdict
 
 import pytest
 
+from graph.service import ChatService
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
@@ -14,17 +17,12 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_chat import DONE, Answer, ServedChat, Told, essence_of, read, text_of
 from tests.fake.waiting_turn import FIRST, LOOK, required
 
-ANSWER = "서버 이전은 10월 3일이며 담당자는 김민수입니다. " * 20
+ANSWER = "서버 이전은 10월 3일이며 담당자는 김민수입니다. " * 10
 
 
-@pytest.fixture
-def chat(open_chat: OpenChat) -> Chat:
-    return open_chat()
-
-
-@pytest.fixture
-def served(chat: Chat) -> Iterator[ServedChat]:
-    with ServedChat(chat.service) as opened:
+@pytest.fixture(scope="module")
+def served(module_service: ChatService) -> Iterator[ServedChat]:
+    with ServedChat(module_service) as opened:
         yield opened
 
 
@@ -38,19 +36,31 @@ def names(told: list[Told]) -> list[str]:
     return found
 
 
-def session_of(answer: Answer) -> str:
-    return str(answer.told[0].value["metadata"]["conversationId"])
+def is_cut_after(length: int) -> Callable[[bytes], bool]:
+    return lambda body: len(body) >= length
+
+
+def check_once(told: list[Told]) -> None:
+    ids = [each.id for each in told if each.data != DONE]
+    assert all(ids)
+    assert len(ids) == len(set(ids))
+    assert [each.data for each in told].count(DONE) == 1
+
+
+def without_preamble(told: list[Told]) -> list[Told]:
+    return [each for each in told if each.id or each.data == DONE]
 
 
 def test_a_stream_begins_as_the_seed_has_it_and_ends_with_figures(served: ServedChat, server: FakeOpenAI) -> None:
     server.script(tools(ScriptedCall("get_current_time", "{}", "call-1")), text(ANSWER))
     answer = served.send({"message": "몇 시인가요?"})
-    session_id = answer.headers["x-turnfold-session"]
+    session_id = answer.session_id
     assert answer.body.startswith(
         b'retry: 2000\ndata: {"metadata":{"conversationId":"' + session_id.encode() + b'"}}\n\n'
     )
     assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
-    assert answer.headers["location"] == f"/chat/{session_id}/events"
+    address = f"/chat/{session_id}/events"
+    assert answer.headers["location"] == address
     assert names(answer.told) == [
         "chunk", "turn_started", "tool_started", "tool_finished", "chunk", "turn_finished", "chunk", "done",
     ]  # fmt: skip
@@ -62,15 +72,12 @@ def test_a_stream_begins_as_the_seed_has_it_and_ends_with_figures(served: Served
     assert ending["usage"] == {"input_tokens": 200, "output_tokens": 40, "cached_tokens": 0}
     assert ending["figures"]["turn"] == 1
     assert text_of(answer.told) == ANSWER
-
-
-def test_the_turn_is_marked_with_the_programs_name(served: ServedChat, chat: Chat) -> None:
-    session_id = session_of(served.send({"message": "안녕하세요"}))
-    assert Chat(chat.service, session_id).last_turn.client == "editor"
-
-
-def is_cut_after(length: int) -> Callable[[bytes], bool]:
-    return lambda body: len(body) >= length
+    # Who comes by the address alone is told the same, and who has all but the last lines these.
+    behind = served.ask("GET", f"{address}?after={answer.told[3].id}").told
+    assert essence_of(answer.told[:4] + behind) == essence_of(answer.told)
+    assert served.ask("GET", f"{address}?after={answer.told[-2].id}").status == 204
+    assert essence_of(served.ask("GET", address).told) == essence_of(answer.told)
+    assert served.follow(session_id, answer.told[-3].id).told == answer.told[-2:]
 
 
 def test_a_stream_that_is_cut_while_it_runs_gives_every_event_once(
@@ -79,12 +86,12 @@ def test_a_stream_that_is_cut_while_it_runs_gives_every_event_once(
     """Each connection ends after a random number of bytes; a second client and the page watch the same turn."""
     server.script(
         tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="먼저 시각을 봅니다. " * 10),
-        text(ANSWER * 2, pause_seconds=0.01),
+        text(ANSWER * 2, pause_seconds=0.005),
         to="몇 시",
     )
     draw = random.Random(13)  # noqa: S311  # the same places in each run
-    got = without_preamble(served.send({"message": "몇 시인가요?"}, until=is_cut_after(400)).told)
-    session_id = chat.service.sessions.list()[0].session_id
+    first = served.send({"message": "몇 시인가요?"}, until=is_cut_after(400))
+    session_id, got = first.session_id, without_preamble(first.told)
     other: list[Answer] = []
     second = threading.Thread(target=lambda: other.append(served.follow(session_id)))
     second.start()
@@ -97,27 +104,27 @@ def test_a_stream_that_is_cut_while_it_runs_gives_every_event_once(
         connections += 1
         assert connections < 5_000
     second.join()
-    assert connections > 20
+    assert connections > 10
     whole = without_preamble(other[0].told)
     check_once(got)
-    assert text_of(got) == text_of(whole) == streamed_text(Chat(chat.service, session_id))
+    events = Chat(chat.service, session_id).events()
+    streamed = "".join(getattr(event, "text", "") for event in events if type(event).__name__ == "TokenDelta")
+    assert text_of(got) == text_of(whole) == streamed
     assert [each for each in got if each.name] == [each for each in whole if each.name]
     assert served.follow(session_id, got[-2].id).status == 204
 
 
-def test_a_stream_that_is_cut_at_any_of_100_places_gives_every_event_once(
-    served: ServedChat, server: FakeOpenAI
-) -> None:
+def test_a_stream_that_is_cut_at_any_place_gives_every_event_once(served: ServedChat, server: FakeOpenAI) -> None:
     server.script(
         tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="먼저 시각을 봅니다."),
         text(*[f"{number}번째 말. " for number in range(60)]),
         to="몇 시",
     )
     whole = served.send({"message": "몇 시인가요?"})
-    session_id, draw = session_of(whole), random.Random(1)  # noqa: S311  # the same places in each run
-    for place in draw.sample(range(len(whole.body)), 100):
+    draw = random.Random(1)  # noqa: S311  # the same places in each run
+    for place in draw.sample(range(len(whole.body)), 25):
         got = without_preamble(read(whole.body[:place]))
-        rest = served.follow(session_id, got[-1].id if got else "")
+        rest = served.follow(whole.session_id, got[-1].id if got else "")
         told = got + (without_preamble(rest.told) if rest.status == 200 else whole.told[-1:])
         check_once(told)
         assert text_of(told) == text_of(whole.told)
@@ -125,36 +132,13 @@ def test_a_stream_that_is_cut_at_any_of_100_places_gives_every_event_once(
         assert told[-2:] == whole.told[-2:]
 
 
-def check_once(told: list[Told]) -> None:
-    ids = [each.id for each in told if each.data != DONE]
-    assert all(ids)
-    assert len(ids) == len(set(ids))
-    assert [each.data for each in told].count(DONE) == 1
-
-
-def streamed_text(chat: Chat) -> str:
-    """What the page's own watcher saw of the newest turn."""
-    return "".join(getattr(event, "text", "") for event in chat.events() if type(event).__name__ == "TokenDelta")
-
-
-def without_preamble(told: list[Told]) -> list[Told]:
-    return [each for each in told if each.id or each.data == DONE]
-
-
-def test_a_client_that_leaves_ends_no_turn(served: ServedChat, server: FakeOpenAI, chat: Chat) -> None:
-    server.script(text(ANSWER, pause_seconds=0.01))
-    answer = served.send({"message": question(1)}, until=lambda body: b'"content":"' in body)
-    session_id = session_of(answer)
-    assert "".join(names(answer.told)).count("done") == 0
-    told = served.follow(session_id, answer.told[-1].id).told
-    assert names(told)[-3:] == ["turn_finished", "chunk", "done"]
-    assert Chat(chat.service, session_id).last_turn.answer_text == ANSWER.strip()
-
-
-def test_an_unknown_id_gets_one_snapshot_and_what_follows(served: ServedChat, server: FakeOpenAI) -> None:
-    server.script(text(ANSWER, pause_seconds=0.03))
+def test_a_client_that_leaves_ends_no_turn_and_with_an_unknown_id_it_gets_one_snapshot(
+    served: ServedChat, server: FakeOpenAI, chat: Chat
+) -> None:
+    server.script(text(ANSWER, pause_seconds=0.02))
     answer = served.send({"message": question(1)}, until=lambda body: body.count(b'"content":') > 4)
-    session_id = session_of(answer)
+    session_id = answer.session_id
+    assert "done" not in names(answer.told)
     for after in ("1.1.5000", "1.7.2", "9.1.1", "no id at all", "1.1.end"):
         told = served.follow(session_id, after, until=lambda body: body.count(b"data:") > 2).told
         assert told[0].name == "snapshot"
@@ -165,62 +149,38 @@ def test_an_unknown_id_gets_one_snapshot_and_what_follows(served: ServedChat, se
     assert names(told) == ["snapshot", "chunk", "turn_finished", "chunk", "done"]
     # The snapshot's own id is one to go on from.
     assert text_of(told[:1]) + text_of(served.follow(session_id, told[0].id).told) == ANSWER
+    assert Chat(chat.service, session_id).last_turn.answer_text == ANSWER.strip()
 
 
-def test_who_comes_by_the_address_alone_is_told_the_same(served: ServedChat, server: FakeOpenAI) -> None:
+def test_after_a_restart_a_turn_is_told_from_the_tables(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
+    server.script(tools(ScriptedCall("get_current_time", "{}", "clock"), FIRST, answer="Let me see."))
+    asked = required(chat.say(question(1), options=LOOK))
     server.script(text(ANSWER))
-    answer = served.send({"message": question(1)})
-    address = answer.headers["location"]
-    third = answer.told[3].id
-    behind = served.ask("GET", f"{address}?after={third}").told
-    assert essence_of(answer.told[:4] + behind) == essence_of(answer.told)
-    assert served.ask("GET", f"{address}?after={answer.told[-2].id}").status == 204
-    assert essence_of(served.ask("GET", address).told) == essence_of(answer.told)
-
-
-def test_only_the_last_line_is_missing(served: ServedChat) -> None:
-    answer = served.send({"message": question(1)})
-    told = served.follow(session_of(answer), answer.told[-3].id).told
-    assert told == answer.told[-2:]
-
-
-def test_after_a_restart_a_finished_turn_is_told_from_the_tables(
-    open_chat: OpenChat, served: ServedChat, server: FakeOpenAI
-) -> None:
-    server.script(text(ANSWER))
-    answer = served.send({"message": question(1)})
-    session_id, middle = session_of(answer), answer.told[3].id
-    with ServedChat(open_chat(session_id).service) as again:
-        told = again.follow(session_id, middle).told
+    with ServedChat(chat.service) as served:
+        answer = served.send({"message": question(1)})
+    with ServedChat(open_chat().service) as again:
+        told = again.follow(answer.session_id, answer.told[3].id).told
         assert names(told) == ["snapshot", "turn_finished", "chunk", "done"]
         assert (told[0].id, told[0].value["text"]) == ("1.1.0", ANSWER.strip())
         last = answer.told[-3].value
         assert told[1].value["text"] == last["text"]
         assert {**told[1].value, "figures": 0} == {**last, "figures": 0}
         assert told[2].id == "1.1.end"
-        assert again.follow(session_id, "1.1.end").status == 204
-
-
-def test_after_a_restart_a_waiting_turn_is_told_with_what_the_model_said(
-    open_chat: OpenChat, chat: Chat, server: FakeOpenAI
-) -> None:
-    server.script(tools(ScriptedCall("get_current_time", "{}", "clock"), FIRST, answer="Let me see."))
-    asked = required(chat.say(question(1), options=LOOK))
-    with ServedChat(open_chat(chat.session_id).service) as again:
-        last = again.follow(chat.session_id).told[-3]
-    assert last.name == "action_required"
-    assert [last.value[name] for name in ("turn", "message_id", "text")] == [1, asked.message_id, "Let me see."]
-    assert last.value["calls"] == [asdict(call) for call in asked.calls]
+        assert again.follow(answer.session_id, "1.1.end").status == 204
+        waiting = again.follow(chat.session_id).told[-3]
+    assert waiting.name == "action_required"
+    assert [waiting.value[name] for name in ("turn", "message_id", "text")] == [1, asked.message_id, "Let me see."]
+    assert waiting.value["calls"] == [asdict(call) for call in asked.calls]
 
 
 def test_a_turn_of_another_server_is_told_from_where_it_is_until_its_end(
-    open_chat: OpenChat, served: ServedChat, server: FakeOpenAI
+    open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    server.script(text(ANSWER, pause_seconds=0.03))
-    answer = served.send({"message": question(1)}, until=lambda body: body.count(b'"content":') > 2)
-    session_id = session_of(answer)
-    with ServedChat(open_chat(session_id).service) as other:
-        told = other.follow(session_id, answer.told[-1].id).told
+    server.script(text(ANSWER, pause_seconds=0.02))
+    with ServedChat(open_chat().service) as served, ServedChat(open_chat().service) as other:
+        answer = served.send({"message": question(1)}, until=lambda body: body.count(b'"content":') > 2)
+        told = other.follow(answer.session_id, answer.told[-1].id).told
     assert names(told[:-3])[0] == "snapshot"
     assert set(names(told[1:-3])) <= {"chunk"}
     assert text_of(told).strip() == ANSWER.strip()
@@ -229,33 +189,27 @@ def test_a_turn_of_another_server_is_told_from_where_it_is_until_its_end(
 
 def test_a_failed_turn_is_told_as_one(served: ServedChat, server: FakeOpenAI) -> None:
     server.script(failure(400))
-    answer = served.send({"message": question(1)})
-    failed, error, done = answer.told[-3:]
+    failed, error, done = served.send({"message": question(1)}).told[-3:]
     assert failed.name == "turn_failed"
     assert failed.value["error"] == error.value["error"]
     assert error.value["error"]["code"] == "upstream_error"
     assert done.data == DONE
 
 
-def test_a_stopped_turn_keeps_what_was_said(served: ServedChat, server: FakeOpenAI, chat: Chat) -> None:
+def test_a_busy_session_is_refused_for_good_and_a_stopped_turn_keeps_what_was_said(
+    served: ServedChat, server: FakeOpenAI, chat: Chat
+) -> None:
     server.script(hang("부분 답변"))
     answer = served.send({"message": question(1)}, until=lambda body: "부분".encode() in body)
-    session_id = session_of(answer)
-    chat.service.turns.stop(session_id)
-    told = served.follow(session_id, answer.told[-1].id).told
-    assert (told[-3].name, told[-3].value["text"]) == ("turn_stopped", "부분 답변")
-
-
-def test_a_busy_session_is_refused_for_good(served: ServedChat, server: FakeOpenAI, chat: Chat) -> None:
-    server.script(hang("기다리는 중"))
-    session_id = session_of(served.send({"message": question(1)}, until=lambda body: b"turn_started" in body))
-    refused = served.send({"message": question(2), "session_id": session_id})
-    assert (refused.status, refused.json["error"]["code"]) == (409, "session_busy")
+    another = {"message": question(2), "session_id": answer.session_id}
+    refused = served.send(another)
+    assert refused.code == (409, "session_busy")
     assert refused.headers["x-should-retry"] == "false"
     assert refused.headers["content-type"].startswith("application/json")
-    chat.service.turns.stop(session_id)
-    served.follow(session_id)
-    assert served.send({"message": question(2), "session_id": session_id}).status == 200
+    chat.service.turns.stop(answer.session_id)
+    told = served.follow(answer.session_id, answer.told[-1].id).told
+    assert (told[-3].name, told[-3].value["text"]) == ("turn_stopped", "부분 답변")
+    assert served.send(another).status == 200
 
 
 def test_a_closing_server_ends_its_streams_with_an_error(chat: Chat, server: FakeOpenAI) -> None:
@@ -268,4 +222,4 @@ def test_a_closing_server_ends_its_streams_with_an_error(chat: Chat, server: Fak
                 if "기다리는".encode() in lines:
                     served.end_streams()
         assert read(lines)[-1].value["error"]["code"] == "server_closing"
-        assert served.follow(session_of(Answer(200, {}, lines))).status == 503
+        assert served.follow(answer.headers["x-turnfold-session"]).status == 503
