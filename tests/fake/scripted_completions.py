@@ -116,14 +116,19 @@ class ScriptedCompletions:
     """A completion source; a request beyond the script fails its test.
 
     Attributes:
+        names: The models that are there.
         requests: What was asked, in order.
         made: The responses that were made, in order.
     """
 
-    def __init__(self, *models: str) -> None:
+    def __init__(self, *names: str) -> None:
+        self.forget(*names)
+
+    def forget(self, *names: str) -> None:
+        """Begins anew with these models."""
+        self.names = names
         self.requests: list[ClientRequest] = []
         self.made: list[ScriptedCompletion] = []
-        self._models = models
         self._script: deque[ScriptedCompletion | Exception] = deque()
         self._count = 0
 
@@ -155,4 +160,4 @@ class ScriptedCompletions:
         return answer
 
     def models(self) -> tuple[str, ...]:
-        return self._models
+        return self.names

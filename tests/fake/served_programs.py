@@ -25,7 +25,7 @@ from graph.settings import Settings
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of this test server alone
 STRANGER: Final = "token-of-a-stranger-012345678"
-NARROW: Final = "token-of-one-tool-0123456789a"  # noqa: S105  # of this test server alone
+NARROW: Final = "token-of-one-tool-0123456789a"
 TOKENS: Final = f"editor:local:{TOKEN},stranger:stranger:{STRANGER},narrow:local:{NARROW}:recall"
 _PATIENCE_SECONDS: Final = 60.0
 
