@@ -1,0 +1,412 @@
+"""The clients that people use, over the real routes, the real service and a scripted endpoint."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import openai
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from graph.event import TurnFinished
+from graph.service import ChatService
+from tests.fake.body import content_of, faults, roles, shape, system_prompt, tool_names
+from tests.fake.chat import Chat, names, question
+from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_responder import answer_body, kind_of
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import tool
+from tests.fake.real_client import REAL_CHATS, LangChainChat, OpenAIChat, RealChat, Told
+from tests.fake.resending import counts
+from tests.fake.served_app import ask_health
+from tests.fake.served_app import served as served_app
+from tests.fake.served_door import OTHER_OWNER, OTHER_TOKEN, OWNER, TOKEN, ServedDoor, serve
+
+MODELS: Final = ["scripted-model", "another-model"]
+TITLE: Final = "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: Hi\n</chat_history>"
+CHAT_ID: Final = "X-OpenWebUI-Chat-Id"
+TOOLS: Final[Any] = [dict(tool("look", path={"type": "string"}, depth={"type": "integer"}))]
+# Clients send arguments back as JSON of their own: in another order, with other spaces.
+FIRST: Final = ScriptedCall("look", '{"path":"a.py",  "depth":1}', "call-1")
+SECOND: Final = ScriptedCall("look", '{"path":"나.py"}', "call-2")
+CLOCK: Final = ScriptedCall("get_current_time", "{}", "call-clock")
+PATIENCE_SECONDS: Final = 60.0
+
+NewClient = Callable[..., RealChat]
+
+
+@pytest.fixture(scope="module")
+def module_service(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatService]:
+    endpoint.models = list(MODELS)
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("module") / "data", endpoint.url)) as open_chat:
+        yield open_chat().service
+
+
+@pytest.fixture(scope="module")
+def served(module_service: ChatService) -> Iterator[ServedDoor]:
+    with serve(module_service) as door:
+        yield door
+
+
+@pytest.fixture(params=REAL_CHATS)
+def kind(request: pytest.FixtureRequest) -> type[RealChat]:
+    client: type[RealChat] = request.param
+    return client
+
+
+@pytest.fixture
+def new_client(served: ServedDoor, kind: type[RealChat]) -> NewClient:
+    """Makes clients of one end user, whom no other test has."""
+    user = uuid.uuid4().hex
+
+    def make(**options: Any) -> RealChat:  # noqa: ANN401  # those of the client
+        program = kind(served.url, **options)
+        program.fields = {"user": user}
+        return program
+
+    return make
+
+
+def session_of(chat: Chat, session_id: str, owner: str = OWNER) -> Chat:
+    return Chat(chat.service.for_owner(owner), session_id)
+
+
+def shown(chat: Chat, session_id: str, owner: str = OWNER) -> list[tuple[str, str]]:
+    """Each turn's words and its status."""
+    return [(turn.user_text, turn.status) for turn in session_of(chat, session_id, owner).turns]
+
+
+def last_body(server: FakeOpenAI) -> Body:
+    body = server.bodies("chat")[-1]
+    assert faults(body["messages"]) == []
+    return body
+
+
+def sessions(chat: Chat) -> int:
+    return counts(chat)[0]
+
+
+class Gated:
+    """Answers a chat once its gate is opened."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+
+    def __call__(self, body: Body) -> Reply:
+        assert self.gate.wait(PATIENCE_SECONDS)
+        return answer_body(body)
+
+
+def test_a_chat_stays_in_one_session_whatever_a_front_end_adds_or_leaves_out(
+    chat: Chat, server: FakeOpenAI, new_client: NewClient
+) -> None:
+    """Titles, the time in a system prompt, documents around a question, another model, only the newest messages."""
+    program, titles, before = new_client(), new_client(), sessions(chat)
+    program.headers = titles.headers = {CHAT_ID: uuid.uuid4().hex}
+    server.script(text("Moving a server"))
+    assert titles.ask(TITLE) == Told("Moving a server", "", 0, "aside")
+    assert sessions(chat) == before
+    first = program.ask(question(1))
+    assert first[2:4] == (1, "new")
+    held = Gated()
+    server.script(held, to=question(2))
+    with ThreadPoolExecutor() as pool:
+        asking = pool.submit(program.ask, question(2))
+        server.wait_until(lambda _: len(server.bodies("chat", to=question(2))) == 1)
+        titles.messages, titles.headers = [], {**titles.headers, "X-Turnfold-Task": "title_generation"}
+        assert titles.ask("Name this chat.").matched == "aside"
+        held.gate.set()
+        assert asking.result(PATIENCE_SECONDS)[1:4] == (first.session_id, 2, "hint")
+    program.messages.insert(0, {"role": "system", "content": "It is 12:03."})
+    wrapped = f"Use the context.\n<context>\n문서\n</context>\n{question(3)}"
+    assert program.ask(wrapped)[1:3] == (first.session_id, 3)
+    assert "It is 12:03." in system_prompt(last_body(server))
+    assert "문서" in str(last_body(server)["messages"][-1])
+    program.messages[0] = {"role": "system", "content": "It is 12:04."}
+    program.messages[-2] = {"role": "user", "content": question(3)}
+    program.fields = {**program.fields, "model": "turnfold/another-model"}
+    session_of(chat, first.session_id).wait_for_folds()
+    assert program.ask(question(4))[1:3] == (first.session_id, 4)
+    assert "It is 12:04." in system_prompt(last_body(server))
+    assert "It is 12:03." not in system_prompt(last_body(server))
+    assert last_body(server)["model"] == "another-model"
+    program.messages, program.headers = program.messages[-4:], {}
+    assert program.ask(question(5))[1:4] == (first.session_id, 5, "tail")
+    assert shape(last_body(server)) == [(1, 3), 4, 5]
+    assert sessions(chat) == before + 1
+
+
+def test_owners_and_models_in_one_chat_of_a_client_have_a_session_each(
+    chat: Chat, server: FakeOpenAI, new_client: NewClient
+) -> None:
+    ours, theirs, other = new_client(), new_client(token=OTHER_TOKEN), new_client()
+    for program, model in ((ours, MODELS[0]), (theirs, MODELS[0]), (other, MODELS[1])):
+        program.headers = {CHAT_ID: "the same"}
+        program.fields = {**program.fields, "model": f"turnfold/{model}"}
+    first = ours.ask(question(1))
+    theirs.messages = list(ours.messages)
+    foreign = theirs.ask(question(2))
+    assert (foreign.session_id == first.session_id, foreign.turn) == (False, 2)
+    assert shown(chat, foreign.session_id, OTHER_OWNER) == [(question(1), "finished"), (question(2), "finished")]
+    ours.messages.clear()
+    seen = set()
+    with ThreadPoolExecutor() as pool:
+        for number in (3, 4):
+            asked = list(pool.map(lambda program, words: program.ask(words), (ours, other), [question(number)] * 2))
+            assert [told.turn for told in asked] == [number - 2] * 2
+            seen.add(frozenset(told.session_id for told in asked))
+            assert {body["model"] for body in server.bodies("chat")[-2:]} == set(MODELS)
+    assert [len(pair) for pair in seen] == [2]
+
+
+def stop(program: RealChat, words: str, url: str) -> Any:  # noqa: ANN401  # a message of the client's own
+    """Asks, reads the first words, closes the stream as a Stop button does, and returns them as an answer."""
+    if isinstance(program, OpenAIChat):
+        program.messages.append({"role": "user", "content": words})
+        stream = program.client.chat.completions.create(
+            model="turnfold", messages=program.messages, stream=True, user=program.fields["user"]
+        )
+        said = next(text for chunk in stream if (text := chunk.choices[0].delta.content))
+        stream.close()
+        return {"role": "assistant", "content": said}
+    program.messages.append(HumanMessage(words))
+    model = ChatOpenAI(base_url=url, api_key=SecretStr(TOKEN), model="turnfold")
+    pieces = model.stream(program.messages, user=program.fields["user"])
+    said = next(str(piece.content) for piece in pieces if piece.content)
+    pieces.close()  # type: ignore[attr-defined]  # a generator, though it is declared as an iterator
+    return AIMessage(said)
+
+
+def test_a_client_that_stops_an_answer_goes_on_in_its_session_with_or_without_the_part(
+    chat: Chat, served: ServedDoor, server: FakeOpenAI, new_client: NewClient
+) -> None:
+    program = new_client()
+    first = program.ask(question(1))
+    for number in (2, 4):
+        server.script(hang("Half of"), to=question(number))
+        part = stop(program, question(number), served.url)
+        program.messages += [part] * (number == 2)
+        assert program.ask(question(number + 1))[1:3] == (first.session_id, number + 1)
+        session_of(chat, first.session_id).wait_for_folds()
+    assert [status for _, status in shown(chat, first.session_id)] == [
+        "finished", "stopped", "finished", "stopped", "finished",
+    ]  # fmt: skip
+    assert "Half of" in str(last_body(server)["messages"][-2])
+
+
+def test_an_answer_made_anew_replaces_the_first_one_and_going_back_to_that_is_a_branch(
+    server: FakeOpenAI, new_client: NewClient
+) -> None:
+    program = new_client()
+    first = program.ask(question(1))
+    server.script(text("One answer."), text("Another answer."))
+    program.ask(question(2))
+    replaced = list(program.messages)
+    program.messages, program.headers = program.messages[:-1], {"Idempotency-Key": uuid.uuid4().hex}
+    again = program.send()
+    assert again == Told("Another answer.", first.session_id, 2, "history")
+    # A request with the same key is given the same answer.
+    sent = len(server.bodies("chat"))
+    program.messages = program.messages[:-1]
+    assert program.send() == again._replace(matched="retry")
+    assert len(server.bodies("chat")) == sent
+    program.headers = {}
+    assert program.ask(question(3))[1:3] == (first.session_id, 3)
+    program.messages = replaced
+    branch = program.ask(question(4))
+    assert (branch.matched, branch.turn, branch.session_id == first.session_id) == ("fork", 3, False)
+    assert "One answer." in str(last_body(server)["messages"])
+    assert "Another answer." not in str(last_body(server)["messages"])
+    assert program.ask(question(5))[1:3] == (branch.session_id, 4)
+
+
+def with_tools(new_client: NewClient) -> RealChat:
+    program = new_client(token=OTHER_TOKEN)
+    program.fields = {**program.fields, "tools": TOOLS}
+    return program
+
+
+def test_parallel_calls_are_answered_in_any_order_and_several_rounds_are_one_turn(
+    chat: Chat, server: FakeOpenAI, new_client: NewClient
+) -> None:
+    program = with_tools(new_client)
+    server.script(tools(CLOCK, FIRST, SECOND, answer="보겠습니다."))
+    asked = program.ask(question(1))
+    assert (asked.text, asked.turn) == ("보겠습니다.", 1)
+    assert asked.calls == (
+        ("call-1", "look", {"path": "a.py", "depth": 1}),
+        ("call-2", "look", {"path": "나.py"}),
+    )
+    assert {"look", "get_current_time", "recall"} <= set(tool_names(last_body(server)))
+    assert shown(chat, asked.session_id, OTHER_OWNER) == [(question(1), "requires_action")]
+    kept = list(program.messages)
+    refusals: list[tuple[dict[str, str], str, str]] = [
+        ({"call-2": "둘"}, "unanswered_call", "call-1"),
+        ({"call-1": "하나", "call-2": "둘", "call-9": "아홉"}, "unknown_call", "call-9"),
+        ({"call-1": "하나", "call-2": "둘", "call-clock": "열두 시"}, "unknown_call", "call-clock"),
+    ]
+    for results, code, named in refusals:
+        with pytest.raises(openai.BadRequestError) as refused:
+            program.answer(results)
+        assert (refused.value.code, named in refused.value.message) == (code, True)
+        program.messages = list(kept)
+    assert shown(chat, asked.session_id, OTHER_OWNER) == [(question(1), "requires_action")]
+    server.script(tools(ScriptedCall("look", "{}", "call-3")), text("끝났습니다."))
+    assert [call[0] for call in program.answer({"call-2": "둘", "call-1": "하나"}).calls] == ["call-3"]
+    results = [message for message in last_body(server)["messages"] if message["role"] == "tool"]
+    assert [message["tool_call_id"] for message in results] == ["call-clock", "call-1", "call-2"]
+    assert [content_of(message) for message in results[1:]] == ["하나", "둘"]
+    assert program.answer({"call-3": "셋"}) == Told("끝났습니다.", asked.session_id, 1, "history")
+    assert program.ask(question(2))[1:4] == (asked.session_id, 2, "history")
+    assert roles(last_body(server))[-3:] == ["tool", "assistant", "user"]
+    assert shown(chat, asked.session_id, OTHER_OWNER) == [(question(1), "finished"), (question(2), "finished")]
+
+
+def test_a_new_message_instead_closes_what_waits_and_nobody_else_can_answer_it(
+    chat: Chat, server: FakeOpenAI, new_client: NewClient
+) -> None:
+    program, stranger = with_tools(new_client), new_client()
+    server.script(tools(FIRST, SECOND, answer="보겠습니다."))
+    asked = program.ask(question(1))
+    stranger.messages, stranger.fields = list(program.messages), program.fields
+    with pytest.raises(openai.BadRequestError) as refused:
+        stranger.answer({"call-1": "하나", "call-2": "둘"})
+    assert refused.value.code == "unknown_call"
+    program.keep({"call-1": "취소됨", "call-2": "취소됨"})
+    assert program.ask(question(2))[1:4] == (asked.session_id, 2, "history")
+    assert last_body(server)["messages"][-1]["content"] == question(2)
+    server.script(tools(ScriptedCall("look", "{}", "call-3")), to=question(3))
+    program.ask(question(3))
+    assert program.ask(question(4))[1:4] == (asked.session_id, 4, "history")
+    assert [status for _, status in shown(chat, asked.session_id, OTHER_OWNER)] == ["stopped", "finished"] * 2
+
+
+def test_what_was_said_around_the_servers_own_tools_is_known_again(server: FakeOpenAI, new_client: NewClient) -> None:
+    program = new_client(token=OTHER_TOKEN)
+    server.script(tools(CLOCK, answer="시계를 보겠습니다."), text("정오입니다."))
+    first = program.ask(question(1))
+    assert first.text == "시계를 보겠습니다.\n\n정오입니다."
+    assert program.ask(question(2))[1:4] == (first.session_id, 2, "history")
+
+
+@pytest.mark.slow
+def test_what_a_client_sends_again_after_503_is_one_turn(chat: Chat, server: FakeOpenAI, new_client: NewClient) -> None:
+    program = new_client()
+    server.script(failure(503), text("Hello"))
+    told = program.ask(question(1))
+    assert (told.text, told.turn) == ("Hello", 1)
+    assert len(server.bodies("chat")) == 2
+    query = "SELECT count(*) FROM message WHERE role = 'human' AND session_id = ?"
+    assert chat.rows(query, told.session_id) == [(1,)]
+
+
+def test_a_client_that_finds_its_session_busy_asks_once_and_makes_one_turn_later(
+    chat: Chat, served: ServedDoor, server: FakeOpenAI, new_client: NewClient
+) -> None:
+    program, held = new_client(), Gated()
+    first = program.ask(question(1))
+    page = session_of(chat, first.session_id)
+    server.script(held, to=question(2))
+    page.start(question(2))
+    server.wait_until(lambda _: len(server.bodies("chat", to=question(2))) == 1)
+    before, asked = counts(chat), len(served.owners)
+    with pytest.raises(openai.ConflictError) as busy:
+        program.ask(question(3))
+    assert (busy.value.code, len(served.owners) - asked, counts(chat)) == ("session_busy", 1, before)
+    held.gate.set()
+    assert isinstance(page.events()[-1], TurnFinished)
+    assert program.send()[1:3] == (first.session_id, 3)
+    assert [turn.user_text for turn in page.turns] == [question(number) for number in (1, 2, 3)]
+
+
+def test_a_client_that_lost_its_patience_and_sends_again_is_given_the_same_turn(
+    chat: Chat, served: ServedDoor, server: FakeOpenAI, new_client: NewClient, kind: type[RealChat]
+) -> None:
+    program, held = new_client(retries=10, seconds=0.5), Gated()
+    server.script(held, to=question(1))
+    asked = len(served.owners)
+    with ThreadPoolExecutor() as pool:
+        asking = pool.submit(program.ask, question(1))
+        server.wait_until(lambda _: len(served.owners) - asked >= 2, PATIENCE_SECONDS)
+        held.gate.set()
+        told = asking.result(PATIENCE_SECONDS)
+    assert told.turn == 1
+    assert question(1)[:20] in told.text
+    (turn,) = session_of(chat, told.session_id).turns
+    assert (turn.answer_text, turn.status) == (told.text, "finished")
+    # Closing a stream is Stop, so what is sent again is answered anew; a whole answer is waited for by the next try.
+    assert turn.attempt == 1 or kind is OpenAIChat
+
+
+@pytest.mark.slow
+def test_fifteen_seconds_before_the_first_token_break_neither_client(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat, over = open_chat(fold_wait_seconds=10.0), threading.Event()
+
+    def respond(body: Body) -> Reply:
+        if kind_of(body) == "summary":
+            over.wait(PATIENCE_SECONDS)
+        elif question(4) in str(body["messages"][-1]):
+            over.wait(5)
+        return answer_body(body)
+
+    server.respond_with(respond)
+    with serve(chat.service) as served, ThreadPoolExecutor() as pool:
+        programs = [client(served.url, retries=0) for client in REAL_CHATS]
+        for program in programs:
+            for number in range(1, 4):
+                program.ask(question(number))
+        for told in pool.map(lambda program: program.ask(question(4)), programs):
+            assert (told.turn, question(4)[:20] in told.text) == (4, True)
+            assert names(session_of(chat, told.session_id).events()).count("FoldWaiting") == 1
+        over.set()
+    assert [shape(body) for body in server.bodies("chat")[-2:]] == [[1, 2, 3, 4]] * 2
+    assert counts(chat)[:3] == [2, 8, 16]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", REAL_CHATS)
+def test_a_long_chat_of_a_real_client_is_folded_like_the_pages(
+    open_chat: OpenChat, server: FakeOpenAI, client: type[RealChat]
+) -> None:
+    chat = open_chat(turns_per_minute=10_000)
+    chat.ask(1, 50)
+    page, page_folds = server.bodies("chat"), server.bodies("summary")
+    with serve(chat.service) as served:
+        program = client(served.url, token=OTHER_TOKEN)
+        for number in range(1, 51):
+            told = program.ask(question(number))
+            assert (told.turn, told.matched) == (number, "new" if number == 1 else "history")
+            session_of(chat, told.session_id, OTHER_OWNER).wait_for_folds()
+    bodies = server.bodies("chat")[50:]
+    assert bodies == page
+    assert shape(bodies[-1]) == [*((first, first + 2) for first in range(1, 48, 3)), 49, 50]
+    assert server.bodies("summary")[len(page_folds) :] == page_folds
+    assert counts(chat) == [2, 100, 200, 32]
+
+
+@pytest.mark.slow
+def test_a_chat_goes_on_in_its_session_after_the_whole_server_was_killed(server: FakeOpenAI, tmp_path: Path) -> None:
+    """Each request is of another client, which takes over what the one before has."""
+    programs: list[type[RealChat]] = [OpenAIChat, LangChainChat]
+    messages: list[object] = []
+    told: list[Told] = []
+    for life, client in enumerate(programs):
+        settings = {"CHAT_API_TOKENS": f"editor:kim:{TOKEN}", "MODEL_WINDOW_TOKENS": "100000"}
+        log = tmp_path / f"log-{life}"
+        with served_app("app.py", tmp_path / "data", server.url, log, **settings) as (process, port):
+            assert ask_health(port, process) == (200, "ok")
+            program = client(f"http://127.0.0.1:{port}/v1", token=TOKEN)
+            program.messages = messages
+            told += [program.ask(question(2 * life + number)) for number in (1, 2)]
+    assert [answer.turn for answer in told] == [1, 2, 3, 4]
+    assert [answer.matched for answer in told] == ["new", *["history"] * 3]
+    assert len({answer.session_id for answer in told}) == 1
+    assert shape(server.bodies("chat")[-1])[-1] == 4
