@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-import openai
 import pytest
 from pydantic import SecretStr
 
@@ -17,14 +16,11 @@ from tests.fake.caching import CachingResponder
 from tests.fake.chat import Chat
 from tests.fake.compacting import with_true_usage
 from tests.fake.context_source import ScriptedContext
-from tests.fake.door import Door, access_of
 from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted
-from tests.fake.scripted_completions import ScriptedCompletions
-from tests.fake.served_door import TOKEN, ServedDoor
 from tests.fake.store import MovableClock, StoreSet, empty, open_database, open_store_set, stores_over
 
 OpenedDatabase = tuple[Database, MovableClock, Path, SecretStr | None]
@@ -179,36 +175,3 @@ def root(tmp_path: Path) -> Path:
     folder = tmp_path / "projects" / "가게"
     folder.mkdir(parents=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def door_chats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenChat]:
-    with chat_opener(settings_maker(tmp_path_factory.mktemp("door") / "data", "http://127.0.0.1:9/v1")) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def opened_door(door_chats: OpenChat) -> Door:
-    return Door(access_of(door_chats().service))
-
-
-@pytest.fixture
-def door(opened_door: Door) -> Door:
-    return Door(opened_door.access)
-
-
-@pytest.fixture
-def completions() -> ScriptedCompletions:
-    return ScriptedCompletions("small")
-
-
-@pytest.fixture
-def served_door(completions: ScriptedCompletions) -> Iterator[ServedDoor]:
-    with ServedDoor(completions, patience_seconds=0.1) as door:
-        yield door
-
-
-@pytest.fixture
-def client(served_door: ServedDoor) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=served_door.url, api_key=TOKEN, max_retries=0) as client:
-        yield client
