@@ -1,24 +1,33 @@
+"""A program's own tools through completions, what an answer's end tells, and requests that are answered aside."""
+
 from __future__ import annotations
 
 import pytest
 
-from graph.client import ClientUsage
-from graph.error import InputError
-from graph.event import ActionRequired, ClientCall, Folded
+from graph.client import ClientUsage, CompletionEnd
+from graph.error import InputError, ServerBusyError
+from graph.event import ActionRequired, ClientCall, Folded, TurnFailed, TurnFinished, TurnStopped
+from graph.service import ChatService
 from tests.fake.body import faults
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import CACHED_USAGE, ScriptedCall, text, tools
+from tests.fake.openai_reply import CACHED_USAGE, ScriptedCall, close_early, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
-from tests.fake.resending import Program, Reading, assistant, begin, counts, go, result
+from tests.fake.resending import Program, Reading, assistant, counts, go, result, user
 from tests.fake.store import MovableClock
 
 LOOK = tool("look")
+CLOCK = ScriptedCall("get_current_time", "{}", "call-1")
 
 
-def test_a_program_runs_its_own_tools(chat: Chat, server: FakeOpenAI) -> None:
-    program = Program(chat.service, options={"tools": (LOOK,)})
+def program_of(chat: Chat, **fields: object) -> Program:
+    """A program with a tool, in a new chat of an end user whom no other test has."""
+    return Program(chat.service, fields={"user": chat.session_id, **fields}, options={"tools": (LOOK,)})
+
+
+def test_a_program_runs_its_own_tools_and_missing_or_unknown_results_are_named(chat: Chat, server: FakeOpenAI) -> None:
+    program = program_of(chat)
     calls = ScriptedCall("look", '{"at": "grass"}', "call-1"), ScriptedCall("look", '{"at": "sky"}', "call-2")
     server.script(tools(*calls, answer="Let me look.", usage=CACHED_USAGE))
     first = program.ask(question(1))
@@ -26,7 +35,13 @@ def test_a_program_runs_its_own_tools(chat: Chat, server: FakeOpenAI) -> None:
     assert [call.id for call in first.calls] == ["call-1", "call-2"]
     assert first.end.finish_reason == "tool_calls"
     assert first.end.usage == ClientUsage(100, 20, 64)
-    program.messages += [result("call-2", "blue"), result("call-1", "green")]
+    before, kept = counts(chat), list(program.messages)
+    for results, named in ((["call-1"], "call-2"), (["call-1", "call-2", "call-3"], "call-3")):
+        program.messages = [*kept, *(result(call, "grass") for call in results)]
+        with pytest.raises(InputError, match=named):
+            program.begin()
+        assert counts(chat) == before
+    program.messages = [*kept, result("call-2", "blue"), result("call-1", "green")]
     second = program.take(program.begin())
     assert (second.session_id, second.turn) == (first.session_id, 1)
     assert second.completion.id != first.completion.id
@@ -36,7 +51,11 @@ def test_a_program_runs_its_own_tools(chat: Chat, server: FakeOpenAI) -> None:
     assert faults(server.bodies("chat")[-1]["messages"]) == []
     after = program.ask(question(2))
     assert (after.session_id, after.turn) == (first.session_id, 2)
-    assert counts(chat)[:2] == [1, 2]
+    # A question in place of results closes the open turn.
+    server.script(tools(ScriptedCall("look", "{}", "call-4")))
+    program.ask(question(3))
+    assert program.ask(question(4)).turn == 4
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
 @pytest.mark.parametrize("minutes", [-60, 0, 1])
@@ -45,7 +64,7 @@ def test_no_clock_tells_to_which_response_words_and_tokens_belong(
 ) -> None:
     clock = MovableClock()
     chat = open_chat(clock=clock)
-    program = Program(chat.service, options={"tools": (LOOK,)})
+    program = program_of(chat)
     server.script(tools(ScriptedCall("look", "{}", "call-1"), answer="Let me look.", usage=CACHED_USAGE))
     first = program.ask(question(1), idempotency_key="first")
     clock.move(60 * minutes)
@@ -60,21 +79,8 @@ def test_no_clock_tells_to_which_response_words_and_tokens_belong(
     assert Reading(chat.service.completions.begin(again)).text == "It is green."
 
 
-def test_results_that_are_missing_or_unknown_are_named(chat: Chat, server: FakeOpenAI) -> None:
-    program = Program(chat.service, options={"tools": (LOOK,)})
-    calls = ScriptedCall("look", "{}", "call-1"), ScriptedCall("look", "{}", "call-2")
-    server.script(tools(*calls, answer="Let me look."))
-    program.ask(question(1))
-    before, kept = counts(chat), list(program.messages)
-    for results, named in ((["call-1"], "call-2"), (["call-1", "call-2", "call-3"], "call-3")):
-        program.messages = [*kept, *(result(call, "grass") for call in results)]
-        with pytest.raises(InputError, match=named):
-            program.begin()
-        assert counts(chat) == before
-
-
 def test_the_programs_copy_of_its_calls_is_compared_by_what_it_says(chat: Chat, server: FakeOpenAI) -> None:
-    program = Program(chat.service, options={"tools": (LOOK,)})
+    program = program_of(chat)
     server.script(tools(ScriptedCall("look", '{"at": "grass", "n": 1}', "call-1"), answer="Let me look."))
     first = program.ask(question(1))
     before = counts(chat)
@@ -85,46 +91,64 @@ def test_the_programs_copy_of_its_calls_is_compared_by_what_it_says(chat: Chat, 
     program.messages[1] = assistant("", ClientCall("call-1", "look", '{"n":1,"at":"grass"}'))
     second = program.take(program.begin())
     assert (second.session_id, second.turn) == (first.session_id, 1)
+    # In a named session the results alone will do.
+    server.script(tools(ScriptedCall("look", "{}", "call-2")))
+    program.ask(question(2))
+    program.messages = [result("call-2", "green")]
+    third = program.take(program.begin(session=first.session_id))
+    assert (third.session_id, third.turn) == (first.session_id, 2)
 
 
-def test_answers_alone_go_on_with_the_turn_of_a_named_session(chat: Chat, server: FakeOpenAI) -> None:
-    program = Program(chat.service, options={"tools": (LOOK,)})
-    server.script(tools(ScriptedCall("look", "{}", "call-1"), answer="Let me look."))
-    first = program.ask(question(1))
-    program.messages = [result("call-1", "green")]
-    second = program.take(program.begin(session=first.session_id))
-    assert (second.session_id, second.turn) == (first.session_id, 1)
-
-
-def test_a_question_in_place_of_results_closes_the_open_turn(chat: Chat, server: FakeOpenAI) -> None:
-    program = Program(chat.service, options={"tools": (LOOK,)})
-    server.script(tools(ScriptedCall("look", "{}", "call-1"), answer="Let me look."))
-    first = program.ask(question(1))
-    after = program.ask(question(2))
-    assert (after.session_id, after.turn) == (first.session_id, 2)
-    assert faults(server.bodies("chat")[-1]["messages"]) == []
-
-
-def test_the_text_that_was_sent_is_recognised_also_around_our_own_tools(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="One moment. "))
-    program = begin(chat)
-    first = program.ask(question(1))
+def test_what_was_said_around_our_own_tools_is_recognised_and_told_again(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(tools(CLOCK, answer="One moment. "))
+    program = program_of(chat)
+    first = program.ask(question(1), idempotency_key="once")
     assert first.text.startswith("One moment. \n\n")
     assert len(server.bodies("chat")) == 2
+    again = program_of(chat).ask(question(1), idempotency_key="once")
+    assert (again.matched, again.text) == ("retry", first.text)
     second = program.ask(question(2))
     assert (second.session_id, second.turn, second.matched) == (first.session_id, 2, "history")
 
 
-def test_a_break_parts_what_stands_around_our_own_tools_in_a_stored_answer_too(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(tools(ScriptedCall("get_current_time", "{}", "call-1"), answer="One moment."))
-    first = begin(chat).ask(question(1), idempotency_key="once")
-    again = begin(chat).ask(question(1), idempotency_key="once")
-    assert (again.matched, again.text) == ("retry", first.text)
-    assert first.text.startswith("One moment.\n\n")
+def test_what_another_model_said_stands_behind_the_turn_that_waited_for_the_program(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    program = program_of(chat)
+    server.script(tools(ScriptedCall("look", "{}", "call-1"), answer="Let me look."))
+    first = program.ask(question(1))
+    assert isinstance(first.last, ActionRequired)
+    elsewhere = [result("call-1", "green"), assistant("Another model says that it is green.")]
+    program.messages += elsewhere
+    after = program.ask(question(2))
+    assert after.session_id == first.session_id
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+    assert [turn.status for turn in Chat(chat.service, first.session_id).turns] == ["stopped", "finished", "finished"]
+    assert program.ask(question(3)).session_id == first.session_id
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+def test_a_retry_of_what_failed_before_the_chat_went_on_is_told_no_sentence_of_ours(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    program = program_of(chat)
+    first = program.ask(question(1))
+    server.script(hang("Half"))
+    program.messages.append(user(question(2)))
+    stopped = program.begin(idempotency_key="once")
+    stopped.wait_for_text()
+    stopped.completion.stop()
+    assert stopped.last
+    Chat(chat.service, first.session_id).say(question(3))
+    server.script(text("A whole answer."))
+    again = program.begin(idempotency_key="once")
+    assert isinstance(again.last, TurnFinished)
+    assert again.text == "A whole answer."
+    assert Chat(chat.service, first.session_id).view.turn_count == 3
 
 
 def test_the_end_tells_usage_and_figures(chat: Chat, server: FakeOpenAI) -> None:
-    program = begin(chat)
+    program = program_of(chat)
     go(program, 1, 3)
     server.script(text("A whole answer.", usage=CACHED_USAGE))
     reading = program.ask(question(4))
@@ -136,9 +160,120 @@ def test_the_end_tells_usage_and_figures(chat: Chat, server: FakeOpenAI) -> None
     assert (figures["records"], figures["folded_turns"]) == (1, 3)
     assert figures["sent_tokens_estimate"] > 0
     assert figures["fold_tokens"] > 0
-
-
-def test_an_answer_without_reported_usage_has_none(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("A whole answer.", usage=None, finish_reason="length"))
-    end = begin(chat).ask(question(1)).end
+    end = program.ask(question(5)).end
     assert (end.usage, end.finish_reason) == (None, "length")
+
+
+ROWS = "SELECT owner, client, model, usage_input_tokens, usage_output_tokens, usage_cached_tokens, error_code"
+
+
+def plain(service: ChatService, **options: object) -> Program:
+    return Program(service, fields={"is_plain": True}, options=options)
+
+
+def test_an_aside_is_sent_as_it_is_and_leaves_its_cost_alone(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
+    server.script(text("A title", usage=CACHED_USAGE))
+    asking = plain(chat.service, system="Be brief.", sampling={"temperature": 0.5, "top_p": 0.25})
+    asking.messages = [user("Hi"), assistant("Hello"), user("Name this chat")]
+    reading = asking.begin()
+    assert isinstance(reading.last, TurnFinished)
+    assert reading.text == reading.last.text == "A title"
+    (body,) = server.bodies()
+    assert body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello"},
+        {"role": "user", "content": "Name this chat"},
+    ]
+    assert (body["temperature"], body["top_p"]) == (0.5, 0.25)
+    assert "tools" not in body
+    assert (reading.session_id, reading.turn, reading.matched) == ("", 0, "aside")
+    assert reading.end == CompletionEnd("stop", ClientUsage(100, 20, 64), {})
+    assert chat.rows(f"{ROWS} FROM aside_call") == [("local", "editor", "scripted-model", 100, 20, 64, "")]
+    for table in ("session", "turn", "message", "model_call", "anchor", "record"):
+        assert chat.rows(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608  # names of our own
+
+
+def test_an_asides_tools_images_and_results_go_out_as_they_came(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(tools(ScriptedCall("look", '{"at": "잔디"}', "call-1"), answer="One moment."))
+    asking = plain(chat.service, tools=(LOOK,), tool_choice="required")
+    call = ClientCall("call-0", "look", '{"at": 1}')
+    asking.messages = [
+        user("See", "data:image/png;base64,AA"),
+        assistant("", call),
+        result("call-0", "grass"),
+        user("?"),
+    ]
+    reading = asking.begin()
+    assert isinstance(reading.last, ActionRequired)
+    assert reading.text == reading.last.text == "One moment."
+    assert reading.calls == (ClientCall("call-1", "look", '{"at": "잔디"}'),)
+    assert reading.end.finish_reason == "tool_calls"
+    (body,) = server.bodies()
+    assert body["tools"] == [LOOK]
+    assert body["tool_choice"] == "required"
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+    assert body["messages"][0]["content"] == [{"type": "text", "text": "See"}, image]
+    (sent,) = body["messages"][1]["tool_calls"]
+    assert (sent["id"], sent["function"]) == ("call-0", {"name": "look", "arguments": '{"at": 1}'})
+    assert (body["messages"][2]["tool_call_id"], body["messages"][2]["content"]) == ("call-0", "grass")
+
+
+def test_an_aside_says_how_it_ended_or_why_it_failed_and_its_row_too(chat: Chat, server: FakeOpenAI) -> None:
+    for reason in ("length", "stop"):
+        server.script(text("Some words", finish_reason=reason))
+        assert plain(chat.service).ask("Title?").end.finish_reason == reason
+    asking = plain(chat.service)
+    asking.messages = [user("Title?")]
+    server.script(text("No", finish_reason="content_filter"))
+    reading = asking.begin()
+    assert isinstance(reading.last, TurnFailed)
+    assert reading.end.finish_reason == "content_filter"
+    server.script(failure(401))
+    last = asking.begin().last
+    assert isinstance(last, TurnFailed)
+    assert last.code == "authentication"
+    rows = chat.rows("SELECT error_code, usage_input_tokens FROM aside_call")
+    assert ("authentication", None) in rows
+    first, second = plain(chat.service).ask("Title?"), plain(chat.service).ask("Tags?")
+    assert first.completion.id != second.completion.id
+    assert all(reading.completion.id.startswith("chatcmpl-") for reading in (first, second))
+
+
+def test_an_aside_is_tried_again_only_before_its_first_words(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(model_attempts=3)
+    server.script(failure(500), text("A title"))
+    assert plain(chat.service).ask("Title?").text == "A title"
+    server.script(close_early("Half a"))
+    asking = plain(chat.service)
+    asking.messages = [user("Title?")]
+    reading = asking.begin()
+    assert reading.last == TurnFailed(0, "cut_stream", "")
+    assert reading.text == "Half a"
+    assert len(server.bodies()) == 3
+
+
+def test_an_aside_takes_a_slot_until_it_is_stopped_or_the_server_closes(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(concurrent_turns=1)
+    server.script(hang("Half"), hang("Quarter"))
+    asking = plain(chat.service)
+    asking.messages = [user("Title?")]
+    reading = asking.begin()
+    reading.wait_for_text()
+    with pytest.raises(ServerBusyError):
+        asking.begin()
+    reading.completion.stop()
+    assert reading.last == TurnStopped(0, "Half")
+    reading = asking.begin()
+    reading.wait_for_text()
+    chat.close()
+    assert reading.last == TurnStopped(0, "Quarter")
+
+
+def test_the_models_are_those_of_the_endpoint_with_the_default_first(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    server.models = ["another", "scripted-model"]
+    assert open_chat().service.completions.models() == ("scripted-model", "another")

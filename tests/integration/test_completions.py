@@ -1,122 +1,114 @@
+"""A program that resends its whole chat: sessions, branches, retries and Stop, over a real service."""
+
 from __future__ import annotations
 
-from pathlib import Path
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from graph.client import Hint
+from graph.core.recognise import Decision, DecisionKind
 from graph.core.text import title_of
-from graph.error import NotFoundError
-from graph.event import TurnFinished, TurnStopped
-from tests.fake.body import content_of, faults, shape, system_prompt
+from graph.error import BusyError, InputError, NotFoundError, ServerBusyError
+from graph.event import AnswerRestarted, TurnFailed, TurnFinished, TurnStopped
+from graph.view import TurnOptions
+from tests.fake import resending
+from tests.fake.body import content_of, faults, shape, summaries, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import hang, text
+from tests.fake.openai_reply import chunk, failure, hang, raw, text
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.resending import CHAT_ID, Program, assistant, begin, counts, go, user
-from tests.fake.store import leave_behind
+from tests.fake.resending import CHAT_ID, Program, assistant, counts, go, user
+
+Grown = Callable[[], list[int]]
 
 
-def test_a_chat_that_is_resent_is_folded_like_the_pages(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(turns_per_minute=10_000)
-    chat.ask(1, 50)
+@pytest.fixture
+def grown(chat: Chat) -> Grown:
+    """How many sessions, turns and messages have come since the test began."""
+    before = counts(chat)
+    return lambda: [now - then for now, then in zip(counts(chat)[:3], before, strict=False)]
+
+
+def begin(chat: Chat, **fields: object) -> Program:
+    """A program in a new chat of an end user whom no other test has."""
+    return resending.begin(chat, **{"user": chat.session_id, **fields})
+
+
+def test_a_chat_that_is_resent_is_folded_like_the_pages(chat: Chat, server: FakeOpenAI, grown: Grown) -> None:
+    chat.ask(1, 8)
     page = server.bodies("chat")
     program = begin(chat)
-    go(program, 1, 50)
-    bodies = server.bodies("chat")[50:]
+    first = program.ask(question(1))
+    go(program, 2, 8)
+    bodies = server.bodies("chat")[8:]
     assert [body["messages"] for body in bodies] == [body["messages"] for body in page]
     assert [body.get("tools") for body in bodies] == [body.get("tools") for body in page]
-    assert shape(bodies[-1]) == [*((first, first + 2) for first in range(1, 48, 3)), 49, 50]
-    assert counts(chat) == [2, 100, 200, 32]
+    assert shape(bodies[-1]) == [(1, 3), (4, 6), 7, 8]
+    assert grown() == [2, 16, 32]
+    # The answers name session and turn.
+    program.messages = program.messages[-6:]
+    cut = program.ask(question(9))
+    assert (cut.session_id, cut.turn, cut.matched) == (first.session_id, 9, "tail")
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), (4, 6), 7, 8, 9]
+    assert (first.turn, first.matched) == (1, "new")
+    assert first.completion.id != cut.completion.id
 
 
-def test_each_answer_names_its_session_and_turn(chat: Chat) -> None:
-    program = begin(chat)
-    first, second = program.ask(question(1)), program.ask(question(2))
-    assert first.session_id == second.session_id
-    assert [(reading.turn, reading.matched) for reading in (first, second)] == [(1, "new"), (2, "history")]
-    assert first.completion.id != second.completion.id
-    assert chat.service.sessions.get(first.session_id).turn_count == 2
-
-
-@pytest.mark.parametrize("greeting", ["Hi", "안녕"])
-def test_two_chats_that_begin_alike_stay_two(chat: Chat, server: FakeOpenAI, greeting: str) -> None:
+@pytest.mark.parametrize("answer", ["", "Hello!"], ids=["other answers", "equal answers"])
+def test_two_chats_that_begin_alike_stay_two(chat: Chat, server: FakeOpenAI, grown: Grown, answer: str) -> None:
     one, two = begin(chat), begin(chat)
-    server.script(text("The first answer."), text("The second answer."))
-    first, second = one.ask(greeting), two.ask(greeting)
-    assert first.session_id != second.session_id
-    assert two.ask(question(2)).session_id == second.session_id
-    assert one.ask(question(2)).session_id == first.session_id
-    assert counts(chat)[:2] == [2, 4]
-
-
-def test_two_chats_with_equal_words_so_far_go_their_own_ways(chat: Chat, server: FakeOpenAI) -> None:
-    one, two = begin(chat), begin(chat)
-    server.script(text("Hello!"), text("Hello!"))
-    sessions = {one.ask("Hi").session_id, two.ask("Hi").session_id}
-    assert len(sessions) == 2
+    server.script(text(answer or "The first answer."), text(answer or "The second answer."))
+    sessions = {one.ask("안녕").session_id, two.ask("안녕").session_id}
     first, second = one.ask(question(1)), two.ask(question(2))
     assert {first.session_id, second.session_id} == sessions
+    assert len(sessions) == 2
     assert one.ask(question(3)).session_id == first.session_id
     assert two.ask(question(4)).session_id == second.session_id
+    assert grown()[:2] == [2, 6]
 
 
-def test_a_conversation_that_is_held_twice_is_two_sessions(chat: Chat) -> None:
+def test_a_conversation_that_is_held_twice_is_two_sessions_and_two_owners_share_none(chat: Chat) -> None:
     one, two = begin(chat), begin(chat)
-    for number in (1, 2, 3):
-        first = one.ask(question(number))
-    for number in (1, 2, 3):
-        second = two.ask(question(number))
-    assert one.messages == two.messages
-    assert (second.turn, second.session_id == first.session_id) == (3, False)
-    assert counts(chat)[:2] == [2, 6]
-    assert chat.rows("SELECT max(attempt) FROM turn") == [(1,)]
+    theirs = Program(chat.service.for_owner("bob"), fields=one.fields)
+    answered = [[program.ask(question(number)) for number in (1, 2, 3)] for program in (one, two, theirs)]
+    assert one.messages == two.messages == theirs.messages
+    assert len({readings[-1].session_id for readings in answered}) == 3
+    for readings in answered:
+        assert [reading.turn for reading in readings] == [1, 2, 3]
+        assert len({reading.session_id for reading in readings}) == 1
+    assert {turn.attempt for turn in Chat(chat.service, answered[0][-1].session_id).turns} == {1}
+    before = counts(chat)
+    for program, name in ((theirs, answered[0][0].session_id), (one, "nobody")):
+        with pytest.raises(NotFoundError):
+            program.ask(question(4), session=name)
+    assert counts(chat)[:3] == before[:3]
 
 
-def test_two_owners_with_equal_histories_share_nothing(chat: Chat) -> None:
-    ours = begin(chat)
-    theirs = Program(chat.service.for_owner("bob"))
-    first = ours.ask(question(1))
-    second = theirs.ask(question(1))
-    assert ours.messages == theirs.messages
-    assert first.session_id != second.session_id
-    assert theirs.ask(question(2)).session_id == second.session_id
-    assert ours.ask(question(2)).session_id == first.session_id
-    with pytest.raises(NotFoundError):
-        theirs.ask(question(3), session=first.session_id)
-
-
-@pytest.mark.parametrize(
-    "fields", [{"task": "title_generation"}, {"is_plain": True}, {}], ids=["header", "plain model", "template"]
-)
-def test_a_title_request_leaves_no_trace(chat: Chat, server: FakeOpenAI, fields: dict[str, object]) -> None:
+def test_a_title_request_leaves_no_trace(chat: Chat, server: FakeOpenAI) -> None:
     program = begin(chat, hint=CHAT_ID)
     first = program.ask(question(1))
     before = counts(chat), chat.service.folds.statistics(first.session_id)
     title = "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: Hi\n</chat_history>"
-    asking = begin(chat, hint=CHAT_ID)
-    reading = asking.ask(title, **fields)
-    assert (reading.matched, reading.session_id) == ("aside", "")
-    assert (counts(chat), chat.service.folds.statistics(first.session_id)) == before
-    assert [message["role"] for message in server.bodies()[-1]["messages"]] == ["user"]
-    assert program.ask(question(2)).turn == 2
+    for fields in ({"task": "title_generation"}, {"is_plain": True}, {}):
+        reading = begin(chat, hint=CHAT_ID).ask(title, **fields)
+        assert (reading.matched, reading.session_id) == ("aside", "")
+        assert (counts(chat), chat.service.folds.statistics(first.session_id)) == before
+        assert [message["role"] for message in server.bodies()[-1]["messages"]] == ["user"]
+    second = program.ask(question(2))
+    assert (second.session_id, second.turn, second.matched) == (first.session_id, 2, "hint")
+    temporary = begin(chat, hint=Hint(CHAT_ID.name, "local:tab"))
+    temporary.ask(question(3))
+    assert temporary.ask(question(4)).matched == "history"
 
 
-def test_a_history_cut_in_front_lands_in_its_session_with_its_summaries(chat: Chat, server: FakeOpenAI) -> None:
-    program = begin(chat)
-    go(program, 1, 8)
-    whole = program.ask(question(9))
-    Chat(chat.service, whole.session_id).wait_for_folds()
-    program.messages = program.messages[-6:]
-    cut = program.ask(question(10))
-    assert (cut.session_id, cut.turn, cut.matched) == (whole.session_id, 10, "tail")
-    assert shape(server.bodies("chat")[-1]) == [(1, 3), (4, 6), (7, 9), 10]
-
-
-def test_what_a_program_puts_before_the_known_history_is_sent_and_not_stored(chat: Chat, server: FakeOpenAI) -> None:
+def test_what_a_program_puts_before_the_known_history_is_sent_and_not_stored(
+    chat: Chat, server: FakeOpenAI, grown: Grown
+) -> None:
     program = begin(chat)
     go(program, 1, 4)
-    stored = counts(chat)[2]
     server.script(text("그 예산으로 충분합니다."))
     program.messages = [user("Earlier: the budget is 77 won."), assistant("Noted."), *program.messages[-4:]]
     reading = program.ask(question(5))
@@ -124,26 +116,30 @@ def test_what_a_program_puts_before_the_known_history_is_sent_and_not_stored(cha
     body = server.bodies("chat")[-1]
     assert "사용자: Earlier: the budget is 77 won.\nAI: Noted.\n" in content_of(body["messages"][-1])
     assert faults(body["messages"]) == []
-    assert counts(chat)[2] == stored + 2
+    assert grown() == [1, 5, 10]
     program.messages = program.messages[2:]
     assert program.ask(question(6)).turn == 6
     assert "77 won" not in "".join(map(content_of, server.bodies("chat")[-1]["messages"]))
 
 
-def test_a_system_prompt_with_the_time_in_it_makes_no_fork(chat: Chat, server: FakeOpenAI) -> None:
+def test_a_system_prompt_with_the_time_in_it_and_documents_around_a_question_make_no_fork(
+    chat: Chat, server: FakeOpenAI, grown: Grown
+) -> None:
     program = begin(chat)
-    for minute in range(4):
-        program.options = {"system": f"Answer briefly. It is 12:0{minute}."}
-        reading = program.ask(question(minute + 1))
-        assert reading.turn == minute + 1
-        assert f"It is 12:0{minute}." in system_prompt(server.bodies("chat")[-1])
+    for number in (1, 2, 3):
+        program.options = {"system": f"Answer briefly. It is 12:0{number}."}
+        asked = f"### Context:\n<source>서버 사양서</source>\n\n{question(number)}"
+        reading = program.ask(asked)
+        assert reading.turn == number
+        assert f"It is 12:0{number}." in system_prompt(server.bodies("chat")[-1])
+        program.messages[-2] = user(question(number))
     figures = reading.end.figures
-    assert figures["system_changes"] == 3
+    assert figures["system_changes"] == 2
     assert figures["lost_tokens_estimate"] > 0
-    assert counts(chat)[0] == 1
+    assert grown()[:2] == [1, 3]
 
 
-def test_a_restart_between_any_two_requests_changes_nothing(open_chat: OpenChat, server: FakeOpenAI) -> None:
+def test_a_restart_between_two_requests_changes_nothing(open_chat: OpenChat, server: FakeOpenAI) -> None:
     program = Program(open_chat().service)
     sessions = set()
     for number in range(1, 6):
@@ -157,53 +153,23 @@ def test_a_restart_between_any_two_requests_changes_nothing(open_chat: OpenChat,
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5]
 
 
-def test_a_session_that_is_named_goes_on_without_its_history(chat: Chat, server: FakeOpenAI) -> None:
-    first = begin(chat).ask(question(1))
-    second = begin(chat, session=first.session_id).ask(question(2))
-    assert (second.session_id, second.turn, second.matched) == (first.session_id, 2, "header")
-    assert shape(server.bodies("chat")[-1]) == [1, 2]
-
-
-def test_all_that_is_said_at_once_to_a_named_session_is_kept(chat: Chat, server: FakeOpenAI) -> None:
-    first = begin(chat).ask(question(1))
-    program = begin(chat, session=first.session_id)
+def test_a_session_that_is_named_goes_on_without_its_history_and_keeps_all_that_is_said_at_once(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    program = begin(chat, session=begin(chat).ask(question(1)).session_id)
     program.messages = [user(question(2)), user(question(3))]
     reading = program.take(program.begin())
-    assert (reading.session_id, reading.matched) == (first.session_id, "header")
-    asked = [turn.user_text for turn in Chat(chat.service, first.session_id).turns]
-    assert asked == [question(1), question(2), question(3)]
-    sent = [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
-    assert sum(question(2) in text for text in sent) == 1
-    assert faults(server.bodies("chat")[-1]["messages"]) == []
-
-
-def test_a_name_that_nobody_has_is_not_found(chat: Chat) -> None:
-    before = counts(chat)
-    with pytest.raises(NotFoundError):
-        begin(chat, session="nobody").ask(question(1))
-    assert counts(chat) == before
-
-
-def test_page_and_program_go_on_with_one_session(chat: Chat, server: FakeOpenAI) -> None:
-    program = begin(chat)
-    session = program.ask(question(1)).session_id
-    page = Chat(chat.service, session)
-    assert isinstance(page.say(question(2))[-1], TurnFinished)
-    reading = program.ask(question(3))
-    assert (reading.session_id, reading.turn) == (session, 3)
-    assert shape(server.bodies("chat")[-1]) == [1, 2, 3]
-    assert [turn.user_text for turn in page.turns] == [question(number) for number in (1, 2, 3)]
-
-
-def test_a_chat_id_of_the_client_finds_its_session_and_one_of_a_temporary_chat_does_not_count(chat: Chat) -> None:
-    for hint, matched in ((CHAT_ID, "hint"), (Hint(CHAT_ID.name, "local:tab"), "history")):
-        program = begin(chat, hint=hint)
-        first, second = program.ask(question(1)), program.ask(question(2))
-        assert (second.session_id, second.matched) == (first.session_id, matched)
+    assert (reading.session_id, reading.matched) == (program.fields["session"], "header")
+    page = Chat(chat.service, reading.session_id)
+    assert isinstance(page.say(question(4))[-1], TurnFinished)
+    assert [turn.user_text for turn in page.turns] == [question(number) for number in range(1, 5)]
+    body = server.bodies("chat")[-2]
+    assert sum(question(2) in content_of(message) for message in body["messages"]) == 1
+    assert faults(body["messages"]) == []
 
 
 def test_sessions_and_turns_of_a_program_have_its_name(chat: Chat) -> None:
-    program = Program(chat.service, name="notes")
+    program = Program(chat.service, name="notes", fields={"user": chat.session_id})
     program.messages = [user(question(1)), assistant("다른 서버의 답입니다.")]
     session = program.ask(question(2)).session_id
     program.messages = [*program.messages[:2], user("고친 질문입니다. 예산은 얼마입니까?")]
@@ -215,18 +181,273 @@ def test_sessions_and_turns_of_a_program_have_its_name(chat: Chat) -> None:
         assert [turn.client for turn in Chat(chat.service, identifier).turns] == ["notes", "notes"]
 
 
-def test_a_killed_server_costs_no_session(open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path) -> None:
-    chat = open_chat()
+def test_an_edit_forks_once_and_going_back_returns_to_the_first_branch(
+    chat: Chat, server: FakeOpenAI, grown: Grown
+) -> None:
+    program = begin(chat, hint=CHAT_ID)
+    go(program, 1, 5)
+    session = program.ask(question(6)).session_id
+    kept = list(program.messages)
+    program.messages = program.messages[:8]
+    edited = program.ask("질문 5번을 고쳤습니다. 서버는 부산에 둡니다. 예산은 얼마입니까?")
+    assert (edited.turn, edited.matched) == (5, "fork")
+    assert edited.session_id != session
+    assert program.ask(question(6)).session_id == edited.session_id
+    body = server.bodies("chat")[-1]
+    assert summaries(body) == [(1, 3)]
+    assert faults(body["messages"]) == []
+    program.messages = kept
+    back = program.ask(question(7))
+    assert (back.session_id, back.turn) == (session, 7)
+    # Another model's answer in the middle forks there, and is kept.
+    program.messages[3] = assistant("두 번째 답은 다른 모델이 했습니다.")
+    foreign = program.ask(question(8))
+    assert (foreign.turn, foreign.matched) == (8, "fork")
+    answers = [turn.answer_text for turn in Chat(chat.service, foreign.session_id).turns]
+    assert answers[1] == "두 번째 답은 다른 모델이 했습니다."
+    assert program.ask(question(9)).session_id == foreign.session_id
+    assert grown()[0] == 3
+
+
+def test_the_last_question_again_is_a_new_attempt(chat: Chat, server: FakeOpenAI, grown: Grown) -> None:
+    program = begin(chat)
+    go(program, 1, 2)
+    server.script(text("Another answer."))
+    question_again = program.messages[-2]
+    program.messages = program.messages[:-1]
+    reading = program.take(program.begin())
+    assert reading.text == "Another answer."
+    assert (reading.turn, program.messages[-2]) == (2, question_again)
+    assert grown()[:2] == [1, 2]
+    assert program.ask(question(3)).turn == 3
+    assert "Another answer." in [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
+
+
+def test_a_history_that_was_never_seen_is_imported_and_folded(chat: Chat, server: FakeOpenAI) -> None:
+    program = begin(chat)
+    for number in range(1, 7):
+        program.messages += [user(question(number)), assistant(f"{number}번의 답은 다른 서버가 했습니다. " * 8)]
+    first = program.ask(question(7))
+    assert (first.turn, first.matched) == (7, "new")
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+    Chat(chat.service, first.session_id).wait_for_folds()
+    second = program.ask(question(8))
+    assert (second.session_id, second.turn, second.matched) == (first.session_id, 8, "history")
+    assert summaries(server.bodies("chat")[-1])[:1] == [(1, 3)]
+    turns = Chat(chat.service, first.session_id).turns
+    assert [turn.user_text for turn in turns] == [question(number) for number in range(1, 9)]
+
+
+@pytest.mark.parametrize("fields", [{}, {"is_retry": True}, {"idempotency_key": "once"}], ids=["anew", "retry", "key"])
+def test_the_same_words_about_another_image_are_another_question_but_an_image_needs_no_second_sending(
+    chat: Chat, server: FakeOpenAI, fields: dict[str, object]
+) -> None:
+    urls = [f"data:image/png;base64,{name * 4}" for name in "AB"]
+    program = begin(chat, hint=CHAT_ID)
+    first = program.ask(question(1))
+    program.messages.append(user("What is this?", urls[0]))
+    assert program.take(program.begin(**fields)).session_id == first.session_id
+    assert server.bodies("chat")[-1]["messages"][-1]["content"][-1]["image_url"] == {"url": urls[0]}
+    program.messages[-2:] = [user("What is this?", urls[1])]
+    edited = program.take(program.begin(**fields))
+    assert (edited.turn, edited.matched) == (2, "fork")
+    assert server.bodies("chat")[-1]["messages"][-1]["content"][-1]["image_url"] == {"url": urls[1]}
+    again = Program(chat.service, messages=program.messages[:-1], fields=program.fields)
+    again.take(again.begin(idempotency_key="another"))
+    again.messages[-2] = user("What is this?")
+    after = again.ask(question(3))
+    assert (after.session_id, after.turn) == (edited.session_id, 3)
+
+
+def test_a_retry_of_a_running_turn_gets_that_turn(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(hang("Half"))
+    program = begin(chat)
+    program.messages = [user(question(1))]
+    first = program.begin()
+    first.wait_for_text()
+    second = program.begin(is_retry=True)
+    assert second.matched == "retry"
+    assert (second.completion.id, second.completion.created) == (first.completion.id, first.completion.created)
+    second.wait_for_text()
+    assert second.text == "Half"
+    second.completion.stop()
+    assert isinstance(first.last, TurnStopped)
+    assert isinstance(second.last, TurnStopped)
+    assert len(server.bodies("chat")) == 1
+
+
+def test_a_retry_of_an_answered_request_gets_the_stored_answer(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    with open_chat() as chat:
+        first = resending.begin(chat).ask(question(1), idempotency_key="once")
+        end = first.end
+    with open_chat() as chat:
+        for how in ({"is_retry": True}, {"idempotency_key": "once"}):
+            second = resending.begin(chat).ask(question(1), **how)
+            assert (second.text, second.matched) == (first.text, "retry")
+            told = (second.completion.id, second.completion.created)
+            assert told == (first.completion.id, first.completion.created)
+            assert (second.end.usage, second.end.finish_reason) == (end.usage, end.finish_reason)
+        assert counts(chat)[:2] == [1, 1]
+    assert len(server.bodies("chat")) == 1
+
+
+def test_retries_of_a_failed_request_make_one_turn(chat: Chat, server: FakeOpenAI, grown: Grown) -> None:
+    server.script(failure(503), failure(503))
+    program = begin(chat)
+    program.messages = [user(question(1))]
+    assert isinstance(program.begin().last, TurnFailed)
+    assert isinstance(program.begin(is_retry=True).last, TurnFailed)
+    assert program.take(program.begin(is_retry=True)).turn == 1
+    assert grown()[:2] == [1, 1]
+    assert program.ask(question(2)).turn == 2
+
+
+@pytest.mark.parametrize("is_stopped", [True, False], ids=["by Stop", "without a word"])
+def test_a_program_that_left_in_the_middle_of_an_answer_goes_on_in_its_session(
+    chat: Chat, server: FakeOpenAI, grown: Grown, *, is_stopped: bool
+) -> None:
     program = begin(chat)
     program.ask(question(1))
     server.script(hang("The migration ", "is on the 10th"))
     program.messages.append(user(question(2)))
     reading = program.begin()
-    chat.wait_until(lambda: chat.rows("SELECT partial_text FROM turn")[-1] == ("The migration is on the 10th",))
-    leave_behind(chat.service.settings, tmp_path / "left")
-    reading.completion.stop()
-    assert isinstance(reading.last, TurnStopped)
-    program.service = open_chat(turnfold_data_dir=tmp_path / "left").service
-    program.messages.append(assistant("The migration is"))
+    reading.wait_for_text()
+    if is_stopped:
+        reading.completion.stop()
+    program.messages.append(assistant("The migr"))
     after = program.ask(question(3))
     assert (after.session_id, after.turn) == (reading.session_id, 3)
+    assert isinstance(reading.last, TurnStopped)
+    assert grown()[:2] == [1, 3]
+
+
+def test_a_busy_session_refuses_another_question_and_a_refused_one_stops_nothing(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    program = begin(chat)
+    program.ask(question(1))
+    kept = list(program.messages)
+    server.script(hang("The migration ", "is on the 10th"))
+    program.messages.append(user(question(2)))
+    reading = program.begin()
+    reading.wait_for_text()
+    before = counts(chat)
+    too_long = "x" * (chat.service.settings.message_chars + 1)
+    for said, error in (
+        ([user(question(3))], BusyError),
+        ([user(question(2)), assistant("The migr"), user(too_long)], InputError),
+    ):
+        program.messages = [*kept, *said]
+        with pytest.raises(error):
+            program.begin()
+    assert counts(chat) == before
+    query = "SELECT status, stop_requested FROM turn WHERE session_id = ? AND number = 2"
+    assert chat.rows(query, reading.session_id) == [("running", 0)]
+    reading.completion.stop()
+    assert isinstance(reading.last, TurnStopped)
+
+
+def test_several_models_in_one_chat_get_branches_of_their_own(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(hang("Half"))
+    one = begin(chat, hint=CHAT_ID, model="scripted-model")
+    two = begin(chat, hint=CHAT_ID, model="another")
+    one.messages = two.messages = [user(question(1))]
+    first = one.begin()
+    first.wait_for_text()
+    second = two.begin()
+    assert isinstance(second.last, TurnFinished)
+    assert second.session_id != first.session_id
+    assert server.bodies("chat")[-1]["model"] == "another"
+    first.completion.stop()
+    assert isinstance(first.last, TurnStopped)
+
+
+def test_a_refused_request_stores_nothing(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(concurrent_turns=1)
+    program = resending.begin(chat)
+    go(program, 1, 3)
+    server.script(hang("Half"))
+    busy = resending.begin(chat)
+    busy.messages = [user("Hi")]
+    reading = busy.begin()
+    reading.wait_for_text()
+    before = counts(chat)
+    foreign = [user(question(1)), assistant("답"), user("another question")]
+    for messages in ([user("another question")], foreign, [*program.messages[:4], user("an edited question")]):
+        with pytest.raises(ServerBusyError):
+            Program(chat.service, messages=messages).begin()
+    assert counts(chat) == before
+    reading.completion.stop()
+    assert isinstance(reading.last, TurnStopped)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"), [(503, "overloaded"), ("context_length_exceeded", "maximum context length exceeded")]
+)
+def test_what_was_said_is_never_taken_back(
+    open_chat: OpenChat, server: FakeOpenAI, code: int | str, message: str
+) -> None:
+    chat = open_chat(model_attempts=3)
+    program = resending.begin(chat)
+    for number in range(1, 4):
+        program.ask(question(number))
+    error = f'{{"error": {{"message": "{message}", "code": "{code}"}}}}'
+    server.script(failure(503), raw(chunk({"content": "lost"}), error))
+    program.messages.append(user(question(4)))
+    reading = program.begin()
+    assert isinstance(reading.last, TurnFailed)
+    assert reading.text == "lost"
+    assert not any(isinstance(event, AnswerRestarted) for event in reading.events)
+    assert len(server.bodies("chat")) == 5
+
+
+def test_of_many_programs_at_one_place_one_goes_on_and_the_others_are_refused(open_chat: OpenChat) -> None:
+    chat = open_chat(concurrent_turns=32)
+    program = resending.begin(chat)
+    session = program.ask(question(1)).session_id
+    together = threading.Barrier(8)
+
+    def ask(number: int) -> str:
+        one = Program(chat.service, messages=[*program.messages, user(f"{number}번째 프로그램의 질문입니다.")])
+        together.wait()
+        try:
+            reading = one.begin()
+        except BusyError:
+            return "refused"
+        assert isinstance(reading.last, TurnFinished)
+        return "forked" if reading.session_id != session else f"turn {reading.turn}"
+
+    def ask_once(_: int) -> str:
+        one = Program(chat.service, messages=[user("한 번만 묻습니다.")])
+        together.wait()
+        reading = one.begin(idempotency_key="once")
+        assert isinstance(reading.last, TurnFinished)
+        return reading.completion.id
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(ask, range(8)))
+        assert outcomes.count("turn 2") == 1
+        assert not any(outcome.startswith("turn") and outcome != "turn 2" for outcome in outcomes)
+        before = counts(chat)
+        assert before[0] == 1 + outcomes.count("forked")
+        assert len(set(pool.map(ask_once, range(8)))) == 1
+    assert counts(chat)[:2] == [before[0] + 1, before[1] + 1]
+
+
+@pytest.mark.parametrize("kind", ["append", "regenerate"])
+def test_an_attempt_that_the_page_began_since_the_request_was_recognised_is_seen(
+    chat: Chat, kind: DecisionKind
+) -> None:
+    session = begin(chat).ask(question(1)).session_id
+    decision = Decision(kind, "history", session, turn=1, attempt=1)
+    Chat(chat.service, session).regenerate()
+    before = counts(chat)
+    turns, options = chat.service.turns, TurnOptions()
+    goes_on = {
+        "append": lambda: turns.send(session, question(2), decision=decision),
+        "regenerate": lambda: turns.answer_anew(session, options=options, decision=decision),
+    }
+    with pytest.raises(BusyError):
+        goes_on[kind]()
+    assert counts(chat) == before
+    assert [turn.attempt for turn in Chat(chat.service, session).turns] == [2]
