@@ -36,10 +36,6 @@ def resume(chat: Chat, *answers: ClientMessage) -> list[Event]:
     return chat.events()
 
 
-def status_of(chat: Chat) -> str:
-    return chat.last_turn.status
-
-
 def refusal(chat: Chat, *answers: ClientMessage) -> tuple[str, str]:
     with pytest.raises(InputError) as refused:
         chat.service.turns.resume(chat.session_id, answers, options=LOOK)

@@ -1,28 +1,36 @@
+"""Turns that wait for the tools of a program: how they go on, and what closes them."""
+
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from graph.client import ClientMessage
-from graph.event import ClientCall, ToolFinished, ToolStarted, TurnFinished
+from graph.event import ClientCall, Event, ToolFinished, ToolStarted, TurnFinished
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
-from tests.fake.openai_reply import ScriptedCall, hang, text, tools
+from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by, tool
-from tests.fake.store import leave_behind
+from tests.fake.store import MovableClock, leave_behind
 from tests.fake.waiting_turn import FIRST, LOOK, SECOND, answer, refusal, required, resume, waiting
 
 CLOCK = ScriptedCall("get_current_time", "{}", "call-clock")
-ORPHANS = [
-    pytest.param("call-9", id="another id"),
-    pytest.param("", id="no id"),
-    pytest.param("\x00\ud800", id="an id that is no text"),
-    pytest.param("call-clock", id="an id of ours"),
-]
+
+
+def statuses(chat: Chat) -> list[str]:
+    """As the table has them."""
+    query = "SELECT status FROM turn WHERE session_id = ? ORDER BY number"
+    return [status for (status,) in chat.rows(query, chat.session_id)]
+
+
+def rows_of(chat: Chat) -> list[object]:
+    queries = ("SELECT * FROM message WHERE session_id = ?", "SELECT * FROM turn WHERE session_id = ?")
+    return [chat.rows(query, chat.session_id) for query in queries]
 
 
 def test_a_call_of_a_program_s_tool_ends_the_run_and_its_answer_goes_on_with_the_turn(
@@ -34,6 +42,14 @@ def test_a_call_of_a_program_s_tool_ends_the_run_and_its_answer_goes_on_with_the
     assert json.loads(call.arguments) == {"path": "a.py", "lines": {"to": 9, "from": 1}}
     assert not chat.view.is_running
     assert chat.service.turns.live(chat.session_id) is None
+    turn = chat.last_turn
+    assert (turn.status, turn.answer_text) == ("requires_action", "보겠습니다.")
+    assert [(step.name, step.status) for step in turn.steps] == [("look", "running")]
+    assert statuses(chat) == ["requires_action"]
+    unfinished = "SELECT count(*) FROM turn WHERE finished_at IS NULL AND session_id = ?"
+    assert chat.rows(unfinished, chat.session_id) == [(0,)]
+    held = "SELECT count(*) FROM lease WHERE expires_at IS NOT NULL AND session_id = ?"
+    assert chat.rows(held, chat.session_id) == [(0,)]
     server.script(text("인사를 찍습니다."))
     events = resume(chat, answer("call-1"))
     assert names(events) == ["TurnStarted", "TokenDelta", "TurnFinished"]
@@ -45,62 +61,29 @@ def test_a_call_of_a_program_s_tool_ends_the_run_and_its_answer_goes_on_with_the
     assert (turn.number, turn.attempt, turn.status) == (1, 1, "finished")
     assert turn.answer_text == "보겠습니다.\n\n인사를 찍습니다."
     assert [(step.call_id, step.result, step.status) for step in turn.steps] == [("call-1", "print('hello')", "done")]
+    assert refusal(chat, answer("call-1")) == ("unknown_call", "call-1")
 
 
-def test_a_waiting_turn_is_no_running_one_and_is_shown_as_what_it_is(chat: Chat, server: FakeOpenAI) -> None:
-    waiting(chat, server)
-    turn = chat.last_turn
-    assert (turn.status, turn.answer_text) == ("requires_action", "보겠습니다.")
-    assert [(step.name, step.status) for step in turn.steps] == [("look", "running")]
-    assert chat.rows("SELECT status, finished_at IS NULL FROM turn") == [("requires_action", 0)]
-    assert chat.rows("SELECT count(*) FROM lease WHERE expires_at IS NOT NULL") == [(0,)]
-
-
-def test_a_server_with_one_place_answers_others_while_a_turn_waits(open_chat: OpenChat, server: FakeOpenAI) -> None:
-    chat = open_chat(concurrent_turns=1)
-    waiting(chat, server)
-    assert isinstance(Chat(chat.service).say(question(2))[-1], TurnFinished)
-    assert isinstance(resume(chat, answer("call-1"))[-1], TurnFinished)
-
-
-def test_of_a_mixed_round_ours_are_run_and_the_program_gets_its_own(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(tools(CLOCK, FIRST, answer="보겠습니다."))
+def test_of_a_mixed_round_ours_are_run_and_any_other_answers_than_the_program_s_are_refused(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    server.script(tools(CLOCK, FIRST, SECOND, answer="보겠습니다."))
     events = chat.say(question(1), options=LOOK)
-    asked = required(events)
-    assert [call.id for call in asked.calls] == ["call-1"]
+    assert [call.id for call in required(events).calls] == ["call-1", "call-2"]
     assert [event.call_id for event in events if isinstance(event, ToolStarted | ToolFinished)] == ["call-clock"] * 2
-    assert [step.status for step in chat.last_turn.steps] == ["done", "running"]
-    assert isinstance(resume(chat, answer("call-1"))[-1], TurnFinished)
-    body = server.bodies("chat")[-1]
-    assert roles(body) == ["system", "user", "assistant", "tool", "tool"]
-    assert faults(body["messages"]) == []
-
-
-def test_answers_may_come_in_any_order(chat: Chat, server: FakeOpenAI) -> None:
-    waiting(chat, server, FIRST, SECOND)
-    resume(chat, answer("call-2", "둘"), answer("call-1", "하나"))
-    said = server.bodies("chat")[-1]["messages"][-2:]
-    assert [(message["tool_call_id"], message["content"]) for message in said] == [
-        ("call-1", "하나"),
-        ("call-2", "둘"),
-    ]
-
-
-def test_a_missing_answer_is_named_and_changes_nothing(chat: Chat, server: FakeOpenAI) -> None:
-    waiting(chat, server, FIRST, SECOND)
-    before = chat.rows("SELECT * FROM message"), chat.rows("SELECT * FROM turn")
+    assert [step.status for step in chat.last_turn.steps] == ["done", "running", "running"]
+    before = rows_of(chat)
     assert refusal(chat, answer("call-2")) == ("unanswered_call", "call-1")
-    assert (chat.rows("SELECT * FROM message"), chat.rows("SELECT * FROM turn")) == before
-    assert isinstance(resume(chat, answer("call-1"), answer("call-2"))[-1], TurnFinished)
-
-
-@pytest.mark.parametrize("call_id", ORPHANS)
-def test_an_answer_to_no_call_of_the_program_is_refused(chat: Chat, server: FakeOpenAI, call_id: str) -> None:
-    server.script(tools(CLOCK, FIRST))
-    required(chat.say(question(1), options=LOOK))
-    assert refusal(chat, answer("call-1"), answer(call_id))[0] == "unknown_call"
+    for call_id in ("call-9", "", "\x00\ud800", "call-clock"):
+        assert refusal(chat, answer("call-1"), answer("call-2"), answer(call_id))[0] == "unknown_call"
     assert refusal(chat)[0] == "unknown_call"
-    assert chat.last_turn.status == "requires_action"
+    assert rows_of(chat) == before
+    assert isinstance(resume(chat, answer("call-2", "둘"), answer("call-1", "하나"))[-1], TurnFinished)
+    body = server.bodies("chat")[-1]
+    assert roles(body) == ["system", "user", "assistant", "tool", "tool", "tool"]
+    said = [(message["tool_call_id"], message["content"]) for message in body["messages"][-2:]]
+    assert said == [("call-1", "하나"), ("call-2", "둘")]
+    assert faults(body["messages"]) == []
 
 
 def test_calls_are_compared_by_what_their_arguments_say(chat: Chat, server: FakeOpenAI) -> None:
@@ -109,30 +92,25 @@ def test_calls_are_compared_by_what_their_arguments_say(chat: Chat, server: Fake
     def copy(arguments: str) -> ClientMessage:
         return ClientMessage("assistant", "보겠습니다.", calls=(ClientCall("call-1", "look", arguments),))
 
-    for other in ('{"path": "b.py"}', "no JSON", "[" * 100_000, '{"path": NaN}'):
+    for other in ('{"path": "b.py"}', "no JSON", "[" * 100_000, '{"path": NaN}', "[" * 900 + "]" * 900):
         assert refusal(chat, copy(other), answer("call-1")) == ("unknown_call", "call-1")
     same = json.dumps({"lines": {"from": 1, "to": 9}, "path": "a.py"}, separators=(",", ":"))
     assert isinstance(resume(chat, copy(same), answer("call-1"))[-1], TurnFinished)
 
 
-def test_an_answer_after_the_turn_has_ended_is_refused(chat: Chat, server: FakeOpenAI) -> None:
-    waiting(chat, server)
-    resume(chat, answer("call-1"))
-    assert refusal(chat, answer("call-1")) == ("unknown_call", "call-1")
-
-
-def test_several_rounds_are_one_turn_and_ours_alone_count_towards_the_limit(
+def test_several_rounds_are_one_turn_and_hold_no_place_and_ours_alone_count_towards_the_limit(
     open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat(tool_rounds=1)
-    server.script(*(tools(ScriptedCall("look", "{}", f"call-{number}")) for number in range(1, 6)), text("끝"))
+    chat = open_chat(tool_rounds=1, concurrent_turns=1)
+    server.script(*(tools(ScriptedCall("look", "{}", f"call-{number}")) for number in range(1, 4)))
     required(chat.say(question(1), options=LOOK))
-    for number in range(1, 5):
+    for number in range(1, 3):
         required(resume(chat, answer(f"call-{number}")))
-    assert isinstance(resume(chat, answer("call-5"))[-1], TurnFinished)
+    assert isinstance(Chat(chat.service).say(question(2))[-1], TurnFinished)
+    assert isinstance(resume(chat, answer("call-3"))[-1], TurnFinished)
     assert all("tool_choice" not in body for body in server.bodies("chat"))
-    assert len(chat.last_turn.steps) == 5
-    assert chat.rows("SELECT number, attempt, status FROM turn") == [(1, 1, "finished")]
+    assert len(chat.last_turn.steps) == 3
+    assert (chat.last_turn.number, chat.last_turn.attempt, statuses(chat)) == (1, 1, ["finished"])
 
 
 def test_arguments_that_can_t_be_read_are_answered_here(chat: Chat, server: FakeOpenAI) -> None:
@@ -167,9 +145,8 @@ def test_a_resumed_turn_shows_what_came_before(chat: Chat, server: FakeOpenAI) -
 
 
 def test_each_call_of_a_resumed_turn_has_what_stands_in_front_and_the_same_beginning(
-    open_chat: OpenChat, server: FakeOpenAI
+    chat: Chat, server: FakeOpenAI
 ) -> None:
-    chat = open_chat()
     chat.say(question(1), options=asked_by(lead=(ClientMessage("user", "an older file"),)))
     server.script(tools(FIRST), tools(SECOND))
     options = asked_by(tools=(tool("look"),), system="Be brief.", lead=(ClientMessage("user", "the file"),))
@@ -185,32 +162,26 @@ def test_each_call_of_a_resumed_turn_has_what_stands_in_front_and_the_same_begin
     assert third["messages"][: len(second["messages"])] == second["messages"]
 
 
-def test_another_process_goes_on_with_a_turn_after_a_kill_between_two_rounds(
-    tmp_path: Path, make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
+@pytest.mark.parametrize("dies", ["between two rounds", "while it answers"])
+def test_another_process_goes_on_with_a_turn_whose_server_died(
+    tmp_path: Path, make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI, dies: str
 ) -> None:
     chat = open_chat()
     waiting(chat, server)
+    is_answering = dies == "while it answers"
+    if is_answering:
+        server.script(hang("아직 "))
+        chat.service.turns.resume(chat.session_id, [answer("call-1")], options=LOOK)
+        chat.wait_until_live(lambda live: "아직" in live.text)
     leave_behind(make_settings(), tmp_path / "dead")
-    (tmp_path / "dead" / "checkpoint.db").unlink()
+    if not is_answering:
+        (tmp_path / "dead" / "checkpoint.db").unlink()
     with chat_opener(settings_maker(tmp_path / "dead", server.url)) as open_dead:
         other = open_dead(chat.session_id)
-        assert other.last_turn.status == "requires_action"
-        assert isinstance(resume(other, answer("call-1"))[-1], TurnFinished)
-        assert faults(server.bodies("chat")[-1]["messages"]) == []
-
-
-def test_the_same_answers_once_more_go_on_with_a_turn_whose_server_died(
-    tmp_path: Path, make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
-) -> None:
-    chat = open_chat()
-    waiting(chat, server)
-    server.script(hang("아직 "))
-    chat.service.turns.resume(chat.session_id, [answer("call-1")], options=LOOK)
-    chat.wait_until_live(lambda live: "아직" in live.text)
-    leave_behind(make_settings(), tmp_path / "dead")
-    with chat_opener(settings_maker(tmp_path / "dead", server.url)) as open_dead:
-        other = open_dead(chat.session_id)
-        assert refusal(other, answer("call-1", "another result")) == ("unknown_call", "call-1")
+        if is_answering:
+            assert refusal(other, answer("call-1", "another result")) == ("unknown_call", "call-1")
+        else:
+            assert other.last_turn.status == "requires_action"
         assert isinstance(resume(other, answer("call-1"))[-1], TurnFinished)
         assert faults(server.bodies("chat")[-1]["messages"]) == []
         assert other.rows("SELECT count(*) FROM message WHERE role = 'tool'") == [(1,)]
@@ -229,7 +200,87 @@ def test_calls_of_one_answer_that_share_an_id_get_ids_of_their_own(chat: Chat, s
     assert faults(body["messages"]) == []
 
 
-def test_a_copy_of_a_call_nested_beyond_reason_is_another_call(chat: Chat, server: FakeOpenAI) -> None:
+def test_a_new_message_closes_what_waits(chat: Chat, server: FakeOpenAI) -> None:
+    for number, options in ((1, None), (3, LOOK)):
+        server.script(tools(CLOCK, FIRST))
+        required(chat.say(question(number), options=LOOK))
+        assert isinstance(chat.say(question(number + 1), options=options)[-1], TurnFinished)
+        assert faults(server.bodies("chat")[-1]["messages"]) == []
+        assert refusal(chat, answer("call-1"))[0] == "unknown_call"
+        chat.wait_for_folds()
+    assert [turn.status for turn in chat.turns] == ["stopped", "finished"] * 2
+
+
+def test_what_waits_for_half_an_hour_is_closed_by_whoever_comes_next(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    clock = MovableClock()
+    chat = open_chat(clock=clock)
     waiting(chat, server)
-    deep = ClientMessage("assistant", "", calls=(ClientCall("call-1", "look", "[" * 900 + "]" * 900),))
-    assert refusal(chat, deep, answer("call-1")) == ("unknown_call", "call-1")
+    clock.move(30 * 60 - 1)
+    assert chat.last_turn.status == "requires_action"
+    clock.move(1)
+    assert chat.last_turn.status == "stopped"
+    assert statuses(chat) == ["requires_action"]
+    assert refusal(chat, answer("call-1"))[0] == "unknown_call"
+    assert statuses(chat) == ["stopped"]
+    assert isinstance(chat.say(question(2))[-1], TurnFinished)
+
+
+def test_stop_and_a_reset_close_what_waits_and_it_can_be_deleted(chat: Chat, server: FakeOpenAI) -> None:
+    waiting(chat, server)
+    chat.service.turns.stop(chat.session_id)
+    assert statuses(chat) == ["stopped"]
+    assert chat.last_turn.answer_text == "보겠습니다."
+    server.script(tools(FIRST))
+    required(chat.say(question(2), options=LOOK))
+    chat.service.folds.reset(chat.session_id)
+    assert chat.last_turn.status == "stopped"
+    chat.say(question(3))
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+    server.script(tools(FIRST))
+    required(chat.say(question(4), options=LOOK))
+    chat.service.sessions.delete(chat.session_id)
+    assert chat.rows("SELECT count(*) FROM message WHERE session_id = ?", chat.session_id) == [(0,)]
+
+
+@pytest.mark.parametrize("again", [Chat.retry, Chat.regenerate])
+def test_a_waiting_turn_can_be_run_again_from_its_question(
+    chat: Chat, server: FakeOpenAI, again: Callable[[Chat], list[Event]]
+) -> None:
+    waiting(chat, server)
+    assert isinstance(again(chat)[-1], TurnFinished)
+    assert roles(server.bodies("chat")[-1]) == ["system", "user"]
+    assert (chat.last_turn.attempt, chat.last_turn.status, chat.last_turn.steps) == (2, "finished", ())
+
+
+def test_a_compaction_leaves_what_waits_open(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(preserve_recent_messages=2)
+    chat.ask(1, 5)
+    server.script(tools(FIRST))
+    required(chat.say(question(6), options=LOOK))
+    record = chat.service.folds.compact(chat.session_id)
+    assert record.turns[-1] < 6
+    assert isinstance(resume(chat, answer("call-1"))[-1], TurnFinished)
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+    assert chat.last_turn.status == "finished"
+
+
+def test_no_fold_counts_a_waiting_turn_as_complete(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 2)
+    server.script(tools(FIRST))
+    required(chat.say(question(3), options=LOOK))
+    chat.wait_for_folds()
+    assert chat.service.folds.statistics(chat.session_id).record_count == 0
+    assert chat.service.folds.next_fold(chat.session_id, strategy="").turns_left == 1
+    resume(chat, answer("call-1"))
+    chat.wait_for_folds()
+    assert chat.rows("SELECT turns FROM record WHERE session_id = ?", chat.session_id) == [("[1,2,3]",)]
+
+
+def test_a_failed_call_behind_an_answer_closes_the_turn_and_it_can_be_tried_again(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    waiting(chat, server)
+    server.script(failure(400))
+    resume(chat, answer("call-1"))
+    assert chat.last_turn.status == "failed"
+    assert isinstance(chat.retry()[-1], TurnFinished)
