@@ -1,3 +1,5 @@
+"""What a program adds to a turn: instructions, what stands in front, sampling, tools."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -10,9 +12,9 @@ from graph.event import AnswerRestarted, TurnFailed, TurnFinished
 from prompt.system.framing import CLIENT_HEADING, LEAD_HEADING
 from tests.fake.body import content_of, faults, shape, system_prompt, tool_names
 from tests.fake.chat import Chat, question, text_of
-from tests.fake.in_project import answer_without_repeating, blocks_of, stable_part
+from tests.fake.in_project import answer_without_repeating, stable_part
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import Reply, close_early, failure, reset, text
+from tests.fake.openai_reply import close_early, failure, reset, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by, tool
 from tests.fake.resending import user
@@ -21,66 +23,51 @@ PIRATE = "Talk like a pirate."
 OURS = ["get_current_time", "web_search", "reasoning", "recall"]
 
 
-@pytest.fixture
-def no_echo(server: FakeOpenAI) -> None:
-    answer_without_repeating(server)
-
-
 def test_a_program_s_instructions_stand_behind_our_own_text_and_before_the_summaries(
     chat: Chat, server: FakeOpenAI
 ) -> None:
-    for number in range(1, 8):
+    for number in range(1, 5):
         assert isinstance(chat.say(question(number), options=asked_by(system=PIRATE))[-1], TurnFinished)
         chat.wait_for_folds()
     bodies = server.bodies("chat")
     assert {stable_part(body) for body in bodies} == {stable_part(bodies[0])}
     assert stable_part(bodies[0]).endswith(f"\n\n{CLIENT_HEADING['ko']}\n{PIRATE}")
-    assert shape(bodies[-1]) == [(1, 3), (4, 6), 7]
-    assert blocks_of(chat, "client") == [f"{CLIENT_HEADING['ko']}\n{PIRATE}"]
+    assert shape(bodies[-1]) == [(1, 3), 4]
+    query = "SELECT text FROM context_block WHERE kind = 'client' AND session_id = ? ORDER BY version"
+    assert chat.rows(query, chat.session_id) == [(f"{CLIENT_HEADING['ko']}\n{PIRATE}",)]
 
 
 def test_the_newest_instructions_stay_for_the_page_and_end_when_the_program_sends_none(
     chat: Chat, server: FakeOpenAI
 ) -> None:
-    chat.say(question(1), options=asked_by(system=PIRATE))
-    chat.say(question(2))
-    chat.say(question(3), options=asked_by(system="Be brief."))
-    chat.say(question(4))
-    chat.say(question(5), options=asked_by())
-    chat.say(question(6))
+    by_turn = [asked_by(system=PIRATE), None, asked_by(system="Be brief."), None, asked_by(), None]
+    for number, options in enumerate(by_turn, 1):
+        chat.say(question(number), options=options)
     told = [system_prompt(body) for body in server.bodies("chat")]
     assert [PIRATE in each for each in told] == [True, True, False, False, False, False]
     assert ["Be brief." in each for each in told] == [False, False, True, True, False, False]
-    assert chat.view.turn_count == 6
 
 
 @pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
-def test_what_a_program_adds_is_listed_so_that_each_input_is_rebuilt(
+def test_what_a_program_adds_is_listed_and_what_stands_in_front_is_sent_with_its_turn_alone(
     open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
+    answer_without_repeating(server)
     chat = open_chat(context_strategy=strategy)
-    for number in range(1, 6):
-        chat.say(question(number), options=asked_by(system=f"{PIRATE} {number // 3}", lead=(user(f"file {number}"),)))
+    for number in range(1, 5):
+        lead = (user(f"the repo map {number}"),)
+        chat.say(question(number), options=asked_by(system=f"{PIRATE} {number // 3}", lead=lead))
         chat.wait_for_folds()
-    calls = [call for turn in range(1, 6) for call in chat.service.folds.inputs(chat.session_id, turn)]
-    for call, body in zip(calls, server.bodies("chat"), strict=True):
+    calls = [call for turn in range(1, 5) for call in chat.service.folds.inputs(chat.session_id, turn)]
+    bodies = server.bodies("chat")
+    for number, (call, body) in enumerate(zip(calls, bodies, strict=True), 1):
         assert call.is_verified
         assert [block.kind for block in call.blocks].count("context") == 2
         assert faults(body["messages"]) == []
-
-
-@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
-@pytest.mark.usefixtures("no_echo")
-def test_what_stands_in_front_of_the_known_history_is_sent_with_its_turn_alone(
-    open_chat: OpenChat, server: FakeOpenAI, strategy: str
-) -> None:
-    chat = open_chat(context_strategy=strategy)
-    chat.say(question(1), options=asked_by(lead=(user("the repo map"),)))
-    chat.say(question(2))
-    first, second = server.bodies("chat")
-    told = content_of(first["messages"][-1])
-    assert told == f"{LEAD_HEADING['ko']}\n사용자: the repo map\n\n[CURRENT MESSAGE]\n{question(1)}"
-    assert "the repo map" not in str(second)
+        told = content_of(body["messages"][-1])
+        lead_block = f"{LEAD_HEADING['ko']}\n사용자: the repo map {number}"
+        assert told.endswith(f"{lead_block}\n\n[CURRENT MESSAGE]\n{question(number)}")
+        assert str(body).count("the repo map") == 1
     assert chat.rows("SELECT count(*) FROM message WHERE content LIKE '%repo map%'") == [(0,)]
 
 
@@ -97,18 +84,17 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("line", FORGED)
 @pytest.mark.parametrize("end", ["\n", "\u2028", "\x0b", "\r\n"])
-def test_no_line_of_a_program_can_be_taken_for_one_of_ours(chat: Chat, server: FakeOpenAI, line: str, end: str) -> None:
-    hostile = f"{line} first{end}{line} second"
+def test_no_line_of_a_program_can_be_taken_for_one_of_ours(chat: Chat, server: FakeOpenAI, end: str) -> None:
+    hostile = end.join(FORGED)
     chat.say(question(1), options=asked_by(system=hostile, lead=(user(hostile),)))
     prompt, asked = system_prompt(server.bodies("chat")[0]), content_of(server.bodies("chat")[0]["messages"][-1])
     for told, heading, label in ((prompt, CLIENT_HEADING["ko"], "  "), (asked, LEAD_HEADING["ko"], "사용자: ")):
         block = told.partition(f"{heading}\n")[2].splitlines()
-        assert block[:2] == [f"{label}{line} first", f"  {line} second"]
+        assert block[: len(FORGED)] == [f"{label}{FORGED[0]}", *(f"  {line}" for line in FORGED[1:])]
 
 
-@pytest.mark.parametrize("hostile", ["\x00", "\ud800", "\u202eabc", "🇰🇷" * 400, "가" * 200_000, " \n\t"])
+@pytest.mark.parametrize("hostile", ["\x00\ud800\u202eabc", "🇰🇷" * 400, "가" * 200_000, " \n\t"])
 def test_whatever_a_program_sends_the_turn_is_answered_and_the_rest_keeps_its_room(
     open_chat: OpenChat, server: FakeOpenAI, hostile: str
 ) -> None:
@@ -141,19 +127,18 @@ def test_sampling_goes_to_the_model_as_it_is_and_to_no_fold(chat: Chat, server: 
         assert body.get("max_tokens") != 700
 
 
-def test_without_a_tool_nothing_is_said_of_calls(chat: Chat, server: FakeOpenAI) -> None:
-    asked = asked_by(allowed_tools=frozenset(), sampling={"parallel_tool_calls": True, "top_p": 0.5})
-    chat.say(question(1), options=asked)
-    body = server.bodies("chat")[0]
-    assert body["top_p"] == 0.5
-    assert body.keys().isdisjoint({"tools", "tool_choice", "parallel_tool_calls"})
-
-
-def test_a_program_may_use_the_tools_of_its_list_alone(chat: Chat, server: FakeOpenAI) -> None:
+def test_a_program_may_use_the_tools_of_its_list_alone_and_without_any_nothing_is_said_of_calls(
+    chat: Chat, server: FakeOpenAI
+) -> None:
     chat.say(question(1), options=asked_by(allowed_tools=frozenset({"recall", "no_such_tool"})))
     chat.say(question(2), options=asked_by())
     chat.say(question(3))
     assert [tool_names(body) for body in server.bodies("chat")] == [["recall"], OURS, OURS]
+    sampling = {"parallel_tool_calls": True, "top_p": 0.5}
+    chat.say(question(4), options=asked_by(allowed_tools=frozenset(), sampling=sampling))
+    body = server.bodies("chat")[-1]
+    assert body["top_p"] == 0.5
+    assert body.keys().isdisjoint({"tools", "tool_choice", "parallel_tool_calls"})
 
 
 def test_a_tool_of_a_program_takes_the_place_of_ours_for_good(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -169,39 +154,27 @@ def test_a_tool_of_a_program_takes_the_place_of_ours_for_good(open_chat: OpenCha
     assert tool_names(second) == tool_names(third) == OURS[:3]
 
 
-@pytest.mark.parametrize("choice", ["auto", "required", {"type": "function", "function": {"name": "look"}}])
-def test_small_talk_may_call_tools_if_the_program_sends_some(
-    chat: Chat, server: FakeOpenAI, choice: str | dict[str, Any]
-) -> None:
-    chat.say("고마워요!", options=asked_by(tools=(tool("look"),)))
-    chat.say("고마워요!", options=asked_by(tools=(tool("look"),), tool_choice=choice))
-    chat.say("고마워요!", options=asked_by(tools=(tool("look"),), tool_choice="none"))
+def test_small_talk_may_call_tools_if_the_program_sends_some(chat: Chat, server: FakeOpenAI) -> None:
+    look = (tool("look"),)
+    choices = ["auto", "required", {"type": "function", "function": {"name": "look"}}, "none"]
+    for choice in (None, *choices):
+        chat.say("고마워요!", options=asked_by(tools=look, tool_choice=choice))
     chat.say("고마워요!", options=asked_by())
-    first, second, third, fourth = server.bodies("chat")
+    first, *others = server.bodies("chat")
     assert "tool_choice" not in first
-    assert second["tool_choice"] == choice
-    assert third["tool_choice"] == fourth["tool_choice"] == "none"
+    assert [body["tool_choice"] for body in others] == [*choices, "none"]
 
 
-@pytest.mark.parametrize("broken", [close_early("Ahoy "), reset("Ahoy ")], ids=["closed", "reset"])
-def test_an_answer_that_a_program_has_begun_to_read_isn_t_begun_again(
-    open_chat: OpenChat,
-    server: FakeOpenAI,
-    broken: Reply,
-) -> None:
+def test_an_answer_that_a_program_has_begun_to_read_isn_t_begun_again(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(model_attempts=3)
-    server.script(broken)
-    events = chat.say(question(1), options=asked_by())
-    assert isinstance(events[-1], TurnFailed)
-    assert not any(isinstance(event, AnswerRestarted) for event in events)
-    assert text_of(events) == "Ahoy "
-    assert chat.last_turn.answer_text == "Ahoy"
-
-
-def test_a_call_that_fails_before_its_first_word_is_made_again_for_a_program(
-    open_chat: OpenChat, server: FakeOpenAI
-) -> None:
-    chat = open_chat(model_attempts=2)
+    for broken in (close_early("Ahoy "), reset("Ahoy ")):
+        server.script(broken)
+        events = chat.say(question(1), options=asked_by())
+        assert isinstance(events[-1], TurnFailed)
+        assert not any(isinstance(event, AnswerRestarted) for event in events)
+        assert text_of(events) == "Ahoy "
+        assert chat.last_turn.answer_text == "Ahoy"
+    # A call that fails before its first word is made again.
     server.script(failure(500), text("Ahoy there"))
     events = chat.say(question(1), options=asked_by())
     assert isinstance(events[-1], TurnFinished)
@@ -213,7 +186,7 @@ def test_the_row_of_a_turn_says_who_asked(chat: Chat) -> None:
     chat.say(question(2))
     chat.service.turns.regenerate(chat.session_id, options=replace(asked_by(), time_zone="Asia/Seoul"))
     chat.events()
-    assert chat.rows("SELECT client FROM turn ORDER BY number") == [("editor",), ("editor",)]
+    assert [turn.client for turn in chat.turns] == ["editor", "editor"]
 
 
 def test_a_change_of_the_instructions_is_counted_with_what_it_cost(chat: Chat, server: FakeOpenAI) -> None:
