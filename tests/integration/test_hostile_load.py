@@ -1,3 +1,5 @@
+"""The real app in a process of its own: other sites' pages, tokens in its logs, and clients that mean it harm."""
+
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +18,8 @@ import httpx2
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.sync.client import connect
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
 from tests.fake.chat import question
@@ -31,6 +34,10 @@ GIGABYTE: Final = 2**30
 PIECE: Final = bytes(2**20)
 # A token may have 64 answers under way.
 NAMES: Final = [f"program-{number}-0123456789abcdef" for number in range(16)]
+CANARY: Final = "canary-token-0123456789"
+WRONG: Final = "canary-wrong-0123456789"
+SAID: Final = "canary said 카나리아가 말했습니다"
+ORIGIN: Final = "https://notes.example"
 
 
 class Server(NamedTuple):
@@ -38,7 +45,7 @@ class Server(NamedTuple):
 
     port: int
     pid: int
-    database: Path
+    folder: Path
 
     @property
     def url(self) -> str:
@@ -48,7 +55,7 @@ class Server(NamedTuple):
         return httpx2.Client(base_url=self.url, headers={"Authorization": f"Bearer {name}"}, timeout=60)
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
-        with closing(sqlite3.connect(self.database)) as connection:
+        with closing(sqlite3.connect(self.folder / "data" / "turnfold.db")) as connection:
             return connection.execute(query).fetchall()
 
     @property
@@ -61,13 +68,7 @@ class Server(NamedTuple):
         """Loads the page and runs it once, as a browser does."""
         answer = httpx2.get(self.url, timeout=60)
         assert (answer.status_code, "<html" in answer.text) == (200, True)
-        page = f"127.0.0.1:{self.port}"
-        with connect(
-            f"ws://{page}/_stcore/stream",
-            origin=Origin(f"http://{page}"),
-            subprotocols=[Subprotocol("streamlit")],
-            max_size=None,
-        ) as stream:
+        with self.stream() as stream:
             asked = BackMsg()
             asked.rerun_script.query_string = ""
             stream.send(asked.SerializeToString())
@@ -79,6 +80,17 @@ class Server(NamedTuple):
                     break
             assert told.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
             assert drawn > 0
+
+    def stream(self, host: str = "", origin: str = "") -> ClientConnection:
+        """Opens the websocket of a page."""
+        host = host or f"127.0.0.1:{self.port}"
+        return connect(
+            f"ws://{host}/_stcore/stream",
+            sock=socket.create_connection(("127.0.0.1", self.port)),
+            origin=Origin(origin or f"http://{host}"),
+            subprotocols=[Subprotocol("streamlit")],
+            max_size=None,
+        )
 
 
 def error_of(connection: socket.socket) -> bytes:
@@ -103,18 +115,77 @@ def few_files(most: int) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def app(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("hostile")
-    tokens = ",".join(f"p{number}:local:{name}" for number, name in enumerate(NAMES))
+    settings = {
+        "CHAT_API_TOKENS": ",".join(f"p{number}:local:{name}" for number, name in enumerate([*NAMES, CANARY])),
+        "CHAT_API_ORIGINS": ORIGIN,
+        "TURNFOLD_HOSTS": "chat.example.com",
+        "TURNFOLD_LOG_LEVEL": "DEBUG",
+    }
     with ExitStack() as stack:
         with few_files(1_024):
-            process, port = stack.enter_context(
-                served("app.py", folder / "data", endpoint.url, folder / "log", CHAT_API_TOKENS=tokens)
-            )
+            starting = served("app.py", folder / "data", endpoint.url, folder / "log", **settings)
+            process, port = stack.enter_context(starting)
         assert ask_health(port, process) == (200, "ok")
-        yield Server(port, process.pid, folder / "data" / "turnfold.db")
+        yield Server(port, process.pid, folder)
 
 
-@pytest.mark.parametrize("path", ["/chat", "/v1/chat/completions", "/v1/summarize"])
-@pytest.mark.parametrize("is_sized", [True, False], ids=["sized", "chunked"])
+def test_no_log_has_a_token_or_a_text_and_no_file_or_refusal_a_token(app: Server) -> None:
+    body = {"model": "turnfold", "messages": [{"role": "user", "content": SAID}]}
+    asked = [
+        ("/v1/chat/completions", CANARY, {}, json.dumps(body)),
+        ("/v1/chat/completions", CANARY, {"Origin": ORIGIN}, json.dumps({"messages": SAID, SAID: CANARY})),
+        ("/v1/chat/completions", WRONG, {"Origin": ORIGIN}, json.dumps(body)),
+        ("/v1/chat/completions", CANARY, {"Host": "evil.example"}, json.dumps(body)),
+        ("/v1/chat/completions", CANARY, {"Origin": "https://evil.example"}, json.dumps(body)),
+        ("/v1/models", CANARY, {}, SAID.encode()),
+        (f"/v1/{CANARY}", CANARY, {}, json.dumps(body)),
+        (f"/v1/{CANARY}", WRONG, {}, SAID.encode()),
+        (f"/v1/models?key={CANARY}", WRONG, {}, json.dumps(body)),
+    ]
+    with httpx2.Client(base_url=app.url, timeout=30) as client:
+        told = [
+            client.post(path, headers={"Authorization": f"Bearer {token}", **more}, content=content)
+            for path, token, more, content in asked
+        ]
+    assert [answer.status_code for answer in told] == [200, 400, 401, 403, 403, 405, 404, 401, 401]
+    assert not [answer.text for answer in told[1:] if "canary" in answer.text]
+    written = (app.folder / "log").read_text()
+    assert "TurnFinished" in written
+    assert "canary" not in written
+    assert "카나리아" not in written
+    kept = b"".join(file.read_bytes() for file in (app.folder / "data").rglob("*") if file.is_file())
+    assert CANARY.encode() not in kept
+    assert WRONG.encode() not in kept
+
+
+def test_the_page_and_its_stream_are_reached_by_their_own_names_alone(app: Server) -> None:
+    for name, scheme, site, is_let_in in (
+        ("127.0.0.1:{port}", "http", "127.0.0.1:{port}", True),
+        ("chat.example.com", "https", "chat.example.com", True),
+        ("evil.example:{port}", "http", "evil.example:{port}", False),
+        ("127.0.0.1:{port}", "http", "evil.example", False),
+    ):
+        host, origin = name.format(port=app.port), f"{scheme}://{site.format(port=app.port)}"
+        answer = httpx2.get(app.url, headers={"Host": host, "Origin": origin})
+        assert answer.status_code == (200 if is_let_in else 403)
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        if is_let_in:
+            with app.stream(host, origin):
+                pass
+        else:
+            with pytest.raises(InvalidStatus) as refused:
+                app.stream(host, origin)
+            assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "is_sized"),
+    [
+        ("/chat", True),
+        pytest.param("/v1/chat/completions", False, marks=pytest.mark.slow),
+        pytest.param("/v1/summarize", False, marks=pytest.mark.slow),
+    ],
+)
 def test_a_body_of_a_gigabyte_is_refused_and_not_kept(app: Server, path: str, *, is_sized: bool) -> None:
     before, turns = app.peak_bytes, app.rows("SELECT count(*) FROM turn")
     field = f"Content-Length: {GIGABYTE}" if is_sized else "Transfer-Encoding: chunked"
@@ -135,12 +206,12 @@ def test_a_body_of_a_gigabyte_is_refused_and_not_kept(app: Server, path: str, *,
     app.check_page()
 
 
-@pytest.mark.parametrize("path", ["/chat", "/v1/chat/completions", "/v1/summarize"])
-@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"message":NaN}', b"[" * 1_000_000, b'{"a":' * 100_000, b"\x00"])
-def test_broken_json_is_refused(app: Server, path: str, body: bytes) -> None:
+def test_broken_json_is_refused(app: Server) -> None:
     with app.http() as http:
-        answer = http.post(path, content=body)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_json")
+        for path in ("/chat", "/v1/chat/completions", "/v1/summarize"):
+            for body in (b"{", b"\xff\xfe", b'{"message":NaN}', b"[" * 1_000_000, b'{"a":' * 100_000, b"\x00"):
+                answer = http.post(path, content=body)
+                assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_json"), path
 
 
 async def _begin(port: int, request: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -150,6 +221,7 @@ async def _begin(port: int, request: bytes) -> tuple[asyncio.StreamReader, async
     return reader, writer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [b"", b"POST /chat HTTP/1.1\r\nX-Name: "], ids=["silent", "half a head"])
 def test_under_a_thousand_idle_connections_page_and_door_answer(app: Server, start: bytes) -> None:
     with ExitStack() as stack:
@@ -161,6 +233,7 @@ def test_under_a_thousand_idle_connections_page_and_door_answer(app: Server, sta
     assert told[-1].data == "[DONE]"
 
 
+@pytest.mark.slow
 def test_under_a_thousand_slow_bodies_page_and_door_answer(app: Server) -> None:
     turns = app.rows("SELECT count(*) FROM turn")
     with ExitStack() as stack:
@@ -174,6 +247,7 @@ def test_under_a_thousand_slow_bodies_page_and_door_answer(app: Server) -> None:
     assert app.rows("SELECT count(*) FROM turn") == [(turns[0][0] + 1,)]  # type: ignore[operator]  # a number
 
 
+@pytest.mark.slow
 def test_a_thousand_streams_of_one_turn_all_end_with_it(app: Server, endpoint: FakeOpenAI) -> None:
     endpoint.script(hang("모두가 "), to="천 명이 듣습니다")
     with app.http() as http, http.stream("POST", "/chat", json={"message": "천 명이 듣습니다"}) as sent:

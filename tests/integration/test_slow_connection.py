@@ -11,6 +11,7 @@ from starlette.websockets import WebSocket
 from websockets.sync.client import connect
 
 from api.connection import bounded_connections
+from graph.service import ChatService
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
@@ -18,9 +19,9 @@ from tests.fake.raw_client import answer_of, connected, drip, head
 from tests.fake.served_chat import ServedChat
 
 
-@pytest.fixture
-def served(chat: Chat) -> Iterator[ServedChat]:
-    with bounded_connections(10, seconds=0.3), ServedChat(chat.service) as opened:
+@pytest.fixture(scope="module")
+def served(module_service: ChatService) -> Iterator[ServedChat]:
+    with bounded_connections(10, seconds=0.2), ServedChat(module_service) as opened:
         yield opened
 
 
@@ -29,21 +30,14 @@ def wait_for_closing(served: ServedChat) -> None:
         assert connection.recv(1) == b""
 
 
-@pytest.mark.parametrize("start", [b"P", b"POST /chat HTTP/1.1\r\nHost: localhost\r\nX-Name: "])
-def test_a_head_that_never_ends_is_refused(served: ServedChat, start: bytes) -> None:
-    with connected(served.port) as connection:
-        connection.sendall(start)
-        threading.Thread(target=drip, args=(connection,), daemon=True).start()
-        status, answer = answer_of(connection)
-    assert status == 408
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "request_timeout"
-
-
-def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(served: ServedChat) -> None:
-    wait_for_closing(served)
-
-
-def test_a_second_head_that_never_ends_is_refused(served: ServedChat) -> None:
+def test_a_head_that_never_ends_is_refused(served: ServedChat) -> None:
+    for start in (b"P", b"POST /chat HTTP/1.1\r\nHost: localhost\r\nX-Name: "):
+        with connected(served.port) as connection:
+            connection.sendall(start)
+            threading.Thread(target=drip, args=(connection,), daemon=True).start()
+            status, answer = answer_of(connection)
+        assert status == 408
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "request_timeout"
     with connected(served.port) as connection:
         connection.sendall(head("GET", "/v1/models") + b"GET /v1/models HTTP/1.1\r\nX-Name: ")
         threading.Thread(target=drip, args=(connection,), daemon=True).start()
@@ -52,24 +46,26 @@ def test_a_second_head_that_never_ends_is_refused(served: ServedChat) -> None:
     assert b"HTTP/1.1 408 " in answer
 
 
-def test_a_body_that_drips_on_behind_its_refusal_is_not_heard_out(served: ServedChat) -> None:
+def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(served: ServedChat) -> None:
+    wait_for_closing(served)
+
+
+def test_a_body_that_drips_on_behind_its_answer_is_not_heard_out(served: ServedChat) -> None:
     with connected(served.port) as connection:
         connection.sendall(head("POST", "/chat", f"Content-Length: {2**30}"))
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
         assert drip(connection)
-
-
-def test_a_body_that_no_route_reads_is_not_waited_for(served: ServedChat) -> None:
-    with connected(served.port) as connection:
+    with connected(served.port) as connection:  # no route reads it
         connection.sendall(head("GET", "/v1/models", "Content-Length: 100"))
         assert drip(connection)
 
 
 def test_a_body_that_is_read_but_never_ends_is_cut_off_and_nothing_is_begun(served: ServedChat, chat: Chat) -> None:
+    before = chat.service.sessions.list()
     with connected(served.port) as connection:
         connection.sendall(head("POST", "/chat", "Content-Length: 100000") + b'{"message":"')
         assert drip(connection)
-    assert chat.service.sessions.list() == ()
+    assert chat.service.sessions.list() == before
 
 
 def test_a_stream_lasts_as_long_as_its_turn(served: ServedChat, chat: Chat, server: FakeOpenAI) -> None:
@@ -78,6 +74,8 @@ def test_a_stream_lasts_as_long_as_its_turn(served: ServedChat, chat: Chat, serv
     with served.opened("GET", f"/chat/{chat.session_id}/events") as answer:
         pieces = answer.iter_raw()
         body = next(pieces)
+        while "부분".encode() not in body:
+            body += next(pieces)
         for _ in range(3):
             wait_for_closing(served)
         chat.service.turns.stop(chat.session_id)
