@@ -17,6 +17,7 @@ from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
 from tests.fake.served_programs import TOKEN, ServedPrograms
 
+pytestmark = pytest.mark.slow
 DOCS: Final = Path(__file__).parents[2] / "docs"
 GUIDES: Final[dict[Language, str]] = {"ko": "api.ko.md", "en": "api.md"}
 BUDGET: Final[dict[Language, str]] = {"ko": "120만", "en": "1200"}
@@ -52,26 +53,16 @@ def pasted(command: list[str], text: str, served: ServedPrograms, session_id: st
 
 
 @LANGUAGES
-@pytest.mark.parametrize("client", ["openai", "LangChain"])
-def test_the_guide_s_program_gets_its_answer_from_memory(
-    chat: Chat, served: ServedPrograms, language: Language, client: str
+def test_the_guide_s_programs_get_their_answers_from_memory(
+    chat: Chat, served: ServedPrograms, language: Language
 ) -> None:
-    (blocks,) = [blocks for title, blocks in sections(language).items() if client in title]
-    printed = pasted([sys.executable, "-c"], "\n".join(text for name, text in blocks if name == "python"), served)
-    assert BUDGET[language] in printed
-    (session,) = chat.service.sessions.list()
-    if client == "openai":
-        assert "history {'session': " in printed
-        assert session.turn_count == 4
-
-
-@LANGUAGES
-def test_the_guide_names_each_figure_of_an_answer(chat: Chat, served: ServedPrograms, language: Language) -> None:
-    body = {"model": "turnfold", "messages": [{"role": "user", "content": "My budget is 1200 euros."}]}
-    answer = served.client().post("/v1/chat/completions", json=body).json()
-    text = (DOCS / GUIDES[language]).read_text(encoding="utf-8")
-    assert [name for name in answer["turnfold"] if f"`{name}`" not in text] == []
-    assert chat.service.sessions.get(answer["turnfold"]["session"]).turn_count == 1
+    for client in ("openai", "LangChain"):
+        (blocks,) = [blocks for title, blocks in sections(language).items() if client in title]
+        printed = pasted([sys.executable, "-c"], "\n".join(text for name, text in blocks if name == "python"), served)
+        assert BUDGET[language] in printed
+        if client == "openai":
+            assert "history {'session': " in printed
+            assert [session.turn_count for session in chat.service.sessions.list()] == [4]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this computer")
@@ -85,3 +76,9 @@ def test_the_guide_s_lines_for_the_shell_are_answered(chat: Chat, served: Served
     (session,) = chat.service.sessions.list()
     assert session.turn_count == 3
     assert BUDGET[language] in chat.service.turns.transcript(session_id, last=2).turns[0].answer_text
+    # Each figure of an answer is named.
+    body = {"model": "turnfold", "messages": [{"role": "user", "content": "My budget is 1200 euros."}]}
+    with served.client() as client:
+        answer = client.post("/v1/chat/completions", json=body).json()
+    text = (DOCS / GUIDES[language]).read_text(encoding="utf-8")
+    assert [name for name in answer["turnfold"] if f"`{name}`" not in text] == []

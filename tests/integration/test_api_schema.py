@@ -10,12 +10,14 @@ from schemathesis.checks import CHECKS
 
 from api.openapi import document
 from api.program_routes import OPERATIONS
+from tests.fake.drawn import at_most
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.served_programs import TOKEN, ServedPrograms
 
 SESSION = "known"
 # What a schema can't say: that a message has words, that there is something to compact.
 BEYOND_A_SCHEMA = {"positive_data_acceptance"}
+pytestmark = pytest.mark.slow
 DOCUMENT = schemathesis.openapi.from_dict(document(OPERATIONS))
 
 
@@ -30,7 +32,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @DOCUMENT.parametrize()
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_most(10), suppress_health_check=list(HealthCheck))
 def test_whatever_the_document_allows_is_answered_as_it_says(case: schemathesis.Case[Any], url: str) -> None:
     named = case.path_parameters
     if "session_id" in named and case.operation.method != "delete" and len(str(named["session_id"])) % 2:
