@@ -1,21 +1,29 @@
+"""Under which names, and to which sites' pages, page and routes answer; what browsers are told of other origins."""
+
 from __future__ import annotations
 
 import asyncio
+from itertools import cycle
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from api.cors import Cors
 from api.host import HostCheck
+from api.token_guard import Guard
+from graph.api_token import ApiToken
 from graph.settings import Settings
+from tests.fake.programs import NoPrograms, OneProgram
 
 NAMED = "chat.example.com,192.0.2.7:8501,[2001:db8::7]"
 OWN = ["localhost", "LOCALHOST:8501", "localhost.:8501", "127.0.0.1", "127.0.0.1:65535", "127.1.2.3:80", "[::1]:8501"]
@@ -62,19 +70,16 @@ def sent(host: str, *origins: str) -> list[tuple[bytes, bytes]]:
     return [(b"Host", host.encode()), *((b"Origin", origin.encode()) for origin in origins)]
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/v1/models"])
-@pytest.mark.parametrize("host", ALLOWED)
-def test_page_and_routes_answer_under_their_own_names(path: str, host: str) -> None:
-    assert checked(turnfold_hosts=NAMED).get(path, headers=sent(host)).text == "hello"
-
-
-@pytest.mark.parametrize("host", REFUSED)
-def test_no_other_name_is_answered(host: str) -> None:
-    page = checked(turnfold_hosts=NAMED).get("/", headers=sent(host))
-    assert (page.status_code, page.headers["content-type"]) == (403, "text/plain; charset=utf-8")
-    assert "TURNFOLD_HOSTS" in page.text
-    door = checked(turnfold_hosts=NAMED).get("/v1/models", headers=sent(host))
-    assert (door.status_code, door.json()["error"]["code"]) == (403, "host_not_allowed")
+def test_page_and_routes_answer_under_their_own_names_alone() -> None:
+    client = checked(turnfold_hosts=NAMED)
+    for host, path in zip(ALLOWED, cycle(["/", "/health", "/v1/models"])):
+        assert client.get(path, headers=sent(host)).text == "hello", host
+    for host in REFUSED:
+        page = client.get("/", headers=sent(host))
+        assert (page.status_code, page.headers["content-type"]) == (403, "text/plain; charset=utf-8"), host
+        assert "TURNFOLD_HOSTS" in page.text
+        door = client.get("/v1/models", headers=sent(host))
+        assert (door.status_code, door.json()["error"]["code"]) == (403, "host_not_allowed"), host
 
 
 def test_two_hosts_or_none_are_refused() -> None:
@@ -96,26 +101,19 @@ async def without_host(app: Any) -> int:  # noqa: ANN401  # an ASGI application
     return int(started[0]["status"])
 
 
-@pytest.mark.parametrize(
-    ("host", "origin"),
-    [
+def test_a_page_of_the_server_may_ask_it_and_one_of_another_site_may_not() -> None:
+    client = checked(turnfold_hosts=NAMED, chat_api_origins="https://notes.example")
+    for host, origin in (
         ("localhost:8501", "http://localhost:8501"),
         ("localhost:8501", "https://localhost:8501"),
         ("127.0.0.1", "http://127.0.0.1"),
         ("chat.example.com", "https://chat.example.com"),
         ("chat.example.com:443", "https://chat.example.com"),
-    ],
-)
-def test_a_page_of_the_server_may_ask_it(host: str, origin: str) -> None:
-    client = checked(turnfold_hosts=NAMED)
-    assert client.post("/", headers=sent(host, origin)).status_code == 405
-    with client.websocket_connect("/_stcore/stream", headers=dict(pairs(host, origin))) as socket:
-        assert socket.receive_text() == "hello"
-
-
-@pytest.mark.parametrize(
-    "origin",
-    [
+    ):
+        assert client.post("/", headers=sent(host, origin)).status_code == 405, origin
+        with client.websocket_connect("/_stcore/stream", headers=dict(pairs(host, origin))) as socket:
+            assert socket.receive_text() == "hello"
+    for origin in (
         "http://evil.example",
         "http://localhost:3000",
         "http://localhost",
@@ -127,25 +125,19 @@ def test_a_page_of_the_server_may_ask_it(host: str, origin: str) -> None:
         "file://",
         "null",
         "",
-    ],
-)
-def test_a_page_of_another_site_may_not(origin: str) -> None:
-    client = checked(turnfold_hosts=NAMED, chat_api_origins="https://notes.example")
-    page = client.get("/", headers=sent("localhost:8501", origin))
-    assert page.status_code == 403
-    assert "CHAT_API_ORIGINS" in page.text
-    with (
-        pytest.raises(WebSocketDisconnect),
-        client.websocket_connect("/_stcore/stream", headers=dict(pairs("localhost:8501", origin))),
     ):
-        pass
+        page = client.get("/", headers=sent("localhost:8501", origin))
+        assert page.status_code == 403, origin
+        assert "CHAT_API_ORIGINS" in page.text
+        check_no_stream(client, "localhost:8501", origin)
+    for host in ("evil.example:8501", "localhost.evil.example"):
+        check_no_stream(client, host, f"http://{host}")
 
 
-@pytest.mark.parametrize("host", ["evil.example:8501", "localhost.evil.example"])
-def test_no_stream_is_opened_under_another_name(host: str) -> None:
+def check_no_stream(client: TestClient, host: str, origin: str) -> None:
     with (
         pytest.raises(WebSocketDisconnect),
-        checked().websocket_connect("/_stcore/stream", headers=dict(pairs(host, f"http://{host}"))),
+        client.websocket_connect("/_stcore/stream", headers=dict(pairs(host, origin))),
     ):
         pass
 
@@ -206,3 +198,84 @@ def test_without_a_sign_in_nobody_else_is_answered_whatever_name_is_sent(
 
 async def receive_nothing() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
+
+
+CANARY = "canary-0123456789-abcdef"
+SITES = "https://notes.example,app://editor.example"
+
+
+async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+    headers = {"X-Turnfold-Session": "s1", "X-Turnfold-Matched": "new", "x-request-id": "req_1"}
+    await JSONResponse({}, headers=headers)(scope, receive, send)
+
+
+def client_of(origins: str, token: str | None = CANARY) -> TestClient:
+    settings = Settings(_env_file=None, chat_api_token=token, chat_api_origins=origins)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+    return TestClient(Cors(Guard(answered, lambda: settings, NoPrograms), lambda: settings))
+
+
+def asked(origin: str, headers: str) -> dict[str, str]:
+    return {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": headers,
+    }
+
+
+def test_a_browser_is_answered_before_it_has_a_token() -> None:
+    origin = "app://editor.example"
+    wanted = "authorization,content-type,Last-Event-ID,x-stainless-lang,X-Stainless-Something-New, x-turnfold-session"
+    unwanted = "cookie,x-evil,x-turnfold-,x-stainless-a_b,,"
+    answer = client_of(SITES).options("/v1/models", headers=asked(origin, f"{wanted},{unwanted}"))
+    assert answer.status_code == 204
+    assert answer.headers["access-control-allow-origin"] == origin
+    assert answer.headers["access-control-allow-methods"] == "GET, POST, PUT, PATCH, DELETE"
+    allowed = (
+        "authorization, content-type, last-event-id, x-stainless-lang, x-stainless-something-new, x-turnfold-session"
+    )
+    assert answer.headers["access-control-allow-headers"] == allowed
+    assert "access-control-allow-credentials" not in answer.headers
+    assert "Origin" in answer.headers["vary"]
+
+
+def test_no_other_origin_is_allowed_or_repeated() -> None:
+    client = client_of(SITES)
+    for origin in ("https://evil.example", "null", "https://notes.example.evil.example", ""):
+        for answer in (
+            client.options("/v1/models", headers=asked(origin, "authorization")),
+            client.get("/v1/models", headers={"Origin": origin, "Authorization": f"Bearer {CANARY}"}),
+        ):
+            assert not [name for name in answer.headers if name.startswith("access-control-")]
+            assert "Origin" in answer.headers["vary"]
+    answer = client.get("/v1/models", headers={"Authorization": f"Bearer {CANARY}"})  # no browser
+    assert answer.status_code == 200
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize(("token", "status"), [(CANARY, 200), ("wrong", 401)])
+def test_a_page_may_read_answers_and_errors_with_our_headers(token: str, status: int) -> None:
+    headers = {"Origin": "https://notes.example", "Authorization": f"Bearer {token}"}
+    answer = client_of(SITES).post("/v1/chat/completions", headers=headers)
+    assert answer.status_code == status
+    assert answer.headers["access-control-allow-origin"] == "https://notes.example"
+    exposed = answer.headers["access-control-expose-headers"].split(", ")
+    assert {"x-request-id", "retry-after", "location"} <= set(exposed)
+    assert ("x-turnfold-session" in exposed) == (status == 200)
+    assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_without_named_origins_nothing_is_said() -> None:
+    answer = client_of("").options("/v1/models", headers=asked("https://notes.example", "authorization"))
+    assert answer.status_code == 401
+    assert not [name for name in answer.headers if name.startswith("access-control-") or name == "vary"]
+
+
+def test_a_page_may_use_a_token_that_no_setting_names() -> None:
+    settings = Settings(_env_file=None, chat_api_origins=SITES)  # type: ignore[call-arg, arg-type]  # as above
+    made = OneProgram(ApiToken("notes", "kim", SecretStr(CANARY)))
+    client = TestClient(Cors(Guard(answered, lambda: settings, lambda: made), lambda: settings))
+    question = client.options("/v1/models", headers=asked("https://notes.example", "authorization"))
+    answer = client.get("/v1/models", headers={"Origin": "https://notes.example", "Authorization": f"Bearer {CANARY}"})
+    assert (question.status_code, answer.status_code) == (204, 200)
+    for told in (question, answer):
+        assert told.headers["access-control-allow-origin"] == "https://notes.example"

@@ -1,20 +1,43 @@
+"""What a request for completions may hold, and what each header and field of it means."""
+
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from itertools import cycle
+from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from api.body import JSON_DEPTH
 from api.problem import ProblemError
-from api.request import parse_request
-from graph.client import ClientMessage
+from api.request import ParsedRequest, parse_request
+from api.token_guard import ApiClient
+from graph.client import ClientMessage, Hint
 from graph.event import ClientCall
-from tests.fake.parsed_request import CLIENT, QUESTION, messages, parsed, problem
 
+CLIENT: Final = ApiClient("editor", "kim", frozenset({"recall"}))
+QUESTION: Final = {"role": "user", "content": "안녕"}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}, "x": None}
+
+
+def parsed(headers: Mapping[str, str] | None = None, /, **fields: Any) -> ParsedRequest:  # noqa: ANN401  # any JSON
+    body = {"model": "turnfold", "messages": [QUESTION], **fields}
+    return parse_request(json.dumps(body).encode(), Headers(headers or {}), CLIENT)
+
+
+def problem(headers: Mapping[str, str] | None = None, /, **fields: Any) -> tuple[int, str, str | None]:  # noqa: ANN401  # any JSON
+    with pytest.raises(ProblemError) as refused:
+        parsed(headers, **fields)
+    told = refused.value.problem
+    return told.status, told.code, told.param
+
+
+def messages(*sent: Mapping[str, object]) -> tuple[ClientMessage, ...]:
+    return parsed(messages=[*sent, QUESTION]).request.messages[:-1]
 
 
 def test_the_least_request_asks_the_default_model_for_a_whole_answer() -> None:
@@ -24,39 +47,30 @@ def test_the_least_request_asks_the_default_model_for_a_whole_answer() -> None:
     assert (asked.request.options.name, asked.request.options.allowed_tools) == ("editor", frozenset({"recall"}))
 
 
-@pytest.mark.parametrize(
-    ("model", "name", "is_plain"),
-    [
+def test_a_model_is_named_with_and_without_the_prefix() -> None:
+    for model, name, is_plain in (
         ("turnfold", "", False),
         ("turnfold:plain", "", True),
         ("turnfold/small", "small", False),
         ("turnfold/maker/small:7b:plain", "maker/small:7b", True),
         ("small", "small", False),
-    ],
-)
-def test_a_model_is_named_with_and_without_the_prefix(model: str, name: str, is_plain: bool) -> None:  # noqa: FBT001 - a case's value
-    request = parsed(model=model).request
-    assert (request.model, request.is_plain) == (name, is_plain)
+    ):
+        request = parsed(model=model).request
+        assert (request.model, request.is_plain) == (name, is_plain)
 
 
-@pytest.mark.parametrize(
-    ("content", "text", "images"),
-    [
+def test_content_is_null_text_or_parts() -> None:
+    data = "data:image/png;base64,AA"
+    contents: list[tuple[object, str, tuple[str, ...]]] = [
         (None, "", ()),
-        ("", "", ()),
         ("one\ntwo", "one\ntwo", ()),
         ([{"type": "text", "text": "one"}, {"type": "input_text", "text": "two"}], "one\ntwo", ()),
         ([{"type": "refusal", "refusal": "no"}], "no", ()),
-        (
-            [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA", "detail": "low"}}],
-            "",
-            ("data:image/png;base64,AA",),
-        ),
+        ([{"type": "image_url", "image_url": {"url": data, "detail": "low"}}], "", (data,)),
         ([{"type": "image_url", "image_url": "https://a.test/b.png"}], "", ("https://a.test/b.png",)),
-    ],
-)
-def test_content_is_null_text_or_parts(content: object, text: str, images: tuple[str, ...]) -> None:
-    assert messages({"role": "user", "content": content}) == (ClientMessage("user", text, images=images),)
+    ]
+    for content, text, images in contents:
+        assert messages({"role": "user", "content": content}) == (ClientMessage("user", text, images=images),)
 
 
 def test_system_and_developer_messages_stand_apart_wherever_they_are() -> None:
@@ -109,73 +123,62 @@ def test_what_goes_to_the_model_goes_as_it_was_sent_and_nothing_else_does() -> N
     assert (options.tools, options.tool_choice) == ((), None)
 
 
-@pytest.mark.parametrize("choice", ["none", "auto", "required", {"type": "function", "function": {"name": "look"}}])
-def test_tools_go_on_as_they_are(choice: object) -> None:
-    options = parsed(tools=[TOOL], tool_choice=choice).request.options
-    assert (options.tools, options.tool_choice) == ((TOOL,), choice)
+def test_tools_go_on_as_they_are_and_stream_options_are_taken_without_stream() -> None:
+    choices: list[object] = ["none", "auto", "required", {"type": "function", "function": {"name": "look"}}]
+    for choice in choices:
+        options = parsed(tools=[TOOL], tool_choice=choice).request.options
+        assert (options.tools, options.tool_choice) == ((TOOL,), choice)
+    sent_options: list[Mapping[str, object] | None] = [None, {}, {"include_usage": None}, {"include_usage": True}]
+    for sent, is_asked in zip(sent_options, (False, False, False, True), strict=True):
+        asked = parsed(stream_options=sent)
+        assert (asked.is_streamed, asked.with_usage) == (False, is_asked)
 
 
-@pytest.mark.parametrize("options", [None, {}, {"include_usage": None}, {"include_usage": True}])
-def test_stream_options_are_taken_without_stream(options: Mapping[str, object] | None) -> None:
-    asked = parsed(stream_options=options)
-    assert (asked.is_streamed, asked.with_usage) == (False, bool(options and options.get("include_usage")))
+def content(part: Mapping[str, object], count: int = 1) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [part] * count}]}
 
 
-@pytest.mark.parametrize(
-    ("fields", "code", "param"),
-    [
-        ({"n": 2}, "invalid_value", "n"),
-        ({"n": 0}, "invalid_value", "n"),
-        ({"logprobs": True}, "invalid_value", "logprobs"),
-        ({"audio": {}}, "invalid_value", "audio"),
-        ({"modalities": ["text", "audio"]}, "invalid_value", "modalities.1"),
-        ({"messages": []}, "invalid_value", "messages"),
-        ({"messages": None}, "invalid_value", "messages"),
-        ({"messages": "Hi"}, "invalid_value", "messages"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "empty_messages", "messages"),
-        ({"messages": [{"role": "robot", "content": "x"}]}, "invalid_value", "messages.0.role"),
-        ({"messages": [{"role": "user", "content": 5}]}, "invalid_value", "messages.0.content"),
-        ({"messages": [{"role": "user", "content": " \n"}]}, "empty_message", "messages"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "missing_tool_call_id", "messages.0"),
-        ({"messages": [QUESTION, {"role": "assistant", "content": "Well"}]}, "prefill_unsupported", "messages"),
-        (
-            {"messages": [{"role": "user", "content": [{"type": "file"}]}]},
-            "unsupported_content",
-            "messages.0.content.0",
-        ),
-        (
-            {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]},
-            "unsupported_content",
-            "messages.0.content.0",
-        ),
-        (
-            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "file:///etc/passwd"}]}]},
-            "invalid_image_url",
-            "messages.0.content.0",
-        ),
-        ({"messages": [{"role": "user", "content": [{"type": "text"}] * 1001}]}, "invalid_value", "messages.0.content"),
-        ({"messages": [QUESTION] * 10_001}, "invalid_value", "messages"),
-        ({"tools": [TOOL, TOOL]}, "duplicate_tool", "tools"),
-        ({"tools": [{"type": "custom"}]}, "invalid_value", "tools.0.type"),
-        ({"temperature": 3}, "invalid_value", "temperature"),
-        ({"max_tokens": 0}, "invalid_value", "max_tokens"),
-        ({"model": "m" * 300}, "invalid_value", "model"),
-        ({"user": "u" * 257}, "invalid_value", "user"),
-        ({"metadata": {"session_id": "x\r\ny"}}, "invalid_header", "metadata.session_id"),
-        ({"prompt_cache_key": ["x"]}, "invalid_header", "prompt_cache_key"),
-    ],
-    ids=str,
-)
-def test_what_cant_be_taken_is_refused_by_the_name_of_its_field(fields: dict[str, Any], code: str, param: str) -> None:
-    assert problem(**fields) == (400, code, param)
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"n": 2}, "invalid_value", "n"),
+    ({"logprobs": True}, "invalid_value", "logprobs"),
+    ({"audio": {}}, "invalid_value", "audio"),
+    ({"modalities": ["text", "audio"]}, "invalid_value", "modalities.1"),
+    ({"messages": []}, "invalid_value", "messages"),
+    ({"messages": "Hi"}, "invalid_value", "messages"),
+    ({"messages": [{"role": "system", "content": "x"}]}, "empty_messages", "messages"),
+    ({"messages": [{"role": "robot", "content": "x"}]}, "invalid_value", "messages.0.role"),
+    ({"messages": [{"role": "user", "content": 5}]}, "invalid_value", "messages.0.content"),
+    ({"messages": [{"role": "user", "content": " \n"}]}, "empty_message", "messages"),
+    ({"messages": [{"role": "tool", "content": "x"}]}, "missing_tool_call_id", "messages.0"),
+    ({"messages": [QUESTION, {"role": "assistant", "content": "Well"}]}, "prefill_unsupported", "messages"),
+    (content({"type": "file"}), "unsupported_content", "messages.0.content.0"),
+    (
+        content({"type": "image_url", "image_url": "file:///a"}),
+        "invalid_image_url",
+        "messages.0.content.0",
+    ),
+    (content({"type": "text"}, 1001), "invalid_value", "messages.0.content"),
+    ({"messages": [QUESTION] * 10_001}, "invalid_value", "messages"),
+    ({"tools": [TOOL, TOOL]}, "duplicate_tool", "tools"),
+    ({"tools": [{"type": "custom"}]}, "invalid_value", "tools.0.type"),
+    ({"temperature": 3}, "invalid_value", "temperature"),
+    ({"max_tokens": 0}, "invalid_value", "max_tokens"),
+    ({"model": "m" * 300}, "invalid_value", "model"),
+    ({"user": "u" * 257}, "invalid_value", "user"),
+    ({"metadata": {"session_id": "x\r\ny"}}, "invalid_header", "metadata.session_id"),
+    ({"prompt_cache_key": ["x"]}, "invalid_header", "prompt_cache_key"),
+]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_what_cant_be_taken_is_refused_by_the_name_of_its_field() -> None:
+    for fields, code, param in REFUSED:
+        assert problem(**fields) == (400, code, param), str(fields)[:100]
+
+
+def test_a_body_that_is_no_plain_json_object_is_refused() -> None:
+    for body in (
         b"",
         b"[]",
-        b"null",
         b"{",
         b'{"messages": NaN}',
         b'{"messages": [], "x": 1e999}',
@@ -184,13 +187,10 @@ def test_what_cant_be_taken_is_refused_by_the_name_of_its_field(fields: dict[str
         b'{"x": ' + b"[" * 100_000,
         b'{"x": ' + b"[" * JSON_DEPTH + b"]" * JSON_DEPTH + b"}",
         b'{"a":' * 2000 + b"1" + b"}" * 2000,
-    ],
-    ids=lambda body: repr(body[:20]),
-)
-def test_a_body_that_is_no_plain_json_object_is_refused(body: bytes) -> None:
-    with pytest.raises(ProblemError) as refused:
-        parse_request(body, Headers({}), CLIENT)
-    assert (refused.value.problem.status, refused.value.problem.code) == (400, "invalid_json")
+    ):
+        with pytest.raises(ProblemError) as refused:
+            parse_request(body, Headers({}), CLIENT)
+        assert (refused.value.problem.status, refused.value.problem.code) == (400, "invalid_json"), body[:20]
 
 
 def test_text_is_taken_as_it_can_be_stored() -> None:
@@ -211,3 +211,117 @@ def test_a_refusal_repeats_nothing_of_what_was_said() -> None:
         with pytest.raises(ProblemError) as refused:
             parsed(**fields)
         assert canary not in json.dumps(refused.value.problem.body())
+
+
+def test_the_surest_of_a_clients_own_ids_is_the_hint() -> None:
+    ids: list[tuple[Mapping[str, str], dict[str, Any], Hint | None]] = [
+        ({"X-OpenWebUI-Chat-Id": "c1", "X-Session-Id": "s1"}, {}, Hint("x-openwebui-chat-id", "c1")),
+        ({"X-OpenWebUI-Chat-Id": "local:abc"}, {"prompt_cache_key": "k"}, Hint("prompt_cache_key", "k")),
+        ({"X-OpenWebUI-Chat-Id": "local:abc"}, {}, None),
+        ({"X-Conversation-Id": "{{LIBRECHAT_BODY_CONVERSATIONID}}"}, {}, None),
+        ({"x-session-affinity": ""}, {"metadata": {"chat_id": "m"}}, Hint("metadata.chat_id", "m")),
+        ({}, {"user": "u1", "metadata": {"other": 5}}, None),
+    ]
+    for headers, fields, hint in ids:
+        assert parsed(headers, **fields).request.hint == hint
+
+
+def test_the_end_user_is_told_apart_and_a_session_named_by_header_or_metadata() -> None:
+    users: list[tuple[Mapping[str, str], dict[str, Any], str]] = [
+        ({"X-OpenWebUI-User-Id": "h"}, {"user": "u"}, "h"),
+        ({}, {"user": "홍길동", "safety_identifier": "s"}, "홍길동"),
+        ({}, {"safety_identifier": "s"}, "s"),
+        ({}, {}, ""),
+    ]
+    for headers, fields, user in users:
+        assert parsed(headers, **fields).request.user == user
+    named = {"metadata": {"turnfold_session": "b"}}
+    assert parsed({"X-Turnfold-Session": "a"}, **named).request.session == "a"
+    assert parsed(**named).request.session == "b"
+
+
+def test_headers_say_what_a_request_is_for() -> None:
+    headers = {
+        "X-Turnfold-Task": "title_generation",
+        "Idempotency-Key": "key-1",
+        "x-stainless-retry-count": "2",
+        "X-Turnfold-On-Disconnect": "Continue",
+    }
+    asked = parsed(headers)
+    request = asked.request
+    assert (request.task, request.idempotency_key, request.is_retry, asked.goes_on) == (
+        "title_generation",
+        "key-1",
+        True,
+        True,
+    )
+    assert parsed({"X-Turnfold-Task": "{{TASK}}"}).request.task == ""
+    for count in ("0", "", "00", "x", "-1"):
+        assert not parsed({"x-stainless-retry-count": count}).request.is_retry
+
+
+def test_a_header_that_cant_be_sent_back_is_refused() -> None:
+    names = ["X-Turnfold-Session", "X-Turnfold-Task", "X-Turnfold-On-Disconnect", "Idempotency-Key"]
+    names += ["X-OpenWebUI-Chat-Id", "X-OpenWebUI-User-Id", "X-Conversation-Id", "X-Session-Id"]
+    names += ["x-session-affinity", "x-opencode-session"]
+    values = ["a" * 257, "caf\xe9", "a\tb", "a\x7f"]
+    for name, value in [*zip(names, cycle(values)), *(("X-Session-Id", value) for value in values)]:
+        assert problem({name: value})[:2] == (400, "invalid_header"), name
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+FIELDS = [
+    *("messages", "model", "stream", "stream_options", "tools", "tool_choice", "metadata", "n", "logprobs", "user"),
+    *("temperature", "stop", "response_format", "prompt_cache_key", "safety_identifier", "max_tokens", "modalities"),
+]
+PART = st.fixed_dictionaries(
+    {},
+    optional={"type": st.sampled_from(["text", "image_url", "file"]) | JSON, "text": JSON, "image_url": JSON},
+)
+MESSAGE = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": st.sampled_from(["system", "developer", "user", "assistant", "tool"]) | JSON,
+        "content": JSON | st.lists(PART, max_size=3),
+        "tool_calls": JSON | st.lists(JSON, max_size=2),
+        "tool_call_id": JSON,
+    },
+)
+
+
+@given(
+    fields=st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=5),
+    sent=JSON | st.lists(MESSAGE | JSON, max_size=4),
+    value=st.text(max_size=20),
+)
+def test_whatever_is_sent_is_read_or_refused_with_400(fields: dict[str, Any], sent: object, value: str) -> None:
+    body = json.dumps({"messages": sent, **fields}).encode()
+    headers = Headers(raw=[(b"x-session-id", value.encode("utf-8", "replace"))])
+    result: ParsedRequest | ProblemError
+    try:
+        result = parse_request(body, headers, CLIENT)
+    except ProblemError as refused:
+        result = refused
+    if isinstance(result, ProblemError):
+        assert result.problem.status == 400
+        json.dumps(result.problem.body(), ensure_ascii=False).encode()
+    else:
+        options = result.request.options
+        assert result.request.messages[-1].role in ("user", "tool")
+        json.dumps([options.tools, dict(options.sampling)], allow_nan=False, ensure_ascii=False).encode()
+
+
+@given(st.binary(max_size=200))
+def test_whatever_bytes_are_sent_are_refused_with_400(body: bytes) -> None:
+    with pytest.raises(ProblemError) as refused:
+        parse_request(body, Headers({}), CLIENT)
+    assert refused.value.problem.status == 400
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(lambda text: text.strip()))
+def test_text_of_any_script_is_read_as_it_was_sent(text: str) -> None:
+    assert messages({"role": "assistant", "content": text})[0].text == text

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -39,54 +38,35 @@ def guarded(**values: object) -> TestClient:
     return TestClient(Guard(who, lambda: settings, NoPrograms))
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE"])
-def test_without_a_token_in_the_settings_nothing_is_there(method: str) -> None:
-    answer = guarded().request(method, "/v1/models", headers={"Authorization": f"Bearer {CANARY}"})
-    assert answer.status_code == 404
-    assert answer.json()["error"]["code"] == "unknown_url"
+def test_without_a_token_in_the_settings_nothing_is_there() -> None:
+    for method in ("GET", "POST", "OPTIONS", "DELETE"):
+        answer = guarded().request(method, "/v1/models", headers={"Authorization": f"Bearer {CANARY}"})
+        assert answer.status_code == 404
+        assert answer.json()["error"]["code"] == "unknown_url"
 
 
-@pytest.mark.parametrize(
-    ("sent", "told"),
-    [
+def test_a_request_is_that_of_its_tokens_program() -> None:
+    client = guarded(chat_api_tokens=LISTED)
+    for sent, told in (
         (f"Bearer {CANARY}", {"name": "editor", "owner": "kim", "tools": ["recall"]}),
         (f"bearer  {OTHER} ", {"name": "script", "owner": "lee", "tools": None}),
-    ],
-)
-def test_a_request_is_that_of_its_tokens_program(sent: str, told: Mapping[str, object]) -> None:
-    assert guarded(chat_api_tokens=LISTED).post("/", headers={"Authorization": sent}).json() == told
+    ):
+        assert client.post("/", headers={"Authorization": sent}).json() == told
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        [],
-        [b""],
-        [b"Bearer"],
-        [b"Bearer "],
-        [CANARY.encode()],
-        [b"Basic " + CANARY.encode()],
-        [b"Bearer " + CANARY.encode()[:-1]],
-        [b"Bearer " + CANARY.encode() + b"x"],
-        [b"Bearer " + CANARY.upper().encode()],
-        [b"Bearer " + CANARY.encode() + b"\xff\xed\x95\x9c"],
-        [b"Bearer " + CANARY.encode(), b"Bearer " + CANARY.encode()],
-        [b"Bearer " + CANARY.encode(), b""],
-    ],
-)
-def test_any_other_header_is_no_token(sent: list[bytes]) -> None:
-    headers = [(b"Authorization", value) for value in sent]
-    answer = guarded(chat_api_tokens=LISTED).get("/v1/models", headers=headers)
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert answer.headers["x-request-id"]
-    assert answer.json()["error"]["code"] == "invalid_api_key"
-    assert "canary" not in answer.text.lower()
-
-
-@pytest.mark.parametrize("place", ["/v1/models?api_key={}", "/v1/models?access_token={}", "/v1/{}"])
-def test_a_token_in_the_address_is_none(place: str) -> None:
-    assert guarded(chat_api_token=CANARY).get(place.format(CANARY)).status_code == 401
+def test_any_other_header_is_no_token() -> None:
+    client, token = guarded(chat_api_tokens=LISTED), CANARY.encode()
+    wrong = [b"", b"Bearer", b"Bearer ", token, b"Basic " + token, b"Bearer " + token[:-1], b"Bearer " + token + b"x"]
+    wrong += [b"Bearer " + token.upper(), b"Bearer " + token + b"\xff\xed\x95\x9c"]
+    for sent in ([], *([value] for value in wrong), [b"Bearer " + token] * 2, [b"Bearer " + token, b""]):
+        answer = client.get("/v1/models", headers=[(b"Authorization", value) for value in sent])
+        assert answer.status_code == 401, sent
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert answer.headers["x-request-id"]
+        assert answer.json()["error"]["code"] == "invalid_api_key"
+        assert "canary" not in answer.text.lower()
+    for place in (f"/v1/models?api_key={CANARY}", f"/v1/models?access_token={CANARY}", f"/v1/{CANARY}"):
+        assert client.get(place).status_code == 401
 
 
 @given(st.lists(st.binary(max_size=40), max_size=3))
