@@ -1,19 +1,29 @@
+"""How an answer of /v1 is written: its chunks, the queue of its events, its stream or whole body, its usage."""
+
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai._streaming import SSEDecoder
+from starlette.types import Message
 
-from api.chunk_writer import DONE, ChunkWriter, CompletionHead
+from api.chunk_writer import DONE, ChunkWriter, CompletionHead, failure_line, whole_completion
+from api.completion import CreateCompletion
 from api.event_queue import EventQueue
-from api.problem import ProblemError
+from api.problem import Problem, ProblemError
+from api.refusal import BY_CODE
 from api.stream import first_event, stream_lines, whole_body
-from graph.client import CompletionEnd
+from api.token_guard import ApiClient
+from graph.client import ClientUsage, CompletionEnd
 from graph.event import (
     ActionRequired,
     AnswerRestarted,
@@ -29,8 +39,89 @@ from graph.event import (
     TurnStarted,
     TurnStopped,
 )
+from graph.service.completion_end import usage_of
+from graph.store.call import CallCost
+from tests.fake.scripted_completions import ScriptedCompletions
 
-HEAD = CompletionHead("chatcmpl-1", 1_800_000_000, "turnfold")
+HEAD = CompletionHead("chatcmpl-1", 1_800_000_000, "turnfold/small")
+END = CompletionEnd("stop", None, {})
+ANY_TEXT = st.text(st.characters())
+CALLS = st.builds(ClientCall, st.text(min_size=1, max_size=9), st.text(min_size=1, max_size=9), ANY_TEXT)
+
+
+def chunks(lines: bytes) -> list[Any]:
+    """Read as a client does that takes a line for what `str.splitlines` takes for one."""
+    read = [line for line in lines.decode().splitlines() if line]
+    assert all(line.startswith("data: ") for line in read)
+    assert lines.count(b"\n\n") == len(read)
+    return [line if line == "data: [DONE]" else json.loads(line.removeprefix("data: ")) for line in read]
+
+
+def openai_events(lines: bytes) -> list[str]:
+    def pieces() -> Iterator[bytes]:
+        yield from (lines[at : at + 7] for at in range(0, len(lines), 7))
+
+    return [event.data for event in SSEDecoder().iter_bytes(pieces())]
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_any_text_is_one_line_of_a_stream(text: str, model: str) -> None:
+    line = ChunkWriter(HEAD._replace(model=model)).text(text)
+    (chunk,) = chunks(line)
+    said = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "�")
+    assert chunk["choices"] == [{"index": 0, "delta": {"content": said}, "finish_reason": None}]
+    assert (chunk["id"], chunk["created"], chunk["object"]) == ("chatcmpl-1", 1_800_000_000, "chat.completion.chunk")
+    assert openai_events(line) == [line.decode().removeprefix("data: ").strip()]
+
+
+@given(st.lists(CALLS, max_size=4))
+def test_each_call_has_its_own_index_and_is_whole(calls: list[ClientCall]) -> None:
+    (chunk,) = chunks(ChunkWriter(HEAD).calls(calls))
+    told = chunk["choices"][0]["delta"]["tool_calls"]
+    assert [call["index"] for call in told] == list(range(len(calls)))
+    assert all(set(call) == {"index", "id", "type", "function"} for call in told)
+    assert all(isinstance(call["function"]["arguments"], str) for call in told)
+
+
+def test_a_stream_begins_with_who_speaks_and_ends_with_reason_usage_and_done() -> None:
+    end = CompletionEnd("length", ClientUsage(10, 2, 3), {"session": "s1"})
+    writer = ChunkWriter(HEAD)
+    (first,), (last, usage, done) = chunks(writer.start()), chunks(writer.end(end, with_usage=True))
+    assert (first["choices"][0]["delta"], first["model"]) == ({"role": "assistant", "content": ""}, "turnfold/small")
+    assert last["choices"] == [{"index": 0, "delta": {}, "finish_reason": "length"}]
+    assert last["turnfold"] == {"session": "s1"}
+    assert usage["choices"] == []
+    assert usage["usage"] == {
+        "prompt_tokens": 10,
+        "completion_tokens": 2,
+        "total_tokens": 12,
+        "prompt_tokens_details": {"cached_tokens": 3},
+    }
+    assert done == "data: [DONE]"
+
+
+def test_usage_is_told_only_if_it_is_asked_for_and_known() -> None:
+    for end, with_usage in ((CompletionEnd("stop", ClientUsage(1, 1, None), {}), False), (END, True)):
+        lines = ChunkWriter(HEAD).end(end, with_usage=with_usage)
+        assert b"usage" not in lines
+        assert b'turnfold":' not in lines
+        assert lines.count(b"finish_reason") == 1
+        assert lines.endswith(DONE)
+    (told,) = chunks(failure_line(BY_CODE["unreachable"]))  # a failure is no end
+    assert set(told["error"]) == {"message", "type", "param", "code"}
+
+
+@given(ANY_TEXT, st.lists(CALLS, max_size=3))
+def test_a_whole_answer_has_what_the_chunks_have(text: str, calls: list[ClientCall]) -> None:
+    body = whole_completion(HEAD, text, calls, CompletionEnd("stop", ClientUsage(1, 2, None), {"turn": 3}))
+    json.dumps(body, ensure_ascii=False).encode()
+    message = body["choices"][0]["message"]
+    assert (body["object"], body["id"], body["turnfold"]) == ("chat.completion", "chatcmpl-1", {"turn": 3})
+    assert message.get("tool_calls", []) == [] if not calls else len(message["tool_calls"]) == len(calls)
+    assert (message["content"] is None) == (not text and bool(calls))
+    assert body["usage"] == {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+
+
 STARTED = TurnStarted("s1", 1, 1)
 TOOL = (ToolStarted("t", "recall", "{}"), ToolFinished("t", "recall", "x", is_error=False, seconds=0.1))
 CALLS = (ClientCall("c1", "look", "{}"),)
@@ -98,14 +189,14 @@ def test_a_stream_that_succeeds_says_what_the_whole_answer_does(events: list[Eve
     assert streamed_calls == [call["id"] for call in message.get("tool_calls", [])]
 
 
-@pytest.mark.parametrize("event", [TokenDelta("Hi"), TOOL[0], TurnFinished(1, "m", "Hi"), TurnStopped(1, "")])
-def test_the_status_is_decided_by_what_the_model_does_first_and_nothing_is_lost(event: Event) -> None:
-    async def main() -> None:
+def test_the_status_is_decided_by_what_the_model_does_first_and_nothing_is_lost() -> None:
+    async def main(event: Event) -> None:
         queue = await filled([STARTED, FoldWaiting((1,)), Folded("r", (1,), 2, 1), AnswerRestarted(), event])
         await first_event(queue, seconds=20)
         assert await queue.get() == event
 
-    asyncio.run(main())
+    for event in (TokenDelta("Hi"), TOOL[0], TurnFinished(1, "m", "Hi"), TurnStopped(1, "")):
+        asyncio.run(main(event))
 
 
 def test_a_turn_that_fails_first_decides_the_status() -> None:
@@ -125,3 +216,140 @@ def test_the_status_waits_no_longer_than_it_may() -> None:
         assert await queue.get() == TokenDelta("Hi")
 
     asyncio.run(main())
+
+
+STOPPED = TurnStopped(1, "")
+FOLDED = Folded("r1", (1, 2, 3), 9, 3)
+GONE = Problem(499, "gone", "Gone.")
+
+
+def run(read: Callable[[EventQueue], Awaitable[None]], *, most_chars: int = 1000) -> None:
+    async def main() -> None:
+        await read(EventQueue(most_chars=most_chars))
+
+    asyncio.run(main())
+
+
+def put_in_thread(queue: EventQueue, *events: Event) -> None:
+    thread = threading.Thread(target=lambda: deque(map(queue.put, events)))
+    thread.start()
+    thread.join()
+
+
+def test_texts_that_wait_are_joined_and_their_order_stays() -> None:
+    async def read(queue: EventQueue) -> None:
+        put_in_thread(queue, TokenDelta("a"), TokenDelta("b"), FOLDED, TokenDelta("c"), STOPPED)
+        await asyncio.sleep(0)
+        assert [await queue.get() for _ in range(4)] == [TokenDelta("ab"), FOLDED, TokenDelta("c"), STOPPED]
+
+    run(read)
+
+
+def test_silence_is_none_and_loses_nothing() -> None:
+    async def read(queue: EventQueue) -> None:
+        assert await queue.get(seconds=0.01) is None
+        assert await queue.get(seconds=-1) is None
+        put_in_thread(queue, STOPPED)
+        assert await queue.peek() == STOPPED
+        assert await queue.get() == STOPPED
+
+    run(read)
+
+
+def test_many_threads_wake_a_reader_that_waits() -> None:
+    async def read(queue: EventQueue) -> None:
+        threads = [threading.Thread(target=queue.put, args=(TokenDelta("x"),)) for _ in range(50)]
+        for thread in threads:
+            thread.start()
+        length = 0
+        while length < 50:
+            event = await queue.get(seconds=20)
+            assert isinstance(event, TokenDelta)
+            length += len(event.text)
+
+    run(read)
+
+
+def test_a_closed_queue_says_why_and_takes_nothing_more() -> None:
+    async def read(queue: EventQueue) -> None:
+        put_in_thread(queue, TokenDelta("a"))
+        queue.close(GONE)
+        queue.close(Problem(503, "later", "Later."))
+        put_in_thread(queue, STOPPED)
+        await asyncio.sleep(0)
+        assert [await queue.get(), await queue.peek(), await queue.get()] == [GONE] * 3
+
+    run(read)
+
+
+def test_a_reader_that_is_too_far_behind_is_given_up() -> None:
+    async def read(queue: EventQueue) -> None:
+        put_in_thread(queue, *[TokenDelta("12345")] * 4)
+        await asyncio.sleep(0)
+        event = await queue.get()
+        assert isinstance(event, Problem)
+        assert event.code == "client_too_slow"
+
+    run(read, most_chars=15)
+
+
+def test_a_reader_that_keeps_up_may_read_more_than_ever_waits() -> None:
+    async def read(queue: EventQueue) -> None:
+        for _ in range(20):
+            put_in_thread(queue, TokenDelta("12345"), FOLDED)
+            assert [await queue.get(), await queue.get()] == [TokenDelta("12345"), FOLDED]
+
+    run(read, most_chars=15)
+
+
+def test_an_event_after_the_loop_has_ended_is_dropped() -> None:
+    queues: list[EventQueue] = []
+
+    async def read(queue: EventQueue) -> None:
+        queues.append(queue)
+
+    run(read)
+    queues[0].put(STOPPED)
+
+
+BODY = json.dumps({"messages": [{"role": "user", "content": "Hi"}], "stream": True}).encode()
+
+
+def test_a_client_that_takes_nothing_any_more_has_left() -> None:
+    completions = ScriptedCompletions()
+    completions.script([TurnStarted("s", 1, 1), TokenDelta("Hel"), threading.Event()])
+    sent: list[Any] = []
+
+    async def receive() -> Message:
+        if not completions.requests:
+            return {"type": "http.request", "body": BODY}
+        return await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        sent.append(message["type"])
+        if len(sent) == 3:
+            await asyncio.Future()
+
+    async def main() -> None:
+        endpoint = CreateCompletion(
+            lambda _: completions, threads=anyio.CapacityLimiter(1), patience_seconds=20, stalled_seconds=0.01
+        )
+        state = {"client": ApiClient("editor", "kim", None)}
+        await endpoint({"type": "http", "headers": [], "state": state}, receive, send)
+
+    asyncio.run(main())
+    assert sent == ["http.response.start", "http.response.body", "http.response.body"]
+    assert completions.made[0].is_stopped.is_set()
+    assert completions.made[0].watcher_count == 0
+
+
+def cost(inputs: int | None, outputs: int | None, cached: int | None = None) -> CallCost:
+    return CallCost("answer", 1, 1, inputs, outputs, cached, 1)
+
+
+def test_usage_is_the_sum_of_what_was_reported_and_unknown_if_one_call_was_not() -> None:
+    assert usage_of([cost(10, 2, 4), cost(20, 3)]) == ClientUsage(30, 5, 4)
+    assert usage_of([cost(10, 2), cost(20, 3)]) == ClientUsage(30, 5, None)
+    assert usage_of([]) is None
+    assert usage_of([cost(10, 2), cost(None, 3)]) is None
+    assert usage_of([cost(10, 2), cost(20, None)]) is None

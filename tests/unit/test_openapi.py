@@ -11,7 +11,6 @@ from starlette.routing import Mount, Route, Router
 from api.docs_page import chosen_language, render
 from api.docs_word import ENGLISH, KOREAN, LANGUAGES
 from api.openapi import ErrorAnswer, document
-from api.problem import Problem
 from api.program_routes import OPERATIONS, ProgramRoutes
 from api.refusal import BY_CODE
 from api.session_answer import SessionAnswer
@@ -70,7 +69,9 @@ def test_each_operation_has_a_name_of_its_own_and_words_in_every_language() -> N
     assert ENGLISH.statuses.keys() == KOREAN.statuses.keys()
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_the_document_is_plain_json_whose_references_lead_somewhere() -> None:
+    assert json.loads(json.dumps(DOCUMENT)) == DOCUMENT
+    assert DOCUMENT["openapi"] == "3.1.0"
     for reference in references(DOCUMENT):
         assert reference.removeprefix("#/components/schemas/") in DOCUMENT["components"]["schemas"]
     assert not any(name.startswith("_") for name in DOCUMENT["components"]["schemas"])
@@ -90,11 +91,6 @@ def test_a_body_that_may_be_left_out_is_told() -> None:
     assert {name for name, is_needed in needed.items() if not is_needed} == {"changeSession", "restoreContext"}
 
 
-def test_the_document_is_plain_json_of_its_version() -> None:
-    assert json.loads(json.dumps(DOCUMENT)) == DOCUMENT
-    assert DOCUMENT["openapi"] == "3.1.0"
-
-
 def test_every_operation_says_how_it_is_refused() -> None:
     for described in DOCUMENT["paths"].values():
         for operation in described.values():
@@ -105,12 +101,11 @@ def test_every_operation_says_how_it_is_refused() -> None:
                 assert {"400", "408", "413", "415"} <= statuses
 
 
-@pytest.mark.parametrize("code", BY_CODE)
-def test_what_an_error_is_answered_with_is_what_the_document_says(code: str) -> None:
-    problem: Problem = BY_CODE[code]
-    assert ErrorAnswer.model_validate(problem.body(), strict=True).model_dump() == problem.body()
-    if problem.status != 500:
-        assert problem.status in ENGLISH.statuses
+def test_what_an_error_is_answered_with_is_what_the_document_says() -> None:
+    for problem in BY_CODE.values():
+        assert ErrorAnswer.model_validate(problem.body(), strict=True).model_dump() == problem.body()
+        if problem.status != 500:
+            assert problem.status in ENGLISH.statuses
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -131,9 +126,8 @@ def test_what_the_document_has_is_text_on_the_page() -> None:
     assert "<script" not in render(hostile, "en")
 
 
-@pytest.mark.parametrize(
-    ("asked", "accepted", "language"),
-    [
+def test_the_language_is_the_one_asked_for_or_accepted() -> None:
+    for asked, accepted, language in (
         ("", "", "en"),
         ("ko", "en", "ko"),
         ("en", "ko", "en"),
@@ -143,7 +137,5 @@ def test_what_the_document_has_is_text_on_the_page() -> None:
         ("", "ko;q=0, en;q=0.1", "en"),
         ("", "ko;q=x,\x00,;;,q=", "en"),
         ("<script>", "*", "en"),
-    ],
-)
-def test_the_language_is_the_one_asked_for_or_accepted(asked: str, accepted: str, language: str) -> None:
-    assert chosen_language(asked, accepted) == language
+    ):
+        assert chosen_language(asked, accepted) == language, accepted

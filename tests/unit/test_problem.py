@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import get_args
+from typing import Final, get_args
 
-import pytest
 from starlette.exceptions import HTTPException
 
-from api.problem import Problem, ProblemError, refused
+from api.problem import ProblemError, refused
 from api.refusal import BY_CODE, problem_of, problem_of_failure
 from graph.attachment_error import AttachmentError
 from graph.error import (
@@ -21,6 +20,10 @@ from graph.error import (
 from graph.error_reason import InputReason
 from graph.model_error import AuthenticationError, ContextLengthError, RateLimitError, UnreachableError
 
+_ANYWHERE: Final[tuple[InputReason, ...]] = (
+    "empty", "too_long", "over_window", "not_last", "no_reset", "nothing_to_compact",
+)  # fmt: skip
+
 
 def codes(parent: type[TurnfoldError] = TurnfoldError) -> Iterator[str]:
     yield parent.code
@@ -32,20 +35,19 @@ def test_every_error_has_its_answer() -> None:
     assert set(codes()) | {"interrupted"} == set(BY_CODE)
 
 
-@pytest.mark.parametrize("problem", BY_CODE.values(), ids=BY_CODE)
-def test_every_answer_has_openais_shape(problem: Problem) -> None:
-    response = problem.response()
-    error = json.loads(bytes(response.body))["error"]
-    assert set(error) == {"message", "type", "param", "code"}
-    assert all(isinstance(error[name], str) and error[name] for name in ("message", "type", "code"))
-    assert 400 <= response.status_code < 600
-    assert response.headers["content-type"] == "application/json"
-    assert response.headers["x-request-id"].startswith("req_")
+def test_every_answer_has_openais_shape() -> None:
+    for code, problem in BY_CODE.items():
+        response = problem.response()
+        error = json.loads(bytes(response.body))["error"]
+        assert set(error) == {"message", "type", "param", "code"}, code
+        assert all(isinstance(error[name], str) and error[name] for name in ("message", "type", "code")), code
+        assert 400 <= response.status_code < 600
+        assert response.headers["content-type"] == "application/json"
+        assert response.headers["x-request-id"].startswith("req_")
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "code"),
-    [
+def test_an_error_has_its_status_and_code() -> None:
+    errors: list[tuple[TurnfoldError | HTTPException | ProblemError, int, str]] = [
         (BusyError(), 409, "session_busy"),
         (NotFoundError(), 404, "session_not_found"),
         (ContextLengthError(), 400, "context_length_exceeded"),
@@ -57,13 +59,10 @@ def test_every_answer_has_openais_shape(problem: Problem) -> None:
         (HTTPException(404), 404, "unknown_url"),
         (HTTPException(405, headers={"Allow": "GET"}), 405, "method_not_allowed"),
         (refused("bad", "It is bad.", "messages"), 400, "bad"),
-    ],
-)
-def test_an_error_has_its_status_and_code(
-    error: TurnfoldError | HTTPException | ProblemError, status: int, code: str
-) -> None:
-    problem = problem_of(error)
-    assert (problem.status, problem.code) == (status, code)
+    ]
+    for error, status, code in errors:
+        problem = problem_of(error)
+        assert (problem.status, problem.code) == (status, code)
 
 
 def test_a_busy_session_is_not_asked_again_by_a_library_itself() -> None:
@@ -72,21 +71,15 @@ def test_a_busy_session_is_not_asked_again_by_a_library_itself() -> None:
     assert 0 < int(headers["retry-after"]) <= 60
 
 
-@pytest.mark.parametrize(
-    ("error", "seconds"),
-    [
+def test_a_limit_says_when_to_try_again_and_a_wrong_method_names_the_right_ones() -> None:
+    limits: list[tuple[TurnfoldError, str]] = [
         (TurnRateError(17), "17"),
         (RateLimitError(retry_after_seconds=120.0), "60"),
         (RateLimitError(retry_after_seconds=3.4), "4"),
-    ],
-)
-def test_a_limit_says_when_to_try_again(error: TurnfoldError, seconds: str) -> None:
-    response = problem_of(error).response()
-    assert response.status_code == 429
-    assert response.headers["retry-after"] == seconds
-
-
-def test_a_wrong_method_names_the_right_ones() -> None:
+    ]
+    for error, seconds in limits:
+        response = problem_of(error).response()
+        assert (response.status_code, response.headers["retry-after"]) == (429, seconds)
     assert problem_of(HTTPException(405, headers={"Allow": "POST"})).response().headers["allow"] == "POST"
 
 
@@ -96,21 +89,15 @@ def test_what_is_wrong_with_the_servers_files_stays_in_its_log() -> None:
     assert "small-model" in problem_of_failure("model_missing", "small-model").message
 
 
-@pytest.mark.parametrize(
-    ("reason", "field"),
-    [("unknown_call", "messages"), ("bad_strategy", "strategy"), ("bad_rate", "compression_rate")],
-)
-def test_input_that_stands_in_one_field_alone_is_told_by_it(reason: InputReason, field: str) -> None:
-    assert problem_of(InputError(reason)).param == field
-
-
-@pytest.mark.parametrize("reason", ["empty", "too_long", "over_window", "not_last", "no_reset", "nothing_to_compact"])
-def test_input_that_may_stand_anywhere_is_told_of_no_field(reason: InputReason) -> None:
-    assert problem_of(InputError(reason)).param is None
-
-
-@pytest.mark.parametrize("reason", get_args(InputReason))
-def test_every_reason_of_refused_input_is_a_sentence(reason: InputReason) -> None:
-    problem = problem_of(InputError(reason))
-    assert problem.status == 400
-    assert "_" not in problem.message
+def test_every_reason_of_refused_input_is_a_sentence_and_told_of_the_field_that_it_stands_in() -> None:
+    for reason in get_args(InputReason):
+        problem = problem_of(InputError(reason))
+        assert problem.status == 400
+        assert "_" not in problem.message
+    fields: dict[InputReason, str | None] = {
+        "unknown_call": "messages",
+        "bad_strategy": "strategy",
+        "bad_rate": "compression_rate",
+        **dict.fromkeys(_ANYWHERE),
+    }
+    assert {reason: problem_of(InputError(reason)).param for reason in fields} == fields
