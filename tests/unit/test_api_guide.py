@@ -1,3 +1,5 @@
+"""That the names and figures in the guide to the API are those of the product, in both languages."""
+
 from __future__ import annotations
 
 import ast
@@ -9,15 +11,12 @@ import pytest
 
 from api import body, header, message, program_routes, refusal, request, summary_route, token_guard
 from api.body import read_body
-from api.model_id import parse_model_id
-from graph.api_token import read_tokens
 from graph.client import Matched
 from graph.core import recognise
 from graph.service import imported, summaries
 from graph.settings import Settings
 from graph.store import turn
 from graph.store.api_token import MOST_TOKENS
-from graph.tool.registry import TOOL_NAMES
 from prompt.system.framing import Language
 
 ROOT: Final = Path(__file__).parents[2]
@@ -71,14 +70,9 @@ def codes_in_routes() -> set[str]:
 
 
 @LANGUAGES
-def test_the_guide_has_every_code_and_no_other(language: Language) -> None:
-    told = {code for row in rows(section(language, "errors"))[1:] for code in coded(row[1])}
-    assert told == (codes_in_routes() - UNSEEN) | OF_CONTENT
-
-
-@LANGUAGES
-def test_each_code_stands_beside_its_status(language: Language) -> None:
+def test_the_guide_has_every_code_beside_its_status_and_no_other(language: Language) -> None:
     told = {code: row[0] for row in rows(section(language, "errors"))[1:] for code in coded(row[1])}
+    assert set(told) == (codes_in_routes() - UNSEEN) | OF_CONTENT
     for problem in refusal.BY_CODE.values():
         assert str(problem.status) in told[problem.code].split(", "), problem.code
 
@@ -115,27 +109,16 @@ def test_every_setting_that_the_guide_names_exists(language: Language) -> None:
 
 
 @LANGUAGES
-def test_the_guide_s_tokens_are_such_and_their_tools_are_the_server_s(language: Language) -> None:
-    (listed,) = re.findall(r"^CHAT_API_TOKENS=(.+)$", section(language, "switch"), re.MULTILINE)
-    editor, script = read_tokens(listed)
-    assert editor.tools is None
-    assert script.tools
-    assert script.tools < TOOL_NAMES
-
-
-@LANGUAGES
-def test_the_guide_names_every_header_and_id_of_a_chat(language: Language) -> None:
+def test_the_guide_names_every_header_and_id_of_a_chat_and_every_way_to_its_session(language: Language) -> None:
     told = {name.lower() for name in coded(section(language, "found") + section(language, "held"))}
     ids = {*header._HINT_HEADERS, *(f"metadata.{name}" for name in header._HINT_METADATA), header._HINT_FIELD}  # noqa: SLF001  # names of the guide
     ours = {header.SESSION, header.TURN, header.MATCHED, header._TASK}  # noqa: SLF001  # a name of the guide
     assert ids | {name.lower() for name in ours} <= told
     assert f"{header._ON_DISCONNECT}: continue".lower() in told  # noqa: SLF001  # a name of the guide
-
-
-@LANGUAGES
-def test_the_table_of_recognition_has_every_way(language: Language) -> None:
     ways = [row[2] for row in rows(section(language, "found")) if len(row) == 3]
     assert {way for cell in ways[1:] for way in coded(cell)} == set(get_args(Matched))
+    line = next(line for line in section(language, "held").splitlines() if "`temperature`" in line)
+    assert {*coded(line), "parallel_tool_calls"} == request._SAMPLING  # noqa: SLF001  # names of the guide
 
 
 @LANGUAGES
@@ -144,40 +127,3 @@ def test_the_guide_s_addresses_are_served(language: Language) -> None:
     told = re.findall(r"`(GET|POST|PUT|PATCH|DELETE) (/[^`]+)`", guide(language))
     assert len(told) > 8
     assert set(told) <= served
-
-
-@LANGUAGES
-def test_what_goes_to_the_model_as_it_is(language: Language) -> None:
-    line = next(line for line in section(language, "held").splitlines() if "`temperature`" in line)
-    assert {*coded(line), "parallel_tool_calls"} == request._SAMPLING  # noqa: SLF001  # names of the guide
-
-
-@LANGUAGES
-def test_the_guide_s_models_are_understood(language: Language) -> None:
-    models = set(re.findall(r"turnfold(?:/[a-z]+)?:plain", guide(language)))
-    assert models == {"turnfold:plain"}
-    assert parse_model_id("turnfold:plain") == ("", True)
-
-
-def test_both_guides_have_the_same_sections_tables_and_lines_to_paste() -> None:
-    shapes = []
-    for language in get_args(Language):
-        text = guide(language)
-        blocks = re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL)
-        shapes.append(
-            (
-                [name for name, _ in blocks],
-                [re.sub(r"<[^>]+>", "", block) for name, block in blocks if name in ("yaml", "json")],
-                [len(row) for row in rows(text)],
-                [coded(row[0]) for row in rows(text)],
-                [line.count("`") for line in text.splitlines() if line.startswith("- ")],
-                text.count("\n## "),
-            )
-        )
-    assert shapes[0] == shapes[1]
-
-
-def test_readers_of_either_language_are_led_to_their_guide() -> None:
-    for readme, name in (("README.md", "docs/api.md"), ("README.ko.md", "docs/api.ko.md")):
-        text = (ROOT / readme).read_text(encoding="utf-8")
-        assert set(re.findall(r"\((docs/api[^)]*)\)", text)) == {name}

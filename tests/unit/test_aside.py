@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from graph.client import ClientMessage, ClientOptions, ClientRequest
 from graph.core.aside import is_aside
 
@@ -24,25 +22,22 @@ def request(*texts: str, **fields: object) -> ClientRequest:
     return ClientRequest(messages, ClientOptions("editor"), **fields)  # type: ignore[arg-type]  # fields of the request
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_known_form_is_aside_if_the_client_names_its_chat(form: str) -> None:
-    assert is_aside(request(form), is_hinted=True)
-    assert not is_aside(request(form), is_hinted=False)
-    assert not is_aside(request("Hi", "Hello", form), is_hinted=True)
+def test_known_form_is_aside_if_the_client_names_its_chat() -> None:
+    for name, form in FORMS.items():
+        assert is_aside(request(form), is_hinted=True), name
+        assert not is_aside(request(form), is_hinted=False)
+        assert not is_aside(request("Hi", "Hello", form), is_hinted=True)
+        assert not is_aside(request(f"Explain: {form}"), is_hinted=True)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_a_user_says_is_no_aside() -> None:
+    for text in (
         "Hi",
         "### Task: write a poem",
         "Provide a concise, 5-word-or-less title for the conversation that I paste below.",
         "What does <chat_history> mean?",
-        *(f"Explain: {form}" for form in FORMS.values()),
-    ],
-)
-def test_what_a_user_says_is_no_aside(text: str) -> None:
-    assert not is_aside(request(text), is_hinted=True)
+    ):
+        assert not is_aside(request(text), is_hinted=True)
 
 
 def test_request_that_says_so_is_aside_whatever_it_holds() -> None:

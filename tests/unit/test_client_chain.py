@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,41 +78,32 @@ def test_spelling_of_the_same_words_makes_no_difference(role: ClientRole, text: 
     plain.encode()
 
 
-@pytest.mark.parametrize(
-    "shown",
-    [
+def test_what_front_ends_show_of_thoughts_and_tools_is_no_answer() -> None:
+    for shown in (
         "<think>first this\nthen that</think>\nYes.",
         '<details type="reasoning" done="true">\n<summary>Thought</summary>\n> so\n</details>\nYes.',
         "<details open type='tool_calls'>{}</details>Yes.",
         "Yes. ",
-    ],
-)
-def test_what_front_ends_show_of_thoughts_and_tools_is_no_answer(shown: str) -> None:
-    assert canonical("assistant", shown) == "Yes."
+    ):
+        assert canonical("assistant", shown) == "Yes."
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_hostile_tags_are_read_once() -> None:
+    for text in (
         "</think></details>" + "<think>" * 300_000,
         "</details>" + "<details " * 300_000,
         "</details>" + "<details type=" * 200_000,
         "<details" + " type=" * 300_000,
         "<details><summary>s</summary>t" * 50_000,
-    ],
-    ids=lambda text: text[:20],
-)
-def test_hostile_tags_are_read_once(text: str) -> None:
-    assert canonical("assistant", text) == text.strip()
+    ):
+        assert canonical("assistant", text) == text.strip()
 
 
-def test_a_thought_that_never_ends_hides_no_other_block() -> None:
+def test_a_thought_that_never_ends_hides_no_other_block_and_details_of_an_answer_stay() -> None:
     assert canonical("assistant", "<think>a<details type='x'>b</details>c") == "<think>ac"
     assert canonical("assistant", "<think>a</think>b<think>c") == "b<think>c"
     assert canonical("assistant", "<THINK>a<think>b</Think>c</think>d") == "c</think>d"
-
-
-def test_details_that_a_user_or_an_answer_speaks_of_stay() -> None:
+    # What a user or an answer speaks of stays.
     assert canonical("user", "<think>a</think>b") == "<think>a</think>b"
     assert canonical("assistant", "<details><summary>s</summary>t</details>") != ""
 
@@ -140,10 +130,10 @@ def test_missing_image_makes_no_difference() -> None:
     assert read(with_image).anchor.asked == read(without).anchor.asked
 
 
-@pytest.mark.parametrize("value", ["", "local:socket"])
-def test_no_family_without_an_id_of_the_chat(value: str) -> None:
+def test_no_family_without_an_id_of_the_chat() -> None:
     messages = [ClientMessage("user", "Hi")]
-    assert read(messages, hint=Hint("x-openwebui-chat-id", value)).family == ""
+    for value in ("", "local:socket"):
+        assert read(messages, hint=Hint("x-openwebui-chat-id", value)).family == ""
     named = {read(messages, hint=Hint(name, "1")).family for name in ("x-session-id", "prompt_cache_key")}
     assert len(named) == 2
 

@@ -52,40 +52,27 @@ def nginx() -> str:
     return (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
 
 
-def test_the_proxy_s_servers_are_those_of_the_composition(services: dict[str, Any]) -> None:
+def test_two_servers_that_differ_in_their_address_alone_stand_behind_the_proxy(services: dict[str, Any]) -> None:
     named = re.findall(r"^server (\w+):8501 ", (DEPLOY / "servers.conf").read_text(), re.MULTILINE)
-    assert named == [name for name, service in services.items() if service["image"] == "turnfold"]
-    assert len(named) == 2
-
-
-def test_the_servers_believe_the_proxy_alone(services: dict[str, Any]) -> None:
-    proxy = services["proxy"]["networks"]["servers"]["ipv4_address"]
-    assert {services[name]["environment"]["FORWARDED_ALLOW_IPS"] for name in ("app1", "app2")} == {proxy}
-
-
-def test_servers_differ_in_their_address_alone(services: dict[str, Any]) -> None:
+    assert named == [name for name, service in services.items() if service["image"] == "turnfold"] == ["app1", "app2"]
     one, two = services["app1"], services["app2"]
     assert {**one, "networks": None} == {**two, "networks": None}
     assert one["networks"]["servers"] != two["networks"]["servers"]
-
-
-def test_only_the_proxy_is_reached_from_outside(services: dict[str, Any]) -> None:
+    # They believe the proxy alone, and nothing else is reached from outside.
+    assert one["environment"]["FORWARDED_ALLOW_IPS"] == services["proxy"]["networks"]["servers"]["ipv4_address"]
     assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
     assert read_yaml(ROOT / "compose.yaml")["networks"]["database"] == {"internal": True}
     assert services["database"]["networks"] == ["database"]
 
 
-@pytest.mark.parametrize("name", ["app1", "app2", "proxy", "database"])
-def test_no_service_can_write_to_its_own_disk_or_get_more_rights(services: dict[str, Any], name: str) -> None:
-    assert services[name]["read_only"]
-    assert services[name]["security_opt"] == ["no-new-privileges:true"]
-
-
-@pytest.mark.parametrize("name", ["app1", "app2", "proxy"])
-def test_servers_and_proxy_are_not_root_and_have_no_capability(services: dict[str, Any], image: str, name: str) -> None:
-    assert services[name]["cap_drop"] == ["ALL"]
-    user = services[name].get("user") or image.rpartition("\nUSER ")[2].split()[0]
-    assert int(user.split(":")[0]) > 0
+def test_no_service_is_root_or_writes_to_its_own_disk_or_gets_more_rights(services: dict[str, Any], image: str) -> None:
+    for name in ("app1", "app2", "proxy", "database"):
+        assert services[name]["read_only"]
+        assert services[name]["security_opt"] == ["no-new-privileges:true"]
+        if name != "database":
+            assert services[name]["cap_drop"] == ["ALL"]
+            user = services[name].get("user") or image.rpartition("\nUSER ")[2].split()[0]
+            assert int(user.split(":")[0]) > 0
 
 
 def test_every_variable_and_secret_is_a_setting(services: dict[str, Any], image: str) -> None:
@@ -96,15 +83,15 @@ def test_every_variable_and_secret_is_a_setting(services: dict[str, Any], image:
     assert "TURNFOLD_DATA_DIR" in set_by_image
 
 
-@pytest.mark.parametrize("name", ["compose.yaml", "deploy/tls.yaml"])
-def test_secrets_and_files_that_a_service_is_given_are_there(name: str) -> None:
-    composition = read_yaml(ROOT / name)
-    used = [service.get("secrets", []) for service in composition["services"].values()]
-    assert {secret for listed in used for secret in listed} == {*composition["secrets"]}
-    mounted = [mount for service in composition["services"].values() for mount in service.get("volumes", [])]
-    files = [mount.split(":")[0] for mount in mounted if mount.startswith("./")]
-    assert files
-    assert all((ROOT / file).is_file() for file in files)
+def test_secrets_and_files_that_a_service_is_given_are_there() -> None:
+    for name in ("compose.yaml", "deploy/tls.yaml"):
+        composition = read_yaml(ROOT / name)
+        used = [service.get("secrets", []) for service in composition["services"].values()]
+        assert {secret for listed in used for secret in listed} == {*composition["secrets"]}
+        mounted = [mount for service in composition["services"].values() for mount in service.get("volumes", [])]
+        files = [mount.split(":")[0] for mount in mounted if mount.startswith("./")]
+        assert files
+        assert all((ROOT / file).is_file() for file in files)
 
 
 def test_secrets_are_neither_committed_nor_sent_to_the_image() -> None:
@@ -123,12 +110,9 @@ def test_the_image_has_all_that_the_server_is_made_of(image: str) -> None:
     assert {name.partition("/")[0] for name in copied} == {name.partition("/")[0] for name in kept}
 
 
-def test_programs_have_the_proxy_s_streams_at_the_paths_of_their_routes(nginx: str) -> None:
+def test_the_proxy_streams_at_the_paths_of_the_routes_and_takes_bodies_as_large_as_the_servers_do(nginx: str) -> None:
     (paths,) = re.findall(r"location ~ \^/\(([\w|]+)\)\(/\|\$\)", nginx)
     assert tuple(paths.split("|")) == host._OF_PROGRAMS  # noqa: SLF001  # the same paths
-
-
-def test_the_proxy_takes_bodies_as_large_as_the_servers_do(nginx: str) -> None:
     assert f"client_max_body_size {BODY_BYTES // 2**20}m;" in nginx
 
 
@@ -146,23 +130,18 @@ def run(command: str, folder: Path, **environment: str) -> str:
 def test_secrets_become_variables_of_their_names(tmp_path: Path) -> None:
     (tmp_path / "openai_api_key").write_text("sk-'1 $x\n")
     (tmp_path / "tls2_key").write_text("two\nlines\n")
-    assert run('printf "%s|%s" "$OPENAI_API_KEY" "$TLS2_KEY"', tmp_path) == "sk-'1 $x|two\nlines"
-
-
-def test_what_is_set_already_stays_and_an_empty_secret_sets_nothing(tmp_path: Path) -> None:
+    # What is set already stays, and an empty secret sets nothing.
     (tmp_path / "chat_model").write_text("of the file")
     (tmp_path / "oidc_client_secret").touch()
-    told = run('printf "%s|%s" "$CHAT_MODEL" "${OIDC_CLIENT_SECRET-unset}"', tmp_path, CHAT_MODEL="of the variable")
-    assert told == "of the variable|unset"
-
-
-@pytest.mark.parametrize("name", ["a-b", "1st", "a b", "a;id", ".hidden", "비밀", "$(id)"])
-def test_a_file_whose_name_is_no_variable_is_left_alone(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("value-of-a-file")
+    told = run(
+        'printf "%s|%s|%s|%s" "$OPENAI_API_KEY" "$TLS2_KEY" "$CHAT_MODEL" "${OIDC_CLIENT_SECRET-unset}"',
+        tmp_path,
+        CHAT_MODEL="of the variable",
+    )
+    assert told == "sk-'1 $x|two\nlines|of the variable|unset"
+    for name in ("a-b", "1st", "a b", "a;id", ".hidden", "비밀", "$(id)"):
+        (tmp_path / name).write_text("value-of-a-file")
     assert "value-of-a-file" not in run("env", tmp_path)
-
-
-def test_the_command_s_own_end_is_told() -> None:
     ended = subprocess.run([str(DEPLOY / "with-secrets"), "sh", "-c", "exit 7"], check=False)
     assert ended.returncode == 7
 
