@@ -7,20 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from api import chat as chat_operations
-from api.chat_request import ChatOptions
 from graph.event import TurnFinished
 from graph.service import ChatService
 from prompt.system.context_layer import VOLATILE_HEADING
 from tests.fake.body import content_of, system_prompt, tool_names
 from tests.fake.chat import Chat, question
-from tests.fake.drawn import at_most
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import ScriptedCall, chunk, failure, hang, raw, text, tools
 from tests.fake.openai_server import FakeOpenAI
@@ -39,7 +33,7 @@ BLOCK = f"{VOLATILE_HEADING}\ncurrentFile: src/app.py\nselection:\n    def main(
 def module_service(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatService]:
     make_settings = settings_maker(tmp_path_factory.mktemp("module") / "data", endpoint.url)
     with chat_opener(make_settings) as open_chat:
-        yield open_chat(model_attempts=2, turns_per_minute=10_000).service
+        yield open_chat(model_attempts=2).service
 
 
 @pytest.fixture(scope="module")
@@ -233,36 +227,3 @@ def test_hostile_texts_are_said_as_they_can_be(served: ServedChat, chat: Chat) -
     assert answer.told[-1].data == "[DONE]"
     [turn] = Chat(chat.service, answer.session_id).turns
     assert turn.user_text == said.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
-TEXTS = st.text(max_size=30) | JSON
-BODIES = st.dictionaries(st.text(max_size=12), JSON, max_size=3) | st.fixed_dictionaries(
-    {"message": TEXTS},
-    optional={
-        "session_id": TEXTS,
-        "context": st.dictionaries(st.sampled_from(["currentFile", "selection", "projectRoot", "x"]), TEXTS) | JSON,
-        "options": st.dictionaries(st.sampled_from([*ChatOptions.model_fields, "x"]), TEXTS) | JSON,
-    },
-)
-
-
-@settings(max_examples=at_most(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(body=BODIES, after=st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=20))
-def test_whatever_is_sent_has_an_answer_that_the_document_names(
-    served: ServedChat, chat: Chat, body: dict[str, Any], after: str
-) -> None:
-    sending, following, updating = chat_operations.OPERATIONS
-    before = session_ids(chat)
-    sent = served.send(body)
-    assert sent.status in {200, *sending.statuses}
-    if sent.status != 200:
-        assert session_ids(chat) == before
-    context = served.ask("PUT", f"/sessions/{chat.session_id}/context", json=body)
-    assert context.status in {200, *updating.statuses}
-    followed = served.follow(sent.session_id if sent.status == 200 else chat.session_id, after)
-    assert followed.status in {200, 204, *following.statuses}

@@ -9,27 +9,16 @@ from typing import Final, get_args
 
 import pytest
 
-from api import body, header, message, program_routes, refusal, request, summary_route, token_guard
-from api.body import read_body
-from graph.client import Matched
-from graph.core import recognise
-from graph.service import imported, summaries
+from api import program_routes, refusal, request
 from graph.settings import Settings
-from graph.store import turn
-from graph.store.api_token import MOST_TOKENS
 from prompt.system.framing import Language
 
 ROOT: Final = Path(__file__).parents[2]
 GUIDES: Final[dict[Language, str]] = {"ko": "docs/api.ko.md", "en": "docs/api.md"}
 SECTIONS: Final[dict[str, tuple[str, str]]] = {
     "switch": ("켜기", "Switching it on"),
-    "addresses": ("주소", "Addresses"),
-    "found": ("요청이 어느 세션으로 이어지는가", "Which session a request goes on with"),
-    "held": ("요청에 담을 수 있는 것", "What a request may hold"),
     "errors": ("오류", "Errors"),
-    "limits": ("한도", "Limits"),
 }
-MEBIBYTE: Final = 2**20
 # Which argument of these calls is the code.
 _CODE_AT: Final = {"refused": 0, "Problem": 1}
 # What no program is answered with: it has left.
@@ -78,47 +67,12 @@ def test_the_guide_has_every_code_beside_its_status_and_no_other(language: Langu
 
 
 @LANGUAGES
-def test_the_guide_s_limits_are_those_of_the_code(language: Language) -> None:
-    figures = [int(re.sub(r"\D", "", row[1])) for row in rows(section(language, "limits"))[1:]]
-    assert figures == [
-        body.BODY_BYTES // MEBIBYTE,
-        int(body.BODY_SECONDS),
-        message.MESSAGES,
-        message.PARTS,
-        request._TOOLS,  # noqa: SLF001  # a figure of the guide
-        header._VALUE_CHARS,  # noqa: SLF001  # a figure of the guide
-        token_guard.OPEN_ANSWERS,
-        MOST_TOKENS,
-        imported._MOST_MESSAGES,  # noqa: SLF001  # a figure of the guide
-        imported._MOST_BYTES // MEBIBYTE,  # noqa: SLF001  # a figure of the guide
-        turn._WAITING_TIME.seconds // 60,  # noqa: SLF001  # a figure of the guide
-        recognise.RETRIED_FOR.seconds // 60,
-        summaries._MOST_CHARS,  # noqa: SLF001  # a figure of the guide
-        summary_route._MOST_TARGET_CHARS,  # noqa: SLF001  # a figure of the guide
-    ]
-    assert read_body.__kwdefaults__ == {"most_bytes": body.BODY_BYTES, "seconds": body.BODY_SECONDS}
-
-
-@LANGUAGES
 def test_every_setting_that_the_guide_names_exists(language: Language) -> None:
     outside = {"ENABLE_FORWARD_USER_INFO_HEADERS", "TURNFOLD_TOKEN", "STREAMLIT_SERVER_ADDRESS", "SESSION", "DONE"}
     outside |= {"TASK", "CHAT_ID", "LIBRECHAT_BODY_CONVERSATIONID"}
     named = set(re.findall(r"(?<![\w-])[A-Z][A-Z]*_[A-Z_]+(?![\w-])", guide(language))) - outside
     assert named <= {name.upper() for name in Settings.model_fields}
     assert {row[0].strip("`") for row in rows(section(language, "switch"))[1:]} <= named
-
-
-@LANGUAGES
-def test_the_guide_names_every_header_and_id_of_a_chat_and_every_way_to_its_session(language: Language) -> None:
-    told = {name.lower() for name in coded(section(language, "found") + section(language, "held"))}
-    ids = {*header._HINT_HEADERS, *(f"metadata.{name}" for name in header._HINT_METADATA), header._HINT_FIELD}  # noqa: SLF001  # names of the guide
-    ours = {header.SESSION, header.TURN, header.MATCHED, header._TASK}  # noqa: SLF001  # a name of the guide
-    assert ids | {name.lower() for name in ours} <= told
-    assert f"{header._ON_DISCONNECT}: continue".lower() in told  # noqa: SLF001  # a name of the guide
-    ways = [row[2] for row in rows(section(language, "found")) if len(row) == 3]
-    assert {way for cell in ways[1:] for way in coded(cell)} == set(get_args(Matched))
-    line = next(line for line in section(language, "held").splitlines() if "`temperature`" in line)
-    assert {*coded(line), "parallel_tool_calls"} == request._SAMPLING  # noqa: SLF001  # names of the guide
 
 
 @LANGUAGES
