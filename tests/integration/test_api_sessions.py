@@ -185,7 +185,7 @@ def test_a_summary_is_made_of_messages_or_a_text(chat: Chat, server: FakeOpenAI,
 
 
 def test_a_summary_of_nothing_or_by_two_measures_is_refused(http: httpx2.Client) -> None:
-    for sent in (
+    wrong: list[dict[str, object]] = [
         {},
         {"text": ""},
         {"text": " \u200b"},
@@ -197,7 +197,8 @@ def test_a_summary_of_nothing_or_by_two_measures_is_refused(http: httpx2.Client)
         {"text": "a", "target_length": 0},
         {"text": "a", "target_length": 6_001},
         {"text": "a", "language": "xx"},
-    ):
+    ]
+    for sent in wrong:
         assert http.post("/v1/summarize", json=sent).status_code == 400, sent
 
 

@@ -197,7 +197,8 @@ def test_a_wrong_body_is_refused_and_nothing_is_stored(served: ServedChat, chat:
     said = {"message": "x"}
     bodies: list[object] = [{}, [], "text", None]
     bodies += [{"message": words} for words in (3, None, "", " \n", "x" * 200_001)]
-    bodies += [{**said, "context": context} for context in ([], {"selection": 3}, {"selection": "x" * 200_001})]
+    contexts: list[object] = [[], {"selection": 3}, {"selection": "x" * 200_001}]
+    bodies += [{**said, "context": context} for context in contexts]
     bodies += [{**said, "session_id": session_id} for session_id in ("", 3)]
     bodies += [{**said, "conversationId": "x"}]
     wrong_options: list[dict[str, object]] = [

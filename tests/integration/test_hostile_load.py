@@ -131,7 +131,7 @@ def app(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_no_log_has_a_token_or_a_text_and_no_file_or_refusal_a_token(app: Server) -> None:
     body = {"model": "turnfold", "messages": [{"role": "user", "content": SAID}]}
-    asked = [
+    asked: list[tuple[str, str, dict[str, str], str | bytes]] = [
         ("/v1/chat/completions", CANARY, {}, json.dumps(body)),
         ("/v1/chat/completions", CANARY, {"Origin": ORIGIN}, json.dumps({"messages": SAID, SAID: CANARY})),
         ("/v1/chat/completions", WRONG, {"Origin": ORIGIN}, json.dumps(body)),

@@ -124,14 +124,14 @@ def test_a_whole_answer_has_what_the_chunks_have(text: str, calls: list[ClientCa
 
 STARTED = TurnStarted("s1", 1, 1)
 TOOL = (ToolStarted("t", "recall", "{}"), ToolFinished("t", "recall", "x", is_error=False, seconds=0.1))
-CALLS = (ClientCall("c1", "look", "{}"),)
+LOOK = (ClientCall("c1", "look", "{}"),)
 
 MIDDLE = st.one_of(
     st.text(st.characters(), max_size=5).map(lambda text: (TokenDelta(text),)),
     st.sampled_from([TOOL, (AnswerRestarted(),), (FoldWaiting((1,)),), (Folded("r", (1,), 2, 1),), (STARTED,)]),
 )
 LAST = st.sampled_from(
-    [TurnFinished(1, "m", ""), TurnStopped(1, ""), TurnFailed(1, "provider", "x"), ActionRequired(1, "m", "", CALLS)]
+    [TurnFinished(1, "m", ""), TurnStopped(1, ""), TurnFailed(1, "provider", "x"), ActionRequired(1, "m", "", LOOK)]
 )
 EVENTS = st.tuples(st.lists(MIDDLE, max_size=6), LAST).map(lambda drawn: [*sum(drawn[0], ()), drawn[1]])
 
