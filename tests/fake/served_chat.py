@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 import httpx2
@@ -85,22 +84,16 @@ class Answer(NamedTuple):
 
 
 class ServedChat(ServedPrograms):
-    """A context manager; listens on a free port of 127.0.0.1 and ends by itself."""
+    """Serves all routes for programs, and has a client for each program."""
 
     def __init__(self, service: ChatService) -> None:
         super().__init__(service)
         self._clients: dict[str, httpx2.Client] = {}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         for client in self._clients.values():
             client.close()
-        super().__exit__(kind, error, trace)
-
-    def end_streams(self) -> None:
-        """Ends what is being streamed, as a server does that was told to end."""
-        self._programs.close()
+        super().__exit__(*raised)
 
     def send(self, body: Mapping[str, Any], **how: Any) -> Answer:  # noqa: ANN401  # see `ask`
         return self.ask("POST", "/chat", json=body, **how)

@@ -8,13 +8,9 @@ with serve(chat.service) as door: ...  # the real service, for both owners
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
@@ -25,6 +21,7 @@ from graph.client import CompletionSource
 from graph.service import ChatService
 from graph.settings import Settings
 from tests.fake.programs import NoPrograms
+from tests.fake.served_programs import Loopback
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105 - opens nothing but this server
 OWNER: Final = "kim"
@@ -33,15 +30,14 @@ OTHER_TOKEN: Final = "token-of-a-script-0123456789"  # noqa: S105 - opens nothin
 OTHER_OWNER: Final = "lee"
 
 
-class ServedDoor:
-    """A context manager; listens on a free port of 127.0.0.1 and ends by itself.
+class ServedDoor(Loopback):
+    """Serves the routes below /v1.
 
     Args:
         completions: What answers all programs, or returns what answers those of an owner.
         patience_seconds: The door's.
 
     Attributes:
-        door: The routes' own object.
         owners: Whose completions were asked for, in order.
     """
 
@@ -56,36 +52,14 @@ class ServedDoor:
             self.owners.append(owner)
             return completions(owner) if callable(completions) else completions
 
-        self.door = Door(completions_of, patience_seconds=patience_seconds)
-        app = Starlette(routes=[self.door.routes(Middleware(Edge), Middleware(Guard, lambda: settings, NoPrograms))])
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+        door = Door(completions_of, patience_seconds=patience_seconds)
+        routes = door.routes(Middleware(Edge), Middleware(Guard, lambda: settings, NoPrograms))
+        super().__init__(Starlette(routes=[routes]), door.close)
 
     @property
     def url(self) -> str:
         """What a client has as its base URL."""
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    @property
-    def port(self) -> int:
-        return int(self._socket.getsockname()[1])
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.end()
-
-    def end(self) -> None:
-        """Ends the server: what is being answered ends first."""
-        self.door.close()
-        self._server.should_exit = True
-        self._thread.join(20)
-        assert not self._thread.is_alive()
+        return f"{super().url}/v1"
 
 
 def serve(service: ChatService, *, patience_seconds: float = 10.0) -> ServedDoor:

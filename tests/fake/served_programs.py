@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from types import TracebackType
+from collections.abc import Callable
 from typing import Final, Self
 
 import httpx2
@@ -30,15 +30,14 @@ TOKENS: Final = f"editor:local:{TOKEN},stranger:stranger:{STRANGER},narrow:local
 _PATIENCE_SECONDS: Final = 60.0
 
 
-class ServedPrograms:
-    """A context manager; listens on a free port of 127.0.0.1 and ends by itself."""
+class Loopback:
+    """A context manager that serves an app on a free port of 127.0.0.1 and ends by itself."""
 
-    def __init__(self, service: ChatService, *, tokens: str = TOKENS) -> None:
-        settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
-        self._programs = ProgramRoutes(service.for_owner, lambda: settings, lambda: service.programs)
-        self.app = Starlette(routes=self._programs.routes(), middleware=[Middleware(HostCheck, lambda: settings)])
+    def __init__(self, app: Starlette, close: Callable[[], None]) -> None:
+        self.app = app
+        self._close = close
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="critical", lifespan="off"))
+        self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     @property
@@ -49,19 +48,31 @@ class ServedPrograms:
     def port(self) -> int:
         return int(self._socket.getsockname()[1])
 
-    def client(self, token: str = TOKEN) -> httpx2.Client:
-        """Returns a client that sends this token, or none for ""."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx2.Client(base_url=self.url, headers=headers, timeout=_PATIENCE_SECONDS, trust_env=False)
-
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._programs.close()
+    def __exit__(self, *_: object) -> None:
+        self.end_streams()
         self._server.should_exit = True
         self._thread.join(20)
         assert not self._thread.is_alive()
+
+    def end_streams(self) -> None:
+        """Ends what is being answered, as a server does that was told to end."""
+        self._close()
+
+
+class ServedPrograms(Loopback):
+    """Serves all routes for programs."""
+
+    def __init__(self, service: ChatService, *, tokens: str = TOKENS) -> None:
+        settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
+        programs = ProgramRoutes(service.for_owner, lambda: settings, lambda: service.programs)
+        app = Starlette(routes=programs.routes(), middleware=[Middleware(HostCheck, lambda: settings)])
+        super().__init__(app, programs.close)
+
+    def client(self, token: str = TOKEN) -> httpx2.Client:
+        """Returns a client that sends this token, or none for ""."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=_PATIENCE_SECONDS, trust_env=False)

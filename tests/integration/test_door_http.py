@@ -447,7 +447,7 @@ def test_the_servers_end_is_no_success(completions: ScriptedCompletions) -> None
         waiting = threading.Thread(target=lambda: answers.append(http.post("/chat/completions", json=BODY)))
         waiting.start()
         until(lambda: len(completions.made) == 2 and completions.made[1].watcher_count == 1)
-        served.door.close()
+        served.end_streams()
         rest = [line for line in lines if line]
         assert json.loads(rest[-1].removeprefix("data: "))["error"]["code"] == "server_closing"
         waiting.join(20)
