@@ -20,6 +20,7 @@ from tests.fake.model_caller import Caller
 from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.postgres import PostgresServer
 from tests.fake.rooted import Rooted
 from tests.fake.store import MovableClock, StoreSet, empty, open_database, open_store_set, stores_over
 
