@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from graph.service import ChatService
 from graph.service.projects import Projects
 from graph.view import TurnOptions
 from tests.fake.chat import Chat
@@ -25,16 +26,29 @@ with FileLock(sys.argv[1]):
 
 
 class Rooted:
-    """Opens chats whose `PROJECT_ROOTS` is the folder that the project is in."""
+    """Opens chats whose `PROJECT_ROOTS` is the folder that the project is in.
 
-    def __init__(self, folder: Path, open_chat: OpenChat) -> None:
+    Args:
+        folder: Where that folder is made.
+        open_chat: Opens a server for each chat.
+        service: One that may use the folder, for the chats that need no settings of their own.
+    """
+
+    def __init__(self, folder: Path, open_chat: OpenChat, service: ChatService | None = None) -> None:
         self.project = Project(folder / "allowed")
         self.outside = folder / "outside"
         self.outside.mkdir()
         self.root = str(self.project.root)
         self._open_chat = open_chat
+        self._service = service
 
     def open(self, session_id: str = "", **settings: Any) -> Chat:  # noqa: ANN401  # settings of any kind
+        if self._service is not None and not settings:
+            return Chat(self._service, session_id)
+        return self.start(session_id, **settings)
+
+    def start(self, session_id: str = "", **settings: Any) -> Chat:  # noqa: ANN401  # settings of any kind
+        """Opens a chat of a server of its own."""
         return self._open_chat(session_id, project_roots=(self.project.allowed,), **settings)
 
     def enter(self, **settings: Any) -> Chat:  # noqa: ANN401  # settings of any kind

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ from tests.fake.model_caller import settings_of as caller_settings
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.postgres import PostgresServer
-from tests.fake.rooted import Rooted
+from tests.fake.rooted import Rooted, wait_for_notes
 from tests.fake.store import MovableClock, StoreSet, empty, open_database, open_store_set, stores_over
 
 OpenedDatabase = tuple[Database, MovableClock, Path, SecretStr | None]
@@ -164,6 +165,24 @@ def call(endpoint: FakeOpenAI, endpoint_models: ChatModels) -> Iterator[Caller]:
 @pytest.fixture
 def rooted(tmp_path: Path, open_chat: OpenChat) -> Rooted:
     return Rooted(tmp_path, open_chat)
+
+
+@pytest.fixture(scope="module")
+def project_service(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatService]:
+    folder = tmp_path_factory.mktemp("projects")
+    with chat_opener(settings_maker(folder / "data", endpoint.url)) as opened:
+        yield opened(project_roots=(folder / "roots",)).service
+
+
+@pytest.fixture
+def project_folder(
+    request: pytest.FixtureRequest, project_service: ChatService, open_chat: OpenChat, server: FakeOpenAI
+) -> Iterator[Rooted]:
+    """A folder of this test's own, which the one service of its module may use."""
+    (roots,) = project_service.settings.project_roots
+    yield Rooted(roots / hashlib.sha256(request.node.name.encode()).hexdigest()[:8], open_chat, project_service)
+    server.end_hanging()
+    wait_for_notes(Chat(project_service))
 
 
 @pytest.fixture
