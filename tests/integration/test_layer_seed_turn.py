@@ -19,6 +19,11 @@ from tests.fake.rooted import Rooted
 ALWAYS = "---\nalwaysApply: true\n---\n두 칸으로 들여 씁니다."
 
 
+@pytest.fixture
+def rooted(project_folder: Rooted) -> Rooted:
+    return project_folder
+
+
 def volatile_of(body: Body) -> dict[str, str]:
     block, _, _ = said_last(body).partition("\n\n[CURRENT MESSAGE]")
     return dict(read_blocks(block)[VOLATILE_HEADING])
@@ -28,23 +33,6 @@ def persistent(data_dir: Path) -> dict[str, str]:
     (path,) = (data_dir / "context").rglob("persistent-context.json")
     kept: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
     return kept
-
-
-def test_section_5_the_working_directory_is_there_from_the_first_turn(rooted: Rooted, server: FakeOpenAI) -> None:
-    rooted.enter()
-    assert volatile_of(server.bodies("chat")[0])["workingDirectory"] == str(Path.cwd())
-
-
-def test_section_5_each_request_says_its_file_and_selection(rooted: Rooted, server: FakeOpenAI) -> None:
-    chat = rooted.open(context_volatile="request")
-    for name in ("a", "b"):
-        chat.say(question(1), options=rooted.options(currentFile=f"/srv/{name}.py", selection=f"{name} = 1"))
-    told = [volatile_of(body) for body in server.bodies("chat")]
-    assert [(each["currentFile"], each["selection"]) for each in told] == [
-        ("/srv/a.py", "a = 1"),
-        ("/srv/b.py", "b = 1"),
-    ]
-    assert "a = 1" not in "".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
 
 
 def test_section_5_the_rules_in_the_root_are_kept_as_project_rules(rooted: Rooted, server: FakeOpenAI) -> None:
@@ -99,7 +87,8 @@ def test_section_1_a_prompt_is_persistent_then_body_with_volatile_just_before_th
 def test_section_3_3_the_condition_renews_persistent_and_each_request_volatile(
     rooted: Rooted, server: FakeOpenAI
 ) -> None:
-    chat = rooted.enter()
+    chat = rooted.start()
+    chat.say("안녕하세요", options=rooted.options())
     data_dir = chat.service.settings.turnfold_data_dir
     assert DEFAULT_RULES["ko"].splitlines()[0] in front_of(server.bodies("chat")[0])
     assert persistent(data_dir)["projectRules"] == ""
@@ -112,7 +101,9 @@ def test_section_3_3_the_condition_renews_persistent_and_each_request_volatile(
     assert "네 칸 들여쓰기" in front_of(server.bodies("chat")[1])
 
 
-def test_section_5_1_the_server_says_its_directory_and_only_a_caller_a_file(rooted: Rooted, server: FakeOpenAI) -> None:
+def test_section_5_1_the_server_says_its_directory_at_once_and_only_a_caller_a_file(
+    rooted: Rooted, server: FakeOpenAI
+) -> None:
     rooted.enter()
     block = said_last(server.bodies("chat")[0]).partition("\n\n[CURRENT MESSAGE]")[0]
     keys = [line.split(":")[0] for line in block.splitlines()[1:]]
@@ -120,11 +111,16 @@ def test_section_5_1_the_server_says_its_directory_and_only_a_caller_a_file(root
     assert f"workingDirectory: {Path.cwd()}" in block
 
 
-@pytest.mark.parametrize(("policy", "is_kept"), [("merge", True), ("request", False)])
-def test_section_3_2_a_request_is_merged_or_stands_alone(
-    rooted: Rooted, server: FakeOpenAI, policy: str, *, is_kept: bool
+def test_section_3_2_and_5_a_request_says_its_file_and_selection_and_is_merged_or_stands_alone(
+    rooted: Rooted, server: FakeOpenAI
 ) -> None:
-    chat = rooted.open(context_volatile=policy)
-    chat.say("이 파일을 봐 줘", options=rooted.options(currentFile="/srv/a.py"))
-    chat.say("그래서?")
-    assert ("currentFile: /srv/a.py" in said_last(server.bodies("chat")[-1])) == is_kept
+    for policy, kept in (("merge", ("/srv/b.py", "b = 1")), ("request", (None, None))):
+        chat = rooted.start(context_volatile=policy)
+        for name in ("a", "b"):
+            chat.say(question(1), options=rooted.options(currentFile=f"/srv/{name}.py", selection=f"{name} = 1"))
+            told = volatile_of(server.bodies("chat")[-1])
+            assert (told["currentFile"], told["selection"]) == (f"/srv/{name}.py", f"{name} = 1")
+        assert "a = 1" not in "".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
+        chat.say("그래서?")
+        told = volatile_of(server.bodies("chat")[-1])
+        assert (told.get("currentFile"), told.get("selection")) == kept

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from graph.event import TurnFailed, TurnFinished
 from tests.fake.chat import question
 from tests.fake.front import memory_of
@@ -12,6 +14,11 @@ from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, text, to
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted, wait_for_notes
+
+
+@pytest.fixture
+def rooted(project_folder: Rooted) -> Rooted:
+    return project_folder
 
 
 def test_section_3_b_the_question_is_registered_though_the_call_fails_and_the_answer_behind_it(
@@ -70,10 +77,10 @@ def test_section_3_b_a_new_session_starts_with_hydrate_prompt(rooted: Rooted, se
 
 
 def test_section_4_2_after_a_break_the_model_is_told_what_was_said_before(rooted: Rooted, server: FakeOpenAI) -> None:
-    with rooted.open() as before:
+    with rooted.start() as before:
         server.script(text("8501로 바꿨어요."))
         before.say("포트를 바꿔 줘", options=rooted.options())
-    rooted.open().say("어디까지 했지?", options=rooted.options())
+    rooted.start().say("어디까지 했지?", options=rooted.options())
     told = memory_of(server.bodies("chat")[-1])
     assert told.index("USER: 포트를 바꿔 줘") < told.index("ASSISTANT: 8501로 바꿨어요.")
 
@@ -82,10 +89,10 @@ def test_section_4_3_a_switch_of_plans_begins_the_summary_anew(rooted: Rooted, s
     workflow = rooted.project.workflow()
     workflow.open_plan("배포", "다음 주까지 0.2를 낸다")
     workflow.open_plan("정리", "코드를 줄인다")
-    with rooted.open() as chat:
+    with rooted.start() as chat:
         server.script(tools(ScriptedCall("switch_plan", '{"plan_id": "plan_001"}', "call-1")), text("옮겼습니다."))
         chat.say("배포 계획으로 가자", options=rooted.options())
-    rooted.open().say("무슨 계획이지?", options=rooted.options())
+    rooted.start().say("무슨 계획이지?", options=rooted.options())
     told = memory_of(server.bodies("chat")[-1])
     assert "ACTIVE PLAN: 배포" in told
     assert "SUMMARY: 다음 주까지 0.2를 낸다" in told
@@ -93,11 +100,11 @@ def test_section_4_3_a_switch_of_plans_begins_the_summary_anew(rooted: Rooted, s
 
 def test_section_5_over_the_limit_the_oldest_become_a_summary(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open(models=models_without_pauses, **KEYLESS)  # sentences are picked
-    for number in range(1, 13):
+    for number in range(1, 8):
         assert isinstance(chat.say(question(number), options=rooted.options())[-1], TurnFinished)
     wait_for_notes(chat)
     talk = rooted.project.context().data.conversation
     assert 0 < len(talk.running_summary) <= 400
     assert talk.recent_window[-1].content == chat.last_turn.answer_text
-    assert len(talk.recent_window) < 24
+    assert len(talk.recent_window) < 14
     assert server.bodies() == []
