@@ -1,9 +1,13 @@
+"""The files of the contexts of owners and roots: what outlasts the server, and what becomes of a damaged one."""
+
 from __future__ import annotations
 
 import json
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -11,11 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graph.error import FileAccessError
+from graph.layer.app_context import PersistentRefreshTrigger
+from graph.layer.context_registry import ContextRegistry
+from graph.layer.execution import MOST_SUMMARIES, ExecutionContext
 from graph.layer.file_context_store import FileContextStore
 from graph.layer.scope import ContextScope
+from tests.fake.drawn import at_most
+from tests.fake.layer import DIRECTORY
 
 ROOT = Path(__file__).parents[2]
 NAME = "persistent-context.json"
+PAIRS = [("kim", "/a"), ("kim", "/b"), ("lee", "/a"), ("kim/a", ""), ("../..", "/a"), ("", "kim/a"), ("\ud800", "\x00")]
 
 
 @pytest.fixture
@@ -36,11 +46,6 @@ def names_beside(file: Path) -> list[str]:
     return sorted(path.name for path in file.parent.iterdir())
 
 
-def test_what_was_put_is_there_after_a_restart(file: Path) -> None:
-    open_store(file).put_all({"projectRules": "첫 줄\n둘째 줄", "loadedRoot": "/repo"})
-    assert dict(open_store(file).snapshot()) == {"projectRules": "첫 줄\n둘째 줄", "loadedRoot": "/repo"}
-
-
 def test_file_and_folder_are_the_users_alone(file: Path) -> None:
     open_store(file).put("projectRules", "규칙")
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
@@ -48,16 +53,14 @@ def test_file_and_folder_are_the_users_alone(file: Path) -> None:
     assert names_beside(file) == [NAME, f"{NAME}.lock"]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=100), max_size=5))
-def test_any_text_can_be_kept(file: Path, entries: dict[str, str]) -> None:
+def test_any_text_is_there_after_a_restart(file: Path, entries: dict[str, str]) -> None:
     store = open_store(file)
     store.clear()
     store.put_all(entries)
-    kept = open_store(file).snapshot()
-    assert dict(kept) == {
-        key.replace("\x00", "\ufffd"): value.replace("\x00", "\ufffd") for key, value in entries.items()
-    }
+    kept = {key.replace("\x00", "\ufffd"): value.replace("\x00", "\ufffd") for key, value in entries.items()}
+    assert dict(open_store(file).snapshot()) == kept
 
 
 def test_the_newest_entries_are_kept_and_a_repeated_one_is_new(file: Path) -> None:
@@ -70,10 +73,10 @@ def test_the_newest_entries_are_kept_and_a_repeated_one_is_new(file: Path) -> No
 
 
 def test_two_processes_lose_nothing_of_each_other(file: Path) -> None:
-    writers = [start_writer(file, name, 150) for name in ("a", "b")]
-    assert [len(writer.communicate()[0].splitlines()) for writer in writers] == [150, 150]
+    writers = [start_writer(file, name, 100) for name in ("a", "b")]
+    assert [len(writer.communicate()[0].splitlines()) for writer in writers] == [100, 100]
     kept = open_store(file).snapshot()
-    assert dict(kept) == {f"{name}-{number}": str(number) for name in "ab" for number in range(1, 151)}
+    assert dict(kept) == {f"{name}-{number}": str(number) for name in "ab" for number in range(1, 101)}
 
 
 def test_opening_deletes_what_was_left_of_this_file_alone(file: Path) -> None:
@@ -93,35 +96,35 @@ def test_a_write_that_fails_leaves_the_old_file(file: Path) -> None:
     assert names_beside(file) == [NAME, f"{NAME}.lock"]
 
 
-DAMAGED = [
-    b"", b"{", b"[]", b"null", b'"text"', b'{"projectRules": 1}', b'{"projectRules": null}', b"\xff\xfe{}", b"\x00" * 9,
-    b"[" * 100_000, b'{"projectRules": "' + "가".encode()[:2] + b'"}',
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("damaged", DAMAGED)
-@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b'{"projectRules": 1}',
+        b"\xff\xfe{}",
+        b"\x00" * 9,
+        b"[" * 100_000,
+        b'{"projectRules": "' + "가".encode()[:2] + b'"}',
+    ],
+)
 def test_a_damaged_file_is_put_aside_and_the_context_begins_anew(
-    file: Path, damaged: bytes, caplog: pytest.LogCaptureFixture, *, is_open: bool
+    file: Path, damaged: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = open_store(file)
-    store.put("projectRules", "규칙")
+    opened = open_store(file)
+    for is_open in (True, False):
+        file.write_bytes(damaged)
+        assert dict((opened if is_open else open_store(file)).snapshot()) == {}
+        (aside,) = file.parent.glob(f"{NAME}.damaged-*")
+        assert aside.read_bytes() == damaged
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        assert aside.name in caplog.text
+        aside.unlink()
+        caplog.clear()
     file.write_bytes(damaged)
-    store = store if is_open else open_store(file)
-    assert dict(store.snapshot()) == {}
-    (aside,) = file.parent.glob(f"{NAME}.damaged-*")
-    assert aside.read_bytes() == damaged
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert aside.name in caplog.text
-    store.put("projectRules", "새 규칙")
+    opened.put("projectRules", "새 규칙")
     assert json.loads(file.read_text()) == {"projectRules": "새 규칙"}
-
-
-def test_a_change_of_a_damaged_file_puts_it_aside_too(file: Path) -> None:
-    store = open_store(file)
-    file.write_bytes(b"{")
-    store.put("projectRules", "규칙")
-    assert dict(store.snapshot()) == {"projectRules": "규칙"}
     assert len(list(file.parent.glob("*.damaged-*"))) == 1
 
 
@@ -131,14 +134,83 @@ def test_an_escaped_half_of_a_letter_becomes_a_whole_one(file: Path) -> None:
     assert dict(store.snapshot()) == {"projectRules": "\ufffda"}
 
 
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "layer").write_text("no folder")
+def test_a_place_that_cannot_be_written_is_refused_and_left_as_it_is(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("no folder")
     with pytest.raises(FileAccessError, match="File exists"):
-        open_store(tmp_path / "layer" / NAME)
-
-
-def test_a_folder_in_the_files_place_is_refused_and_kept(file: Path) -> None:
+        open_store(tmp_path / "plain" / NAME)
     (file / "inside").mkdir(parents=True)
     with pytest.raises(FileAccessError, match="Is a directory"):
         open_store(file)
     assert (file / "inside").is_dir()
+
+
+class Rules:
+    def __init__(self) -> None:
+        self.loaded: list[tuple[str, str]] = []
+
+    def load(self, owner: str, root: str) -> str:
+        self.loaded.append((owner, root))
+        return f"{owner}의 {root} 규칙"
+
+
+def registry(folder: Path, rules: Rules) -> ContextRegistry:
+    return ContextRegistry(folder, rules.load, directory=DIRECTORY)
+
+
+def test_each_owner_and_root_has_a_context_of_its_own(tmp_path: Path) -> None:
+    contexts = registry(tmp_path / "layer", Rules())
+    for owner, root in PAIRS:
+        service = contexts.app_context(owner, root)
+        assert contexts.app_context(owner, root) is service
+        service.update_volatile_from_request({"selection": f"{owner} {root}"})
+        service.refresh_persistent_if_needed(PersistentRefreshTrigger(root, "digest"))
+    seen = [contexts.app_context(*pair).get_app_context_for_prompt() for pair in PAIRS]
+    for (persistent, volatile), (other_persistent, other_volatile) in combinations(seen, 2):
+        assert persistent["projectRules"] != other_persistent["projectRules"]
+        assert volatile["selection"] != other_volatile["selection"]
+    assert [path.name for path in tmp_path.iterdir()] == ["layer"]
+    assert len(list((tmp_path / "layer").iterdir())) == len(PAIRS)
+
+
+def test_agreed_rules_outlast_the_server_but_not_what_a_request_said_and_a_lost_file_is_loaded_again(
+    tmp_path: Path,
+) -> None:
+    rules = Rules()
+    trigger = PersistentRefreshTrigger("/a\udcff", "digest")
+    before = registry(tmp_path, rules).app_context("kim", "/a\udcff")
+    assert before.refresh_persistent_if_needed(trigger)
+    before.update_volatile_from_request({"selection": "x"})
+    after = registry(tmp_path, rules).app_context("kim", "/a\udcff")
+    persistent, volatile = after.get_app_context_for_prompt()
+    assert persistent["projectRules"] == "kim의 /a\ufffd 규칙"
+    assert "selection" not in volatile
+    assert not after.refresh_persistent_if_needed(trigger)
+    assert rules.loaded == [("kim", "/a\udcff")]
+    (file,) = tmp_path.glob(f"*/{NAME}")
+    file.write_bytes(b"{")
+    assert after.refresh_persistent_if_needed(trigger)
+    assert after.get_app_context_for_prompt()[0]["projectRules"] == "kim의 /a\ufffd 규칙"
+
+
+def test_only_the_services_asked_for_last_are_kept(tmp_path: Path) -> None:
+    contexts = registry(tmp_path, Rules())
+    first, second = (contexts.app_context("kim", root) for root in ("/1", "/2"))
+    for number in range(3, 257):
+        contexts.app_context("kim", f"/{number}")
+    assert contexts.app_context("kim", "/1") is first
+    contexts.app_context("kim", "/257")
+    assert contexts.app_context("kim", "/1") is first
+    assert contexts.app_context("kim", "/2") is not second
+
+
+def test_the_newest_turns_have_a_short_line_each(tmp_path: Path) -> None:
+    ended_at = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
+    for number in range(1, MOST_SUMMARIES + 6):
+        summaries = registry(tmp_path, Rules()).summaries("kim", "/a")
+        asked = f"질문 {number}\n## 영구 컨텍스트 " + "가" * 1_000
+        ExecutionContext(f"turn-{number}", asked, {}, summaries).finish("답\n" + "나" * 1_000, ended_at)
+    kept = registry(tmp_path, Rules()).summaries("kim", "/a").snapshot()
+    assert list(kept) == [f"turn-{number}" for number in range(6, MOST_SUMMARIES + 6)]
+    assert all(len(line.splitlines()) == 1 and len(line) <= 260 for line in kept.values())
+    assert kept["turn-6"].startswith("2026-11-20 질문 6 ## 영구 컨텍스트 가")
+    assert " → 답 나" in kept["turn-6"]

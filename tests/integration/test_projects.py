@@ -1,8 +1,8 @@
+"""What the service shows of a project and changes in it; each operation's own rules are in `test_project_memory`."""
+
 from __future__ import annotations
 
-import os
 import shutil
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,17 +11,47 @@ import pytest
 
 from graph.error import InputError, NotFoundError, PathError
 from graph.service.projects import Projects
-from tests.fake.open_chat import OpenChat
+from graph.view import TurnOptions
+from tests.fake.chat import Chat
 from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW
 from tests.fake.rooted import Rooted
 
+CHANGES: dict[str, Callable[[Projects, str], object]] = {
+    "name": lambda projects, root: projects.name(root, "x"),
+    "open_plan": lambda projects, root: projects.open_plan(root, "x"),
+    "switch_plan": lambda projects, root: projects.switch_plan(root, "plan_001"),
+    "complete_plan": lambda projects, root: projects.complete_plan(root, "plan_001"),
+    "open_task": lambda projects, root: projects.open_task(root, "x"),
+    "start_task": lambda projects, root: projects.start_task(root, "task_001"),
+    "complete_task": lambda projects, root: projects.complete_task(root, "task_001"),
+    "rename": lambda projects, root: projects.rename(root, "plan_001", "x"),
+    "forget": lambda projects, root: projects.forget(root, "plan_001"),
+    "record_decision": lambda projects, root: projects.record_decision(root, "x"),
+    "forget_decision": lambda projects, root: projects.forget_decision(root, "decision_001"),
+    "open_file": lambda projects, root: projects.open_file(root, "x"),
+    "close_file": lambda projects, root: projects.close_file(root, "x"),
+    "edit_summary": lambda projects, root: projects.edit_summary(root, "x"),
+    "forget_dialog": lambda projects, root: projects.forget_dialog(root),
+    "restore": lambda projects, root: projects.restore(root, "x"),
+    "get": lambda projects, root: projects.get(root),
+    "rules": lambda projects, root: projects.rules(root),
+    "agree": lambda projects, root: projects.agree(root, "x"),
+}
 
-def test_without_allowed_folders_there_is_no_project(open_chat: OpenChat, tmp_path: Path) -> None:
-    projects = open_chat().service.projects
+
+@pytest.fixture
+def rooted(project_folder: Rooted) -> Rooted:
+    return project_folder
+
+
+def test_without_allowed_folders_there_is_no_project(chat: Chat, tmp_path: Path) -> None:
+    projects = chat.service.projects
     assert projects.roots() == ()
     with pytest.raises(PathError) as raised:
         projects.get(str(tmp_path))
     assert raised.value.reason == "not_allowed"
+    with pytest.raises(PathError):
+        chat.start("안녕", options=TurnOptions(project_root=str(tmp_path)))
     assert not (tmp_path / ".ai-brain").exists()
 
 
@@ -33,10 +63,8 @@ def test_a_project_is_shown_as_its_files_have_it(rooted: Rooted) -> None:
     assert view.active_plan == view.plans[0]
     assert [(task.title, task.is_active) for task in view.plans[0].tasks] == [("문서 고치기", True)]
     assert [each.text for each in view.decisions] == SEED_CONTEXT["memory"]["last_decisions"]
-    assert [(each.path, each.is_gone) for each in view.open_files] == [
-        ("app/workflow.py", True),
-        ("docs/cli.md", False),
-    ]
+    files = [(each.path, each.is_gone) for each in view.open_files]
+    assert files == [("app/workflow.py", True), ("docs/cli.md", False)]
     assert (view.summary, view.summary_limit_chars) == ("CLI 명령을 단수형으로 바꾸는 중이다.", 400)
     kinds = ["project", "plan", "task", "decision", "decision", "file", "file", "summary", "message", "message"]
     assert [line.kind for line in view.primed] == kinds
@@ -75,71 +103,31 @@ def test_each_change_returns_the_project_as_it_is_then(rooted: Rooted) -> None:
     assert "message" not in [line.kind for line in projects.forget_dialog(root).primed]
 
 
-CHANGES: dict[str, Callable[[Projects, str], object]] = {
-    "name": lambda projects, root: projects.name(root, "x"),
-    "open_plan": lambda projects, root: projects.open_plan(root, "x"),
-    "switch_plan": lambda projects, root: projects.switch_plan(root, "plan_001"),
-    "complete_plan": lambda projects, root: projects.complete_plan(root, "plan_001"),
-    "open_task": lambda projects, root: projects.open_task(root, "x"),
-    "start_task": lambda projects, root: projects.start_task(root, "task_001"),
-    "complete_task": lambda projects, root: projects.complete_task(root, "task_001"),
-    "rename": lambda projects, root: projects.rename(root, "plan_001", "x"),
-    "forget": lambda projects, root: projects.forget(root, "plan_001"),
-    "record_decision": lambda projects, root: projects.record_decision(root, "x"),
-    "forget_decision": lambda projects, root: projects.forget_decision(root, "decision_001"),
-    "open_file": lambda projects, root: projects.open_file(root, "x"),
-    "close_file": lambda projects, root: projects.close_file(root, "x"),
-    "edit_summary": lambda projects, root: projects.edit_summary(root, "x"),
-    "forget_dialog": lambda projects, root: projects.forget_dialog(root),
-    "restore": lambda projects, root: projects.restore(root, "x"),
-    "get": lambda projects, root: projects.get(root),
-    "rules": lambda projects, root: projects.rules(root),
-    "agree": lambda projects, root: projects.agree(root, "x"),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_folder_that_is_not_allowed_is_neither_read_nor_written(
-    rooted: Rooted, change: Callable[[Projects, str], object]
-) -> None:
-    projects = rooted.projects()
-    (rooted.project.allowed / "link").symlink_to(rooted.outside)
+def test_a_folder_that_is_not_allowed_or_gone_is_neither_read_nor_written(rooted: Rooted) -> None:
+    projects = rooted.start().service.projects
+    link, gone = rooted.project.allowed / "link", rooted.project.allowed / "gone"
+    link.symlink_to(rooted.outside)
     for root, reason in (
         (str(rooted.outside), "not_allowed"),
         (f"{rooted.root}/../../outside", "not_allowed"),
-        (str(rooted.project.allowed / "link"), "symlink_outside"),
+        (str(link), "symlink_outside"),
         (f"{rooted.root}\0", "vanished"),
+        (str(gone), "vanished"),
     ):
-        with pytest.raises(PathError) as raised:
-            change(projects, root)
-        assert raised.value.reason == reason
+        for name, change in CHANGES.items():
+            with pytest.raises(PathError) as raised:
+                change(projects, root)
+            assert (name, raised.value.reason) == (name, reason)
     assert list(rooted.outside.iterdir()) == []
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_folder_that_vanished_is_refused(rooted: Rooted, change: Callable[[Projects, str], object]) -> None:
-    projects = rooted.projects()
-    shutil.rmtree(rooted.root)
-    with pytest.raises(PathError) as raised:
-        change(projects, rooted.root)
-    assert raised.value.reason == "vanished"
-    assert not Path(rooted.root).exists()
+    assert not gone.exists()
 
 
 def test_what_is_not_there_or_is_a_secret_changes_nothing(rooted: Rooted) -> None:
     projects, root = rooted.projects(), rooted.root
     before = projects.get(root)
-    for change in (
-        "switch_plan",
-        "complete_plan",
-        "start_task",
-        "complete_task",
-        "forget",
-        "forget_decision",
-        "restore",
-    ):
+    for name in ("switch_plan", "complete_plan", "start_task", "complete_task", "forget", "forget_decision", "restore"):
         with pytest.raises(NotFoundError):
-            CHANGES[change](projects, root)
+            CHANGES[name](projects, root)
     with pytest.raises(InputError) as raised:
         projects.record_decision(root, "토큰은 ghp_" + "a1B2" * 9)
     assert raised.value.reason == "secret"
@@ -162,8 +150,6 @@ def test_a_damaged_memory_is_shown_with_its_snapshots_and_restored(rooted: Roote
     restored = projects.restore(root, view.snapshots[0].name)
     assert restored.damage == ""
     assert [each.text for each in restored.decisions] == ["첫 결정"]
-    kept_aside = [path for path in rooted.project.brain.iterdir() if path.name.startswith("damaged-")]
-    assert any(path.read_bytes() == b'{"memory": [1' for path in kept_aside)
 
 
 def test_rules_are_new_then_agreed_then_changed_with_a_difference(rooted: Rooted) -> None:
@@ -181,76 +167,38 @@ def test_rules_are_new_then_agreed_then_changed_with_a_difference(rooted: Rooted
     changed = projects.rules(root)
     assert changed.state == "changed"
     assert {"-두 칸 들여쓰기", "+네 칸 들여쓰기"} <= set(changed.difference)
+    with pytest.raises(InputError) as raised:
+        projects.agree(root, new.digest)  # only those that were shown
+    assert raised.value.reason == "rules_changed"
     (Path(root) / "AGENTS.md").unlink()
     assert projects.rules(root).state == "changed"
     assert "-끝" in projects.rules(root).difference
 
 
-def test_only_the_rules_that_were_shown_can_be_agreed_to(rooted: Rooted) -> None:
-    projects, root = rooted.projects(), rooted.root
-    rooted.write("AGENTS.md", "하나")
-    shown = projects.rules(root).digest
-    rooted.write("AGENTS.md", "둘")
-    with pytest.raises(InputError) as raised:
-        projects.agree(root, shown)
-    assert raised.value.reason == "rules_changed"
-    assert projects.rules(root).state == "new"
-
-
-def test_an_agreement_is_of_one_owner_and_one_root(rooted: Rooted) -> None:
-    rooted.write("AGENTS.md", "하나")
+def test_an_agreement_is_of_one_owner_one_root_and_the_folders_that_apply(rooted: Rooted) -> None:
     other = rooted.project.allowed / "other"
-    other.mkdir()
-    (other / "AGENTS.md").write_text("하나")
-    mine, theirs = rooted.projects(), rooted.projects(turnfold_owner="someone-else")
-    mine.agree(rooted.root, mine.rules(rooted.root).digest)
-    assert mine.rules(rooted.root).state == "agreed"
-    assert theirs.rules(rooted.root).state == "new"
-    assert mine.rules(str(other)).state == "new"
-
-
-def test_rules_of_a_folder_below_are_asked_for_where_they_apply(rooted: Rooted) -> None:
-    projects, root = rooted.projects(), rooted.root
-    rooted.write("AGENTS.md", "위")
+    shutil.copytree(rooted.root, other)
+    for folder in (Path(rooted.root), other):
+        (folder / "AGENTS.md").write_text("위")
     rooted.write("app/AGENTS.md", "아래")
-    projects.agree(root, projects.rules(root).digest)
-    inside = projects.rules(root, current_file="app/main.py")
+    mine, root = rooted.start().service.projects, rooted.root
+    theirs = rooted.projects(turnfold_owner="someone-else")
+    mine.agree(root, mine.rules(root).digest)
+    assert (mine.rules(root).state, theirs.rules(root).state, mine.rules(str(other)).state) == ("agreed", "new", "new")
+    inside = mine.rules(root, current_file="app/main.py")
     assert inside.state == "changed"
     assert [file.path for file in inside.files] == ["AGENTS.md", "app/AGENTS.md"]
-    projects.agree(root, inside.digest, current_file="app/main.py")
-    assert projects.rules(root, current_file="app/main.py").state == "agreed"
-    assert projects.rules(root).state == "agreed"
+    mine.agree(root, inside.digest, current_file="app/main.py")
+    assert mine.rules(root, current_file="app/main.py").state == "agreed"
+    assert mine.rules(root).state == "agreed"
 
 
-def test_what_is_no_rules_file_is_listed_with_its_reason_within_two_seconds(rooted: Rooted) -> None:
-    projects, root = rooted.projects(), rooted.root
-    rules = Path(root) / ".cursor" / "rules"
-    rules.mkdir(parents=True)
-    os.mkfifo(rules / "fifo.mdc")
-    (rules / "link.mdc").symlink_to("/etc/hostname")
-    (rules / "device.mdc").symlink_to("/dev/zero")
-    (rules / "binary.mdc").write_bytes(b"a\0b")
-    with (rules / "large.mdc").open("wb") as file:
-        file.truncate(100 * 1024 * 1024)
-    began = time.monotonic()
-    view = projects.get(root)
-    assert time.monotonic() - began < 2
-    reasons = {Path(file.path).stem: file.refusal for file in view.rules.files}
-    assert reasons == {
-        "fifo": "not_regular",
-        "link": "symlink_outside",
-        "device": "symlink_outside",
-        "binary": "binary",
-        "large": "too_large",
-    }
-    assert all(file.text == "" for file in view.rules.files)
-
-
-def test_what_is_unseen_and_left_out_is_told(rooted: Rooted) -> None:
-    projects, root = rooted.projects(), rooted.root
+def test_what_is_unseen_left_out_or_refused_is_told(rooted: Rooted) -> None:
     rooted.write("AGENTS.md", "앞\U000e0041뒤 <!-- 숨은 말 --> @docs/style.md\n" + "길다\n" * 10_000)
-    file = projects.rules(root).files[0]
+    rooted.write(".cursor/rules/binary.mdc", "a\0b")
+    file, refused = rooted.projects().rules(rooted.root).files
     assert "⟦U+E0041⟧" in file.text
     assert (file.invisible_count, file.comment_count, file.import_count) == (1, 1, 1)
     assert file.left_out_bytes > 0
     assert file.sent_bytes <= 32_768
+    assert (Path(refused.path).stem, refused.refusal, refused.text) == ("binary", "binary", "")

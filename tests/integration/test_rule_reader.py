@@ -49,23 +49,14 @@ def refusals(rules: RuleSet) -> dict[str, str]:
 def test_each_folder_on_the_way_to_the_current_file_is_read_from_the_root_on(project: Path) -> None:
     names = ("AGENTS.md", "src/AGENTS.md", "src/web/AGENTS.md", "src/web/deep/AGENTS.md", "docs/AGENTS.md")
     write(project, {name: name for name in names})
-    rules = read(project, "src/web/new.ts")
-    assert paths(rules) == ["AGENTS.md", "src/AGENTS.md", "src/web/AGENTS.md"]
-    assert rules.folders == ("", "src", "src/web")
-    assert paths(read(project)) == ["AGENTS.md"]
-
-
-@pytest.mark.parametrize("current_file", ["../other/x.ts", "/etc/passwd", "a\0b", "\ud800", "", "x" * 5_000])
-def test_current_file_outside_of_the_project_counts_as_none(project: Path, current_file: str) -> None:
-    write(project, {"AGENTS.md": "root"})
-    assert read(project, current_file).folders == ("",)
-
-
-def test_current_file_may_be_absolute_or_behind_a_link(project: Path) -> None:
-    write(project, {"src/AGENTS.md": "x"})
-    (project / "link").symlink_to("src")
-    assert paths(read(project, str(project / "src" / "a.ts"))) == ["src/AGENTS.md"]
-    assert paths(read(project, "link/a.ts")) == ["src/AGENTS.md"]
+    (project / "link").symlink_to("src/web")
+    for current_file in ("src/web/new.ts", str(project / "src" / "web" / "new.ts"), "link/new.ts"):
+        rules = read(project, current_file)
+        assert paths(rules) == ["AGENTS.md", "src/AGENTS.md", "src/web/AGENTS.md"]
+        assert rules.folders == ("", "src", "src/web")
+    for outside in ("../other/x.ts", "/etc/passwd", "a\0b", "\ud800", "", "x" * 5_000, None):
+        assert read(project, outside).folders == ("",)
+        assert paths(read(project, outside)) == ["AGENTS.md"]
 
 
 def test_rules_of_an_editor_are_found_at_every_depth(project: Path) -> None:
@@ -78,27 +69,34 @@ def test_rules_of_an_editor_are_found_at_every_depth(project: Path) -> None:
 
 @pytest.mark.parametrize("own", ["AGENTS.md", ".cursor/rules/a.mdc"])
 def test_other_names_are_read_only_where_a_folder_has_neither(project: Path, own: str) -> None:
-    write(project, {"CLAUDE.md": "c", ".cursorrules": "r", "src/CLAUDE.md": "s", f"src/{own}": "own"})
+    write(project, {"CLAUDE.md": "c", ".cursorrules": "r", ".cursor/rules/note.txt": "x"})
+    write(project, {"src/CLAUDE.md": "s", f"src/{own}": "own"})
     assert paths(read(project, "src/x.ts")) == ["CLAUDE.md", ".cursorrules", f"src/{own}"]
 
 
-def test_folder_of_rules_without_a_rule_is_none(project: Path) -> None:
-    write(project, {"CLAUDE.md": "c", ".cursor/rules/note.txt": "x"})
-    assert paths(read(project)) == ["CLAUDE.md"]
-
-
-def test_two_names_of_one_file_are_one_file(project: Path) -> None:
-    write(project, {"AGENTS.md": "root", "src/x": ""})
+def test_one_file_or_folder_of_two_names_is_read_once(project: Path) -> None:
+    write(project, {"AGENTS.md": "root", "src/x": "", ".cursor/rules/a/x.mdc": "x", "shared/y.mdc": "y"})
     (project / "src" / "AGENTS.md").symlink_to("../AGENTS.md")
     os.link(project / "AGENTS.md", project / "src" / ".cursorrules")
-    assert paths(read(project, "src/x")) == ["AGENTS.md"]
-
-
-def test_folders_that_lead_to_each_other_are_read_once(project: Path) -> None:
-    write(project, {".cursor/rules/a/x.mdc": "x", "shared/y.mdc": "y"})
     (project / ".cursor/rules/a/again").symlink_to("../../rules")
     (project / ".cursor/rules/shared").symlink_to("../../shared")
-    assert paths(read(project)) == [".cursor/rules/a/x.mdc", ".cursor/rules/shared/y.mdc"]
+    found = ["AGENTS.md", ".cursor/rules/a/x.mdc", ".cursor/rules/shared/y.mdc"]
+    assert paths(read(project, "src/x")) == found
+
+
+def test_the_nearest_are_read_if_there_are_too_many_files_or_folders(project: Path) -> None:
+    many = {f".cursor/rules/{number:03}.mdc": str(number) for number in range(MAX_FILES)}
+    write(project, {**many, "AGENTS.md": "root", "src/AGENTS.md": "near"})
+    rules = read(project, "src/a.ts")
+    assert paths(rules) == ["AGENTS.md", *sorted(many)[: MAX_FILES - 2], "src/AGENTS.md"]
+    assert rules.exceeded == ("files",)
+    write(project, {f".cursor/rules/{number:03}/a.mdc": str(number) for number in range(250)})
+    assert read(project, "src/a.ts").exceeded == ("files", "folders")
+    deep = "/".join(["d"] * 201)
+    write(project, {f"{deep}/AGENTS.md": "near"})
+    rules = read(project, f"{deep}/a.ts")
+    assert paths(rules) == [f"{deep}/AGENTS.md"]
+    assert rules.exceeded == ("folders",)
 
 
 def test_what_is_no_rules_file_is_refused_with_its_reason(project: Path, tmp_path: Path) -> None:
@@ -111,14 +109,18 @@ def test_what_is_no_rules_file_is_refused_with_its_reason(project: Path, tmp_pat
     (rules / "gone.mdc").symlink_to("nowhere")
     (rules / "out.mdc").symlink_to(tmp_path / "other" / "AGENTS.md")
     (rules / "away").symlink_to(tmp_path / "other")
+    (project / "src").mkdir()
+    (project / "src" / ".cursor").symlink_to(tmp_path / "other")
+    (tmp_path / "other" / "rules").mkdir()
     (rules / "good.mdc").write_text("---\nalwaysApply: true\n---\nBe brief.")
     with (rules / "huge.mdc").open("wb") as huge:
         huge.truncate(100_000_000)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(rules / "socket.mdc"))
-        found = read(project)
+        found = read(project, "src/a.ts")
     assert refusals(found) == {
         "AGENTS.md": "symlink_outside",
+        "src/.cursor/rules": "symlink_outside",
         ".cursor/rules/away": "symlink_outside",
         ".cursor/rules/binary.mdc": "binary",
         ".cursor/rules/fifo.mdc": "not_regular",
@@ -128,13 +130,6 @@ def test_what_is_no_rules_file_is_refused_with_its_reason(project: Path, tmp_pat
         ".cursor/rules/socket.mdc": "not_regular",
     }
     assert found.text_for().persistent == '<rules from=".cursor/rules/good.mdc">\nBe brief.\n</rules>'
-
-
-def test_folder_of_rules_that_leads_out_is_refused(project: Path, tmp_path: Path) -> None:
-    (tmp_path / "other" / "rules").mkdir()
-    (tmp_path / "other" / "rules" / "a.mdc").write_text(OUTSIDE)
-    (project / ".cursor").symlink_to(tmp_path / "other")
-    assert refusals(read(project)) == {".cursor/rules": "symlink_outside"}
 
 
 def test_long_file_is_read_to_a_line_end_within_32_kib(project: Path) -> None:
@@ -147,38 +142,6 @@ def test_long_file_is_read_to_a_line_end_within_32_kib(project: Path) -> None:
     assert file.bad_count == 0
 
 
-def test_forty_kib_at_the_root_leave_the_nearest_whole(project: Path) -> None:
-    nearest = "Near rule.\n" * 93
-    write(project, {"AGENTS.md": "A rule of the root.\n" * 2_048, "src/AGENTS.md": nearest})
-    text = read(project, "src/a.ts").text_for("src/a.ts")
-    assert f"{nearest}</rules>" in text.volatile
-    assert text.persistent.endswith(" of 40,960 bytes left out]\n</rules>")
-
-
-def test_nearest_files_are_read_if_there_are_too_many(project: Path) -> None:
-    many = {f".cursor/rules/{number:03}.mdc": str(number) for number in range(MAX_FILES)}
-    write(project, {**many, "AGENTS.md": "root", "src/AGENTS.md": "near"})
-    rules = read(project, "src/a.ts")
-    assert paths(rules) == ["AGENTS.md", *sorted(many)[: MAX_FILES - 2], "src/AGENTS.md"]
-    assert rules.exceeded == ("files",)
-
-
-def test_folders_are_looked_into_up_to_a_limit(project: Path) -> None:
-    write(project, {f".cursor/rules/{number:03}/a.mdc": str(number) for number in range(250)})
-    write(project, {"src/AGENTS.md": "near"})
-    rules = read(project, "src/a.ts")
-    assert rules.exceeded == ("files", "folders")
-    assert "src/AGENTS.md" in paths(rules)
-
-
-def test_deep_way_is_read_from_the_current_file_up(project: Path) -> None:
-    deep = "/".join(["d"] * 201)
-    write(project, {f"{deep}/AGENTS.md": "near", "AGENTS.md": "root"})
-    rules = read(project, f"{deep}/a.ts")
-    assert paths(rules) == [f"{deep}/AGENTS.md"]
-    assert rules.exceeded == ("folders",)
-
-
 def test_folders_that_are_not_there_cost_nothing(project: Path) -> None:
     write(project, {"AGENTS.md": "root"})
     looks = itertools.count()
@@ -188,25 +151,19 @@ def test_folders_that_are_not_there_cost_nothing(project: Path) -> None:
     assert len(rules.folders) == 2_001
 
 
-def test_search_that_takes_too_long_is_refused(project: Path) -> None:
+def test_a_root_that_vanishes_while_it_is_read_or_takes_too_long_gives_no_rules(project: Path) -> None:
     write(project, {"AGENTS.md": "root"})
     seconds = itertools.count(0.0, 1.5)
-    with pytest.raises(PathError) as raised:
-        read(project, clock=lambda: next(seconds))
-    assert raised.value.reason == "too_slow"
 
-
-def test_root_that_vanishes_while_it_is_read_gives_no_rules(project: Path) -> None:
-    write(project, {"AGENTS.md": "root"})
-
-    def clock() -> float:
+    def vanish() -> float:
         if project.exists():
             project.rename(project.parent / "moved")
         return 0.0
 
-    with pytest.raises(PathError) as raised:
-        read(project, clock=clock)
-    assert raised.value.reason == "vanished"
+    for clock, reason in ((lambda: next(seconds), "too_slow"), (vanish, "vanished")):
+        with pytest.raises(PathError) as raised:
+            read(project, clock=clock)
+        assert raised.value.reason == reason
 
 
 def test_folder_that_vanishes_while_it_is_read_leaves_the_others(project: Path) -> None:
