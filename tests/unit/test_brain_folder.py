@@ -12,23 +12,18 @@ OWNERS = st.one_of(
 )
 
 
-@given(OWNERS)
-@example("..")
-@example("a" * 80)
-@example("\ud800")
-def test_an_owners_folder_is_one_name_that_every_file_system_takes(owner: str) -> None:
-    name = folder_of(owner)
+@given(OWNERS, OWNERS)
+@example("kim", "Kim")
+@example("Kim", folder_of("Kim"))
+@example("..", "a" * 80)
+@example("\ud800", ".")
+def test_each_owner_has_a_folder_of_one_name_that_every_file_system_takes(one: str, other: str) -> None:
+    assert (folder_of(one) == folder_of(other)) == (one == other)
+    name = folder_of(one)
     assert 0 < len(name) <= 64
     assert name.isascii()
     assert name == name.lower()
     assert not {*name} & {"/", ".", "\0", "\\", " "}
-
-
-@given(OWNERS, OWNERS)
-@example("kim", "Kim")
-@example("Kim", folder_of("Kim"))
-def test_two_owners_have_two_folders(one: str, other: str) -> None:
-    assert (folder_of(one) == folder_of(other)) == (one == other)
 
 
 def test_an_owner_of_a_sign_in_is_his_folders_name() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
@@ -60,13 +59,6 @@ def test_picked_sentences_fit_whatever_is_said(previous: str, said: list[tuple[s
     assert len(picked_summary(previous[:limit], leaving)) <= limit
 
 
-def test_picked_sentences_are_more_of_answers_than_of_questions() -> None:
-    summary = picked_summary("", dialog(30))
-    answered, asked = summary.count("리전으로"), summary.count("사용자는")
-    assert answered > asked > 0
-    assert 200 < len(summary) <= 400
-
-
 def test_of_thousands_of_messages_the_newest_are_picked_from() -> None:
     old = [Message(role="user", content="계약을 해지하기로 결정했다. " * 1_000)]
     assert "계약" not in picked_summary("", [*old, *dialog(30, repeat=30)])
@@ -101,27 +93,11 @@ def test_what_is_longer_than_one_call_takes_is_condensed_in_parts_and_these_toge
     assert [message.text[:4] for message in last] == [f"요약 {number}" for number in range(1, len(parts) + 1)]
     assert summary.startswith(f"요약 {len(writer.given)}")
     assert len(summary) <= 400
-
-
-def test_one_message_longer_than_a_call_takes_is_condensed_in_parts() -> None:
     writer = Writer()
     answer = Message(role="assistant", content="".join(f"{number}번째 문장이다. " for number in range(1_500)))
     written_summary("", [answer], writer)
     *parts, _ = writer.given
     assert "".join(message.text for part in parts for message in part) == answer.content
-
-
-@pytest.mark.parametrize("answer", ["", " \n"])
-def test_a_model_that_writes_nothing_is_replaced_by_picked_sentences(answer: str) -> None:
-    leaving = dialog(3)
-    assert written_summary("", leaving, Writer(answer=answer)) == picked_summary("", leaving)
-
-
-def test_a_summary_that_is_too_long_loses_its_lightest_sentences() -> None:
-    long = "그렇다고 한다. " * 80 + "포트는 8501로 결정했다."
-    summary = written_summary("", dialog(2), Writer(answer=long))
-    assert len(summary) <= 400
-    assert "8501로 결정했다" in summary
 
 
 def test_what_only_repeats_is_in_no_summary() -> None:
@@ -134,3 +110,12 @@ def test_what_only_repeats_is_in_no_summary() -> None:
     assert written_summary("앞의 요약", [repeated], writer) == "앞의 요약"
     assert picked_summary("앞의 요약", [repeated]) == "앞의 요약"
     assert len(writer.given) == 1
+
+
+def test_a_model_that_writes_nothing_is_replaced_and_one_that_writes_too_much_cut_to_its_best_sentences() -> None:
+    leaving = dialog(3)
+    for nothing in ("", " \n"):
+        assert written_summary("", leaving, Writer(answer=nothing)) == picked_summary("", leaving)
+    summary = written_summary("", leaving, Writer(answer="그렇다고 한다. " * 80 + "포트는 8501로 결정했다."))
+    assert len(summary) <= 400
+    assert "8501로 결정했다" in summary

@@ -28,14 +28,6 @@ def test_every_setting_stands_in_the_readme_with_its_default(name: str) -> None:
         assert shown == (default.lower() if isinstance(info.default, bool) else default.removesuffix(".0"))
 
 
-def test_both_readmes_list_the_same_settings_in_the_same_order() -> None:
-    names = [
-        [line.split("`")[1] for line in (ROOT / name).read_text().splitlines() if line.startswith("| `")]
-        for name in READMES
-    ]
-    assert names[0] == names[1]
-
-
 @pytest.mark.parametrize("name", READMES)
 def test_each_picture_of_a_readme_is_there_and_one_of_them_moves(name: str) -> None:
     pictures = [ROOT / path for path in PICTURE.findall((ROOT / name).read_text())]
