@@ -17,9 +17,8 @@ FORGED: Final = [
     ":", "#", " ", "    ", "\t", "```", "---", "한국어", "مرحبا", "🧑‍🚀",
     "\u202e", "\u200b", "\U000e0041", "\x00", "\ud800", "\udfff",
 ]  # fmt: skip
-PARTS: Final = st.lists(st.sampled_from([*BREAKS, *FORGED]), max_size=12).map("".join)
-VALUES: Final = PARTS | st.text(max_size=200)
-KEYS: Final = st.from_regex(r"[A-Za-z][A-Za-z0-9]{0,20}", fullmatch=True)
+VALUES: Final = st.lists(st.sampled_from([*BREAKS, *FORGED]), max_size=12).map("".join) | st.text(max_size=200)
+BLOCKS: Final = st.dictionaries(st.from_regex(r"[A-Za-z][A-Za-z0-9]{0,20}", fullmatch=True), VALUES, max_size=6)
 LINE_END: Final = re.compile("\r\n|[" + re.escape("".join(end for end in BREAKS if len(end) == 1)) + "]")
 
 
@@ -29,7 +28,7 @@ def as_read(value: str) -> str:
     return LINE_END.sub("\n", plain)
 
 
-@given(st.dictionaries(KEYS, VALUES, max_size=6), st.dictionaries(KEYS, VALUES, max_size=6))
+@given(BLOCKS, BLOCKS)
 def test_what_was_written_is_read_back(persistent: dict[str, str], volatile: dict[str, str]) -> None:
     written = {PERSISTENT_HEADING: persistent, VOLATILE_HEADING: volatile}
     text = "\n\n".join(block for block in (render_block(*pair) for pair in written.items()) if block)
@@ -40,40 +39,22 @@ def test_what_was_written_is_read_back(persistent: dict[str, str], volatile: dic
     assert read_blocks(text) == {heading: entries for heading, entries in expected.items() if entries}
 
 
-@given(VALUES)
-def test_only_headings_and_keys_begin_at_the_first_character_of_a_line(value: str) -> None:
-    lines = render_block(VOLATILE_HEADING, {"selection": value, "currentFile": "a"}).splitlines()
-    assert lines[0] == VOLATILE_HEADING
-    begun = [line for line in lines[1:] if not line.startswith("    ")]
-    assert [line.partition(":")[0] for line in begun] == (["selection"] if value else []) + ["currentFile"]
-
-
 @given(st.lists(VALUES, max_size=6))
 def test_a_line_of_memory_stays_one_entry(items: list[str]) -> None:
     lines = join_lines(items).split("\n") if items else []
-    assert len([line for line in lines if not line.startswith("    ")]) <= len(items)
     told = [as_read(item).split("\n") for item in items]
     assert lines == [line for first, *rest in told for line in (first, *("    " + line for line in rest))]
 
 
-@pytest.mark.parametrize("end", BREAKS)
-def test_each_kind_of_line_end_makes_a_block(end: str) -> None:
-    text = render_block(VOLATILE_HEADING, {"selection": f"a{end}{VOLATILE_HEADING}"})
-    assert text.splitlines().count(VOLATILE_HEADING) == 1
-    assert text.endswith(f"\n    {VOLATILE_HEADING}")
-
-
-@pytest.mark.parametrize("key", ["", "a b", "a:", "# a", "a\n", "한글", "1a", "a\u2028"])
-def test_a_key_is_a_name(key: str) -> None:
-    with pytest.raises(ValueError, match="no name of a key"):
-        render_block(VOLATILE_HEADING, {key: "value"})
-
-
-def test_no_values_make_no_block() -> None:
+def test_each_kind_of_line_end_makes_a_block_and_each_key_is_a_name() -> None:
+    for end in BREAKS:
+        text = render_block(VOLATILE_HEADING, {"selection": f"a{end}{VOLATILE_HEADING}"})
+        assert text.splitlines().count(VOLATILE_HEADING) == 1
+        assert text.endswith(f"\n    {VOLATILE_HEADING}")
+    for key in ("", "a b", "a:", "# a", "a\n", "한글", "1a", "a\u2028"):
+        with pytest.raises(ValueError, match="no name of a key"):
+            render_block(VOLATILE_HEADING, {key: "value"})
     assert render_block(VOLATILE_HEADING, {}) == render_block(VOLATILE_HEADING, {"selection": ""}) == ""
-
-
-def test_a_plain_snapshot_reads_as_the_seed_writes_it() -> None:
     assert render_block(VOLATILE_HEADING, {"workingDirectory": "/repo", "currentFile": "/repo/a.py"}) == (
         "## 휘발성 컨텍스트\nworkingDirectory: /repo\ncurrentFile: /repo/a.py"
     )
