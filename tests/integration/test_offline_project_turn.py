@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from graph.offline.phrase import KOREAN
 from tests.fake.chat import Chat
 from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.rooted import Rooted, wait_for_notes
@@ -39,28 +38,11 @@ def test_after_a_restart_a_new_session_answers_from_what_it_is_primed_with_alone
     with begin(rooted, *day) as chat:
         used = [step.name for turn in chat.turns for step in turn.steps]
         assert used == ["open_task", "record_decision", "note_open_files"]
+    summary = rooted.project.context().data.conversation
+    assert {message.is_repetition for message in summary.recent_window if message.role == "assistant"} == {True}
     with begin(rooted, *(asked for asked, _ in day.values())) as chat:
         assert [turn.steps for turn in chat.turns] == [()] * 3
         for turn, (_, answer) in zip(chat.turns, day.values(), strict=True):
             assert f"- {answer} (" in turn.answer_text
     chat = begin(rooted, *(asked for asked, _ in day.values()), has_memory=False)
     assert not any(answer in turn.answer_text for turn in chat.turns for _, answer in day.values())
-
-
-def test_what_was_noted_in_folded_turns_is_told_and_a_summary_is_of_the_users_words_alone(rooted: Rooted) -> None:
-    rooted.project.context().record_decision("포트는 8501")
-    chat = begin(rooted, *KOREAN_DAY)
-    chat.ask(4, 9)
-    (first, *_) = chat.service.folds.records(chat.session_id)
-    assert first.turns == (1, 2, 3)
-    assert "decision_002" not in first.summary
-    chat.say("마지막 결정이 뭐였지?")
-    told = chat.last_turn.answer_text
-    assert "- 마지막 결정: 포트는 8501 (프로젝트 메모리에서" in told
-    assert KOREAN["project_begun"] in told
-    assert "- 결정: 포트는 9090으로 하자. (1-3턴 요약에서)" in told
-    wait_for_notes(chat)
-    summary = rooted.project.context().data.conversation.running_summary
-    assert "담당자는 김민수입니다" in summary
-    for own in ("OPENAI_API_KEY", "기억해 두겠습니다", KOREAN["project_noted"].split(".")[0], "task_001"):
-        assert own not in summary
