@@ -76,13 +76,31 @@ def test_section_3_b_a_new_session_starts_with_hydrate_prompt(rooted: Rooted, se
     assert told[1:] == lines
 
 
-def test_section_4_2_after_a_break_the_model_is_told_what_was_said_before(rooted: Rooted, server: FakeOpenAI) -> None:
+def test_section_4_2_after_a_break_the_model_is_told_what_was_said_noted_and_open_before(
+    rooted: Rooted, server: FakeOpenAI
+) -> None:
+    rooted.write("docs/cli.md", "명령")
+    several = [ScriptedCall("open_task", f'{{"title": "일 {each}"}}', f"call-{each}") for each in range(4, 8)]
+    notes = [
+        ScriptedCall("open_task", '{"title": "릴리스 노트 쓰기"}', "call-1"),
+        ScriptedCall("record_decision", '{"text": "포트는 9090", "said": "포트는 9090으로"}', "call-2"),
+        ScriptedCall("note_open_files", '{"paths": ["docs/cli.md"]}', "call-3"),
+    ]
+    server.script(tools(*several), tools(*notes), text("적어 두었습니다."), to="9090")
     with rooted.start() as before:
-        server.script(text("8501로 바꿨어요."))
-        before.say("포트를 바꿔 줘", options=rooted.options())
+        before.say("포트는 9090으로 하고 릴리스 노트를 시작하자", options=rooted.options())
+        assert {step.status for step in before.last_turn.steps} == {"done"}
+    tasks = [task.title for _, task in rooted.project.workflow().data.tasks()]
+    assert sorted(tasks) == ["릴리스 노트 쓰기", *(f"일 {number}" for number in range(4, 8))]
     rooted.start().say("어디까지 했지?", options=rooted.options())
-    told = memory_of(server.bodies("chat")[-1])
-    assert told.index("USER: 포트를 바꿔 줘") < told.index("ASSISTANT: 8501로 바꿨어요.")
+    body = server.bodies("chat")[-1]
+    told = memory_of(body)
+    lines = ("ACTIVE TASK: 릴리스 노트 쓰기", "DECISIONS: 포트는 9090", "OPEN FILES: docs/cli.md")
+    said = ("USER: 포트는 9090으로 하고 릴리스 노트를 시작하자", "ASSISTANT: 적어 두었습니다.")
+    places = [told.index(line) for line in (*lines, *said)]
+    assert places == sorted(places)
+    assert "어디까지" not in told
+    assert len(body["messages"]) == 2
 
 
 def test_section_4_3_a_switch_of_plans_begins_the_summary_anew(rooted: Rooted, server: FakeOpenAI) -> None:

@@ -22,7 +22,7 @@ from graph.settings import Settings
 from graph.spending import Spending
 from graph.view import TurnOptions
 from graph.worker.project_turns import ProjectTurns
-from prompt.system.context_layer import DEFAULT_RULES, VOLATILE_HEADING
+from prompt.system.context_layer import DEFAULT_RULES
 from prompt.tool.project import NEEDS_WORDS
 from tests.fake.body import content_of, faults, tool_names
 from tests.fake.chat import Chat, question
@@ -50,7 +50,7 @@ def decide(call_id: str, said: str, decision: str) -> ScriptedCall:
     return ScriptedCall("record_decision", json.dumps(arguments, ensure_ascii=False), call_id)
 
 
-def test_a_turn_is_sent_default_rules_agreed_rules_tools_and_memory_in_front_and_its_own_context_last(
+def test_a_turn_is_sent_agreed_rules_tools_and_memory_in_front_and_those_of_its_file_last(
     rooted: Rooted, server: FakeOpenAI
 ) -> None:
     rooted.write("AGENTS.md", "커밋 글은 한국어로 씁니다.")
@@ -58,62 +58,22 @@ def test_a_turn_is_sent_default_rules_agreed_rules_tools_and_memory_in_front_and
     rooted.project.workflow().open_task("릴리스 노트")
     chat = rooted.open()
     path = f"{rooted.root}/app/main.py"
-    asked = rooted.options(
-        currentFile=path, selection="def main(): ...", projectRoot=str(rooted.outside), workingDirectory="/etc"
-    )
+    asked = rooted.options(currentFile=path, projectRoot=str(rooted.outside), workingDirectory="/etc")
     chat.say(question(1), options=asked)
     assert not any(rule in str(server.bodies("chat")) for rule in ("커밋 글은", "탭은"))
     rooted.agree(chat, path)
     chat.say("이 함수를 고쳐 줘", options=asked)
     body = server.bodies("chat")[-1]
     front = front_of(body)
-    marks = [
-        DEFAULT_RULES["ko"].splitlines()[0],
-        "커밋 글은 한국어로",
-        "layerSummary:",
-        "record_decision:",
-        KEY,
-        "릴리스",
-    ]
+    marks = [DEFAULT_RULES["ko"].splitlines()[0], "커밋 글은", "layerSummary:", "record_decision:", KEY, "릴리스"]
     places = [front.index(mark) for mark in marks]
     assert places == sorted(places)
     summary = front.partition("\nlayerSummary:\n")[2].partition(KEY)[0]
     assert [line.split(":")[0].strip() for line in summary.splitlines()] == tool_names(body)
-    block = said_last(body)[: said_last(body).index("[CURRENT MESSAGE]")]
-    assert block.startswith(VOLATILE_HEADING)
-    for line in (
-        f"projectRoot: {rooted.root}",
-        f"currentFile: {path}",
-        "탭은 쓰지 않습니다.",
-        "selection: def main(): ...",
-    ):
-        assert line in block
+    block, _, _ = said_last(body).partition("[CURRENT MESSAGE]")
+    assert all(line in block for line in (f"projectRoot: {rooted.root}", f"currentFile: {path}", "탭은 쓰지 않습니다."))
     assert not any(place in block for place in (str(rooted.outside), "/etc"))
     assert faults(body["messages"]) == []
-
-
-def test_the_front_is_the_same_bytes_in_each_turn_and_an_agreed_change_renews_it_once(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
-    rooted.write("AGENTS.md", "두 칸 들여쓰기")
-    rooted.project.workflow().open_task("첫 일")
-    chat = rooted.open()
-    rooted.agree(chat)
-    for number in range(1, 9):
-        if number == 3:
-            chat.service.projects.record_decision(rooted.root, "포트는 8501")
-            rooted.write("AGENTS.md", "네 칸 들여쓰기")
-        if number == 7:
-            rooted.agree(chat)
-        options = rooted.options(currentFile=f"{rooted.root}/file-{number}.py", selection=f"{number}행")
-        assert isinstance(chat.say(question(number), options=options)[-1], TurnFinished)
-    sent = fronts(server)
-    assert sent == [sent[0]] * 6 + [sent[6]] * 2
-    assert "두 칸 들여쓰기" in sent[0]
-    assert "네 칸 들여쓰기" in sent[6]
-    # What the session began with stays: neither the decision nor what was said since is in it.
-    assert sent[6].partition(KEY)[2] == sent[0].partition(KEY)[2]
-    assert "첫 일" in sent[0]
 
 
 def test_a_front_that_is_cut_for_a_small_window_stays_the_same(rooted: Rooted, server: FakeOpenAI) -> None:
@@ -126,38 +86,6 @@ def test_a_front_that_is_cut_for_a_small_window_stays_the_same(rooted: Rooted, s
     assert len(set(fronts(server))) == 1
     assert "번째 결정" in memory_of(server.bodies("chat")[0])
     assert len(chat.rows("SELECT * FROM context_block WHERE kind = 'front'")) == 1
-
-
-def test_a_session_after_a_restart_knows_task_decision_and_file_from_what_it_is_sent_first(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
-    rooted.write("docs/cli.md", "명령")
-    with rooted.start() as yesterday:
-        several = [ScriptedCall("open_task", f'{{"title": "일 {each}"}}', f"call-{each}") for each in range(4, 8)]
-        server.script(
-            tools(*several),
-            tools(
-                ScriptedCall("open_task", '{"title": "릴리스 노트 쓰기"}', "call-1"),
-                decide("call-2", "포트는 9090으로", "포트는 9090"),
-                ScriptedCall("note_open_files", '{"paths": ["docs/cli.md"]}', "call-3"),
-            ),
-            text("적어 두었습니다."),
-            to="9090",
-        )
-        yesterday.say("포트는 9090으로 하고 릴리스 노트를 시작하자", options=rooted.options())
-        assert {step.status for step in yesterday.last_turn.steps} == {"done"}
-    tasks = [task.title for _, task in rooted.project.workflow().data.tasks()]
-    assert sorted(tasks) == ["릴리스 노트 쓰기", *(f"일 {number}" for number in range(4, 8))]
-    today = rooted.start()
-    today.say("어디까지 했지?", options=rooted.options())
-    body = server.bodies("chat", to="어디까지")[0]
-    told = memory_of(body)
-    for line in ("ACTIVE TASK: 릴리스 노트 쓰기", "DECISIONS: 포트는 9090", "OPEN FILES: docs/cli.md"):
-        assert line in told
-    assert "USER: 포트는 9090으로 하고 릴리스 노트를 시작하자" in told
-    assert "ASSISTANT: 적어 두었습니다." in told
-    assert "어디까지" not in told
-    assert len(body["messages"]) == 2
 
 
 def test_a_session_without_memory_is_told_nothing_and_still_notes_what_is_said(
@@ -270,11 +198,9 @@ def test_each_message_is_noted_once_without_its_secrets(rooted: Rooted, server: 
     chat.retry()
     chat.regenerate()
     wait_for_notes(chat)
-    assert rooted.noted() == [
-        ("user", "토큰은 [secret: GitHub token] 입니다"),
-        ("assistant", "첫 답"),
-        ("assistant", "둘째 답"),
-    ]
+    asked, *answers = rooted.noted()
+    assert asked == ("user", "토큰은 [secret: GitHub token] 입니다")
+    assert answers == [("assistant", "첫 답"), ("assistant", "둘째 답")]
     assert token not in "".join(path.read_text() for path in kept_files(chat))
 
 
@@ -349,49 +275,39 @@ def kept_files(chat: Chat) -> list[Path]:
     return [path for path in (chat.service.settings.turnfold_data_dir / "context").rglob("*") if path.is_file()]
 
 
-def test_a_memory_that_another_process_has_locked_holds_up_nothing(rooted: Rooted, server: FakeOpenAI) -> None:
-    rooted.project.workflow().open_task("어제의 일")
-    chat = rooted.open()
-    with rooted.locked():
-        assert isinstance(chat.say(question(1), options=rooted.options())[-1], TurnFinished)
-        assert isinstance(chat.view.project_problem, ProjectBusyError)
-    wait_for_notes(chat)
-    chat.say(question(2))
-    assert chat.view.project_problem is None
-    assert ["어제의 일" in memory_of(body) for body in server.bodies("chat")] == [False, True]
-
-
-def test_a_damaged_memory_holds_up_nothing_and_comes_back_when_it_is_restored(
+def test_a_memory_that_is_locked_damaged_or_gone_holds_up_nothing_and_comes_back(
     rooted: Rooted, server: FakeOpenAI
 ) -> None:
     rooted.project.workflow().open_task("어제의 일")
     workflow = rooted.project.brain / "workflow.json"
-    whole = workflow.read_bytes()
-    workflow.write_bytes(b'{"plans": 1}')
-    chat = rooted.enter()
-    wait_for_notes(chat)
-    assert isinstance(chat.view.project_problem, ProjectDamagedError)
-    assert workflow.read_bytes() == b'{"plans": 1}'
+    whole, damaged = workflow.read_bytes(), b'{"plans": 1}'
+    chats = [rooted.open() for _ in range(2)]
+
+    def enter(number: int) -> Chat:
+        chat = chats[number]
+        assert isinstance(chat.say(question(number), options=rooted.options())[-1], TurnFinished)
+        return chat
+
+    with rooted.locked():  # by another process
+        assert isinstance(enter(0).view.project_problem, ProjectBusyError)
+    wait_for_notes(chats[0])
+    workflow.write_bytes(damaged)
+    wait_for_notes(enter(1))
+    assert isinstance(chats[1].view.project_problem, ProjectDamagedError)
+    assert workflow.read_bytes() == damaged
     workflow.write_bytes(whole)
-    chat.say(question(2))
-    wait_for_notes(chat)
-    assert chat.view.project_problem is None
-    assert "어제의 일" in memory_of(server.bodies("chat")[-1])
-
-
-def test_a_folder_that_vanished_holds_up_nothing_and_keeps_the_front(rooted: Rooted, server: FakeOpenAI) -> None:
-    rooted.write("AGENTS.md", "네 칸 들여쓰기")
-    chat = rooted.open()
-    rooted.agree(chat)
-    chat.say(question(1), options=rooted.options())
-    wait_for_notes(chat)
+    for chat in chats[:2]:
+        chat.say("이제는?")
+        assert chat.view.project_problem is None
+        assert "어제의 일" in memory_of(server.bodies("chat")[-1])
+    front = front_of(server.bodies("chat")[-1])
+    wait_for_notes(chats[1])
     shutil.rmtree(rooted.root)
-    assert isinstance(chat.say(question(2))[-1], TurnFinished)
-    wait_for_notes(chat)
-    problem = chat.view.project_problem
+    wait_for_notes(enter(1))
+    problem = chats[1].view.project_problem
     assert isinstance(problem, PathError)
     assert problem.reason == "vanished"
-    assert len(set(fronts(server))) == 1
+    assert front_of(server.bodies("chat")[-1]) == front
     assert not Path(rooted.root).exists()
 
 
