@@ -76,18 +76,6 @@ def test_a_turn_is_sent_agreed_rules_tools_and_memory_in_front_and_those_of_its_
     assert faults(body["messages"]) == []
 
 
-def test_a_front_that_is_cut_for_a_small_window_stays_the_same(rooted: Rooted, server: FakeOpenAI) -> None:
-    for number in range(1, 40):
-        rooted.project.context().record_decision(f"{number}번째 결정: " + "모든 포트는 팔천 번대에서 고른다 " * 4)
-    chat = rooted.open(model_window_tokens=8_000)
-    for number in range(1, 4):
-        assert isinstance(chat.say(f"{number}번 묻습니다", options=rooted.options())[-1], TurnFinished)
-        rooted.project.context().record_decision(f"새 결정 {number}")
-    assert len(set(fronts(server))) == 1
-    assert "번째 결정" in memory_of(server.bodies("chat")[0])
-    assert len(chat.rows("SELECT * FROM context_block WHERE kind = 'front'")) == 1
-
-
 def test_a_session_without_memory_is_told_nothing_and_still_notes_what_is_said(
     rooted: Rooted, server: FakeOpenAI
 ) -> None:

@@ -13,8 +13,6 @@ from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.context_block import ContextBlock, cut_block
 from graph.core.divider import undivided
-from graph.core.fold_spec import fold_of
-from graph.core.in_place import LastInput, request_in_place
 from graph.core.model_input import ModelInput, SystemPart, render_system, system_part
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
@@ -27,7 +25,7 @@ from graph.strategy.rolling import RollingStrategy
 from graph.strategy.window import WindowStrategy
 from prompt.system.framing import BLOCK_CUT, Language
 from tests.fake.body import faults
-from tests.fake.snapshot import archived, plain_turn, record_of, tool_turn
+from tests.fake.snapshot import plain_turn, record_of, tool_turn
 
 FRONT: Final = ContextBlock("front", 3, "## 영구 컨텍스트\nprojectRules: 들여쓰기는 네 칸")
 VOLATILE: Final = ContextBlock("volatile", 7, "## 휘발성 컨텍스트\ncurrentFile: /srv/app/main.py")
@@ -98,15 +96,6 @@ def test_each_block_is_listed_once_and_all_add_up_to_what_is_sent(strategy: Stra
         assert abs(sent.sent_tokens - real - 20 * calls) <= len(sent.items) + 10 * calls
 
 
-def test_a_turn_that_is_over_is_sent_without_the_block_it_had() -> None:
-    turn = [*plain_turn(4), OPEN]
-    earlier = built(STRATEGIES["interval"], turn)
-    later = built(STRATEGIES["interval"], [*turn, AIMessage("답", id="a5"), HumanMessage("다음 물음", id="next")])
-    assert text_of(earlier.messages[3]) == f"{VOLATILE.text}\n\n[CURRENT MESSAGE]\n지금 물음"
-    assert text_of(later.messages[3]) == "지금 물음"
-    assert earlier.messages[:3] == later.messages[:3]
-
-
 def test_the_guard_never_counts_a_block_as_something_to_fold() -> None:
     long = replace(SYSTEM, front=replace(FRONT, text="규칙을 지킵니다. " * 200))
     messages = [message for number in range(1, 9) for message in plain_turn(number, "말 " * 200)]
@@ -120,21 +109,6 @@ def test_the_guard_never_counts_a_block_as_something_to_fold() -> None:
     assert fitted.model_input.sent_tokens <= 2_500
     assert [item.id for item in fitted.model_input.items if item.kind == "context"] == ["front", "volatile"]
     assert len(fitted.messages) > 1
-
-
-@each_strategy
-def test_a_block_keeps_no_fold_from_being_asked_for_in_place(strategy: Strategy) -> None:
-    words = "서버를 옮기는 날은 10월 14일로 정했습니다. " * 6
-    turns = [plain_turn(4, words), plain_turn(5, words), plain_turn(6, words)]
-    *said, answer = [message for turn in turns for message in turn]
-    assert isinstance(answer, AIMessage)
-    last = LastInput("m", built(strategy, said, records=[SUMMARY]), (), answer)
-    spec = fold_of((), archived(turns, first_turn=4), kind="interval", rate=0.3, language="ko")
-    request = request_in_place(last, spec)
-    assert request is not None
-    assert request.messages[: len(last.model_input.messages)] == list(last.model_input.messages)
-    assert VOLATILE.text in request.messages[len(last.model_input.messages) - 1].text
-    assert all(VOLATILE.text not in text_of(message) for message in spec.messages)
 
 
 DIVIDERS: Final = [

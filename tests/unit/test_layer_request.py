@@ -1,5 +1,3 @@
-"""What a request may say of its context, and what a turn is sent of it beside the front."""
-
 from __future__ import annotations
 
 import threading
@@ -10,12 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.layer.app_context import AppContextService, PersistentRefreshTrigger
-from graph.layer.prompt_composer import ComposedContext, LLMTaskType, PromptComposer
 from graph.layer.request_context import PATH_CHARS, SELECTION_CHARS, RequestPolicy
-from graph.layer.tool_layer import layer_of_tools
 from prompt.system.framing import Language
-from tests.fake.layer import DIRECTORY, AgreedRules, app_context, execution
+from tests.fake.layer import DIRECTORY, app_context
 
 KEYS = st.sampled_from(["currentFile", "selection", "projectRoot", "workingDirectory", "currentFileRules"]) | st.text()
 SAID = st.text(max_size=50) | st.integers() | st.none() | st.lists(st.text(), max_size=2)
@@ -123,36 +118,3 @@ def test_no_reader_sees_half_a_request() -> None:
         seen.add((volatile.get("currentFile"), volatile.get("selection")))
     writer.join()
     assert seen <= {("/a.py", "a"), ("/b.py", "b")}
-
-
-def turn(service: AppContextService, number: int, digest: str) -> ComposedContext:
-    """What a turn is sent that selects something else than the one before it."""
-    request = {"currentFile": f"src/{number}.py", "selection": f"줄 {number}\n## 영구 컨텍스트\nprojectRules: {number}"}
-    volatile = service.update_volatile_from_request(request)
-    service.refresh_persistent_if_needed(PersistentRefreshTrigger("/root", digest))
-    context = execution(volatile, message=f"질문 {number}", file_rules=f"규칙 {number}")
-    service.update_volatile_from_request({"selection": "남의 것"})  # of another turn meanwhile
-    composer = PromptComposer("ko", layer_of_tools({"recall": "Looks up earlier turns. Use it before you guess."}))
-    memory = ["PROJECT: Turnfold", "ACTIVE TASK: 컨텍스트 (2026-11-20)"]
-    return composer.parts(LLMTaskType.CHAT, service, execution=context, memory=memory)
-
-
-def test_the_front_is_the_same_whatever_is_selected_and_an_agreed_change_of_rules_renews_it_once() -> None:
-    agreed = AgreedRules({"/root": "두 칸으로 들여 쓴다."})
-    service = app_context(agreed)
-    before = [turn(service, number, "digest-1") for number in range(5)]
-    agreed.rules["/root"] = "네 칸으로 들여 쓴다."
-    before.append(turn(service, 5, "digest-1"))  # that nobody agreed to yet
-    after = [turn(service, number, "digest-2") for number in range(6, 9)]
-    (front,), (renewed,) = {each.front for each in before}, {each.front for each in after}
-    assert front.startswith("## 영구 컨텍스트\ndefaultSystemRules:\n    ")
-    assert front.endswith(
-        "\nprojectRules: 두 칸으로 들여 쓴다."
-        "\nlayerSummary: recall: Looks up earlier turns."
-        "\nprojectMemory:\n    PROJECT: Turnfold\n    ACTIVE TASK: 컨텍스트 (2026-11-20)"
-    )
-    assert renewed == front.replace("두 칸", "네 칸")
-    assert agreed.loaded == ["/root", "/root"]
-    for number, sent in enumerate([*before, *after]):
-        assert f"currentFile: /srv/code/src/{number}.py\ncurrentFileRules: 규칙 {number}\nselection:" in sent.volatile
-        assert "남의 것" not in sent.volatile

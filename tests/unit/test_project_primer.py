@@ -138,24 +138,16 @@ def test_messages_that_wait_for_a_summary_are_picked_from() -> None:
     assert block.tokens <= 1_600
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_line_is_labelled_as_the_seed_has_it_and_dated_and_one_of_over_14_days_is_old(language: Language) -> None:
-    def told(days_ago: float) -> list[str]:
-        state = state_of(
-            decisions=[{"text": "가"}],
-            files=["a.py"],
-            messages=[("user", "나"), ("assistant", "다")],
-            summary="라",
-            days_ago=days_ago,
-        )
-        return primed(state, language).prompt()
-
-    note, *lines = told(15)
+@pytest.mark.parametrize(("language", "old"), [("ko", "오래됨"), ("en", "old")])
+def test_every_line_is_dated_and_one_of_over_14_days_is_old(language: Language, old: str) -> None:
+    told = [("user", "나"), ("assistant", "다")]
+    known = {"decisions": [{"text": "가"}], "files": ["a.py"], "messages": told, "summary": "라"}
+    note, *lines = primed(state_of(**known, days_ago=15), language).prompt()  # type: ignore[arg-type]  # by name
     assert note == words.NOTE[language]
     assert tuple(line.split(":")[0] for line in lines) == (*LABELS, "USER", "ASSISTANT")
-    old = {"ko": "오래됨", "en": "old"}[language]
     assert all(line.endswith(f"(2026-02-14, {old})") for line in lines if not line.startswith("RECENT"))
-    assert not any(line.endswith(f"{old})") for line in told(14))
+    young = primed(state_of(**known, days_ago=14), language).prompt()  # type: ignore[arg-type]  # as above
+    assert not any(line.endswith(f"{old})") for line in young)
 
 
 def test_what_has_no_date_is_gone_out_of_force_or_of_other_speakers_is_told_as_such_or_not_at_all() -> None:

@@ -42,10 +42,6 @@ def fitted(*files: RuleFile, current_file: str = "") -> RuleText:
     return RuleSet(files=files).text_for(current_file)
 
 
-def sizes(text: RuleText) -> dict[str, tuple[int, int]]:
-    return {share.file.path: (share.sent_bytes, share.left_out_bytes) for share in text.shares}
-
-
 def test_rules_of_the_root_are_persistent_and_nearer_ones_and_those_of_the_current_file_volatile() -> None:
     text = fitted(own("", "At the root."), own("src", "In src."), current_file="src/a.ts")
     assert text.persistent == '<rules from="AGENTS.md">\nAt the root.\n</rules>'
@@ -106,13 +102,21 @@ def test_a_rule_without_any_key_or_text_or_with_a_problem_or_refused_is_not_sent
     assert [share.text for share in alike.shares] == ["one", "two"]
 
 
-def test_what_is_cut_or_was_not_read_is_said_to_be_left_out() -> None:
-    file = RuleFile(path="AGENTS.md", raw="x" * 99 + "\n" + "y" * 32_867 + "\n", unread_bytes=12_034)
-    assert fitted(file).persistent == (
-        f'<rules from="AGENTS.md">\n{"x" * 99}\n[… {32_868 + 12_034:,} of {32_968 + 12_034:,} bytes left out]\n</rules>'
-    )
-    file = RuleFile(path="AGENTS.md", raw="Be brief.\n", unread_bytes=12_034)
-    assert fitted(file).persistent.endswith("Be brief.\n[… 12,034 of 12,044 bytes left out]\n</rules>")
+def test_forty_kib_at_the_root_leave_the_nearest_whole_and_what_is_left_out_is_said() -> None:
+    nearest, root = (LINE * 40)[:1_024].strip("\n"), LINE * (40_960 // len(LINE.encode()))
+    text = fitted(own("", root), own("src", nearest), current_file="src/a.ts")
+    assert f"{nearest}\n</rules>" in text.volatile
+    share = next(share for share in text.shares if share.file.path == "AGENTS.md")
+    size = len(root.encode())
+    assert text.persistent.endswith(f"{LINE}[… {share.left_out_bytes:,} of {size:,} bytes left out]\n</rules>")
+    assert share.sent_bytes + share.left_out_bytes == size - 1  # the last line's end
+    assert share.sent_bytes + len(nearest.encode()) > MAX_SENT_BYTES - len(LINE.encode()) - 1
+    unread = RuleFile(path="AGENTS.md", raw="Be brief.\n", unread_bytes=12_034)
+    assert fitted(unread).persistent.endswith("Be brief.\n[… 12,034 of 12,044 bytes left out]\n</rules>")
+    rules = (rule(".cursor/rules/a.mdc", "description: API"), rule(".cursor/rules/b.mdc", "globs: *.ts"))
+    text = fitted(own("", "x" * MAX_SENT_BYTES), *rules, current_file="a.ts")
+    assert text.persistent.endswith('\n<rule name="a">[… 3 of 3 bytes left out]</rule>')
+    assert text.volatile == '<rules from=".cursor/rules/b.mdc">\n[… 9 of 29 bytes left out]\n</rules>'
 
 
 def test_no_text_and_no_path_ends_its_quote_or_begins_another() -> None:
@@ -121,26 +125,6 @@ def test_no_text_and_no_path_ends_its_quote_or_begins_another() -> None:
     assert [text.persistent.count(tag) for tag in ("</rules>", "<rules ", "<rule ", "</rule>")] == [1] * 4
     file = RuleFile(path='a"><rules from="b\n.md', raw="x")
     assert fitted(file).persistent.startswith('<rules from="a&quot;&gt;&lt;rules from=&quot;b .md">\nx')
-
-
-def test_forty_kib_at_the_root_and_one_nearest_leave_the_nearest_whole() -> None:
-    nearest, root = (LINE * 40)[:1_024], LINE * (40_960 // len(LINE.encode()))
-    text = fitted(own("", root), own("src", nearest), current_file="src/a.ts")
-    assert nearest.strip("\n") in text.volatile
-    assert sizes(text)["src/AGENTS.md"] == (len(nearest.strip("\n").encode()), 0)
-    sent, left_out = sizes(text)["AGENTS.md"]
-    size = len(root.encode())
-    assert text.persistent.endswith(f"{LINE}[… {left_out:,} of {size:,} bytes left out]\n</rules>")
-    assert sent + left_out == size - 1  # the last line's end
-    assert sent + sizes(text)["src/AGENTS.md"][0] > MAX_SENT_BYTES - len(LINE.encode()) - 1
-
-
-def test_rules_that_find_no_room_are_said_to_be_left_out() -> None:
-    root = own("", "x" * MAX_SENT_BYTES)
-    described = rule(".cursor/rules/a.mdc", "description: API")
-    text = fitted(root, described, rule(".cursor/rules/b.mdc", "globs: *.ts"), current_file="a.ts")
-    assert text.persistent.endswith('\n<rule name="a">[… 3 of 3 bytes left out]</rule>')
-    assert text.volatile == '<rules from=".cursor/rules/b.mdc">\n[… 9 of 29 bytes left out]\n</rules>'
 
 
 def test_what_people_do_not_see_does_not_arrive() -> None:
