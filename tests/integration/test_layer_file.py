@@ -109,7 +109,7 @@ def test_a_write_that_fails_leaves_the_old_file(file: Path) -> None:
         b'{"projectRules": "' + "가".encode()[:2] + b'"}',
     ],
 )
-def test_a_damaged_file_is_put_aside_and_the_context_begins_anew(
+def test_a_damaged_file_is_put_aside_for_a_new_one(
     file: Path, damaged: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     opened = open_store(file)
@@ -172,9 +172,7 @@ def test_each_owner_and_root_has_a_context_of_its_own(tmp_path: Path) -> None:
     assert len(list((tmp_path / "layer").iterdir())) == len(PAIRS)
 
 
-def test_agreed_rules_outlast_the_server_but_not_what_a_request_said_and_a_lost_file_is_loaded_again(
-    tmp_path: Path,
-) -> None:
+def test_agreed_rules_outlast_the_server_and_what_a_request_said_does_not(tmp_path: Path) -> None:
     rules = Rules()
     trigger = PersistentRefreshTrigger("/a\udcff", "digest")
     before = registry(tmp_path, rules).app_context("kim", "/a\udcff")

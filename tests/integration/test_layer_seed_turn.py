@@ -63,9 +63,7 @@ def test_section_5_the_rules_are_loaded_anew_when_the_root_is_another_one(rooted
     assert ["다른 폴더의 규칙" in rules for rules in found] == [False, False, True]
 
 
-def test_section_5_1_a_relative_file_is_the_server_s_and_an_absolute_one_stays(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_5_1_a_relative_file_is_the_servers_an_absolute_one_stays(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     for path in ("src/App.kt", f"{rooted.root}/App.kt"):
         chat.say(question(1), options=rooted.options(currentFile=path))
@@ -73,9 +71,7 @@ def test_section_5_1_a_relative_file_is_the_server_s_and_an_absolute_one_stays(
     assert told == [str(Path.cwd() / "src/App.kt"), f"{rooted.root}/App.kt"]
 
 
-def test_section_1_a_prompt_is_persistent_then_body_with_volatile_just_before_the_users_words(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_1_persistent_stands_first_volatile_before_the_users_words(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.enter()
     chat.say("고쳐 줘", options=rooted.options(selection="x = 1"))
     first, *_, last = (str(message["content"]) for message in server.bodies("chat")[-1]["messages"])
@@ -84,9 +80,7 @@ def test_section_1_a_prompt_is_persistent_then_body_with_volatile_just_before_th
     assert last.endswith("\n\n[CURRENT MESSAGE]\n고쳐 줘")
 
 
-def test_section_3_3_the_condition_renews_persistent_and_each_request_volatile(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_3_3_the_condition_renews_persistent_each_request_volatile(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.start()
     chat.say("안녕하세요", options=rooted.options())
     data_dir = chat.service.settings.turnfold_data_dir
@@ -101,9 +95,7 @@ def test_section_3_3_the_condition_renews_persistent_and_each_request_volatile(
     assert "네 칸 들여쓰기" in front_of(server.bodies("chat")[1])
 
 
-def test_section_5_1_the_server_says_its_directory_at_once_and_only_a_caller_a_file(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_5_1_the_server_says_its_directory_only_a_caller_a_file(rooted: Rooted, server: FakeOpenAI) -> None:
     rooted.enter()
     block = said_last(server.bodies("chat")[0]).partition("\n\n[CURRENT MESSAGE]")[0]
     keys = [line.split(":")[0] for line in block.splitlines()[1:]]
@@ -111,9 +103,7 @@ def test_section_5_1_the_server_says_its_directory_at_once_and_only_a_caller_a_f
     assert f"workingDirectory: {Path.cwd()}" in block
 
 
-def test_section_3_2_and_5_a_request_says_its_file_and_selection_and_is_merged_or_stands_alone(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_3_2_and_5_a_request_is_merged_or_stands_alone(rooted: Rooted, server: FakeOpenAI) -> None:
     for policy, kept in (("merge", ("/srv/b.py", "b = 1")), ("request", (None, None))):
         chat = rooted.start(context_volatile=policy)
         for name in ("a", "b"):

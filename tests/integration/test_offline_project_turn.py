@@ -31,9 +31,7 @@ def begin(rooted: Rooted, *said: str, has_memory: bool | None = None) -> Chat:
 
 
 @pytest.mark.parametrize("day", [KOREAN_DAY, ENGLISH_DAY], ids=["korean", "english"])
-def test_after_a_restart_a_new_session_answers_from_what_it_is_primed_with_alone(
-    rooted: Rooted, day: dict[str, tuple[str, str]]
-) -> None:
+def test_a_new_session_answers_from_what_it_is_primed_with(rooted: Rooted, day: dict[str, tuple[str, str]]) -> None:
     rooted.write("docs/cli.md", "# CLI")
     with begin(rooted, *day) as chat:
         used = [step.name for turn in chat.turns for step in turn.steps]

@@ -256,7 +256,7 @@ def test_five_megabytes_of_snapshots_are_the_most_and_dialog_goes_first(project:
         ("workflow.json", b'{"plans": 3, "stats": 3}'),
     ],
 )
-def test_a_damaged_file_stays_as_it_is_until_the_snapshot_that_is_offered_is_restored(
+def test_a_damaged_file_stays_until_the_offered_snapshot_is_restored(
     project: Project, damaged: str, content: bytes
 ) -> None:
     project.workflow().open_plan("첫째")

@@ -36,9 +36,7 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize("make", [RecordDecision, OpenTask])
-def test_an_operation_that_was_applied_changes_nothing_and_tells_the_same(
-    project: Project, make: type[Operation]
-) -> None:
+def test_an_operation_that_was_applied_before_changes_nothing(project: Project, make: type[Operation]) -> None:
     fields = {"id": "op-1", "at": project.clock.now, "text": "포트는 8501", "title": "포트 바꾸기"}
     operation = make.model_validate(fields)
     first = project.memory().apply(operation)

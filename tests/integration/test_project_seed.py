@@ -52,9 +52,7 @@ def lacking(wanted: Any, found: Any) -> list[str]:  # noqa: ANN401  # shapes as 
     return [] if wanted == found else [f"{wanted}"]
 
 
-def test_section_1_plans_and_tasks_stand_in_workflow_json_and_the_session_s_memory_in_context_json(
-    project: Project,
-) -> None:
+def test_section_1_plans_and_tasks_stand_in_workflow_json_the_rest_in_context_json(project: Project) -> None:
     workflow, context = project.workflow(), project.context()
     workflow.open_plan("0.2 배포", "3월 안에 낸다")
     workflow.open_task("릴리스 노트")
@@ -215,9 +213,7 @@ def test_section_3_a_a_registered_message_is_on_disk_and_counted_at_once(project
     assert stats["total_tokens"] > 5
 
 
-def test_section_4_3_a_switch_to_another_plan_is_saved_and_begins_the_summary_with_its_description(
-    project: Project,
-) -> None:
+def test_section_4_3_a_switch_of_plans_is_saved_and_begins_the_summary_anew(project: Project) -> None:
     project.context().edit_summary("옛 요약")
     workflow = project.workflow()
     first = workflow.open_plan("0.2 배포", "3월 안에 낸다")
@@ -260,9 +256,7 @@ def test_section_5_a_secret_is_masked_in_dialog_and_summary_and_refused_elsewher
 # Section 6, the check list.
 
 
-def test_section_6_1_2_and_5_over_the_limit_the_oldest_are_rolled_up_and_the_summary_is_renewed(
-    project: Project,
-) -> None:
+def test_section_6_1_2_and_5_over_the_limit_the_oldest_are_rolled_up_into_the_summary(project: Project) -> None:
     talk(project.context(), 30)
     conversation = project.context().data.conversation
     summary, window = conversation.running_summary, conversation.recent_window

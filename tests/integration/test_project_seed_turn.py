@@ -21,9 +21,7 @@ def rooted(project_folder: Rooted) -> Rooted:
     return project_folder
 
 
-def test_section_3_b_the_question_is_registered_though_the_call_fails_and_the_answer_behind_it(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_3_b_a_question_is_registered_though_the_call_fails(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     server.script(failure(401), to="포트를")
     assert isinstance(chat.say("포트를 바꿔 줘", options=rooted.options())[-1], TurnFailed)
@@ -35,9 +33,7 @@ def test_section_3_b_the_question_is_registered_though_the_call_fails_and_the_an
     assert rooted.noted() == [("user", "포트를 바꿔 줘"), ("assistant", "바꿨습니다.")]
 
 
-def test_section_4_1_in_ordinary_talk_each_side_is_registered_and_saved_in_order(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_4_1_in_ordinary_talk_each_side_is_registered_in_order(rooted: Rooted, server: FakeOpenAI) -> None:
     server.script(text("하나"), text("둘"))
     chat = rooted.open()
     for said in ("첫 말", "다음 말"):
@@ -47,9 +43,7 @@ def test_section_4_1_in_ordinary_talk_each_side_is_registered_and_saved_in_order
     assert rooted.project.stored()["stats"]["dialog_turns"] == 2
 
 
-def test_section_3_b_the_users_message_is_noted_before_the_answer_and_the_answer_behind_it(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_3_b_the_users_message_is_noted_before_the_answer(rooted: Rooted, server: FakeOpenAI) -> None:
     seen: list[tuple[str, str]] = []
 
     def wait_until_noted(body: Body) -> Reply:
@@ -76,9 +70,7 @@ def test_section_3_b_a_new_session_starts_with_hydrate_prompt(rooted: Rooted, se
     assert told[1:] == lines
 
 
-def test_section_4_2_after_a_break_the_model_is_told_what_was_said_noted_and_open_before(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_section_4_2_after_a_break_the_model_is_told_what_was_before(rooted: Rooted, server: FakeOpenAI) -> None:
     rooted.write("docs/cli.md", "명령")
     several = [ScriptedCall("open_task", f'{{"title": "일 {each}"}}', f"call-{each}") for each in range(4, 8)]
     notes = [

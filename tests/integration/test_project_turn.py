@@ -50,9 +50,7 @@ def decide(call_id: str, said: str, decision: str) -> ScriptedCall:
     return ScriptedCall("record_decision", json.dumps(arguments, ensure_ascii=False), call_id)
 
 
-def test_a_turn_is_sent_agreed_rules_tools_and_memory_in_front_and_those_of_its_file_last(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_agreed_rules_tools_and_memory_stand_in_front_those_of_a_file_last(rooted: Rooted, server: FakeOpenAI) -> None:
     rooted.write("AGENTS.md", "커밋 글은 한국어로 씁니다.")
     rooted.write("app/AGENTS.md", "탭은 쓰지 않습니다.")
     rooted.project.workflow().open_task("릴리스 노트")
@@ -76,9 +74,7 @@ def test_a_turn_is_sent_agreed_rules_tools_and_memory_in_front_and_those_of_its_
     assert faults(body["messages"]) == []
 
 
-def test_a_session_without_memory_is_told_nothing_and_still_notes_what_is_said(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_a_session_without_memory_is_told_nothing_and_still_notes(rooted: Rooted, server: FakeOpenAI) -> None:
     rooted.project.workflow().open_task("어제의 일")
     chat = rooted.open()
     chat.say(question(1), options=rooted.options(has_memory=False))
@@ -88,9 +84,7 @@ def test_a_session_without_memory_is_told_nothing_and_still_notes_what_is_said(
     assert [role for role, _ in rooted.noted()] == ["user", "assistant"]
 
 
-def test_the_tools_of_a_project_are_the_same_all_through_a_session_and_gone_outside_of_it(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_the_tools_of_a_project_stay_the_same_until_it_is_left(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.enter()
     wait_for_notes(chat)
     (rooted.project.brain / "context.json").write_text("{")
@@ -103,9 +97,7 @@ def test_the_tools_of_a_project_are_the_same_all_through_a_session_and_gone_outs
     assert tool_names(bodies[2]) == ["get_current_time", "web_search", "reasoning", "recall"]
 
 
-def test_a_rule_is_read_by_its_name_once_it_is_agreed_to_and_is_no_word_of_the_user(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_an_agreed_rule_is_read_by_its_name_and_is_no_word_of_the_user(rooted: Rooted, server: FakeOpenAI) -> None:
     rooted.write(".cursor/rules/deploy.mdc", f"---\ndescription: 배포하기 전에 읽는다\n---\n{POISON}")
     chat = rooted.open()
     reading = ScriptedCall("read_rule", '{"name": "deploy"}', "call-1")
@@ -202,9 +194,7 @@ def test_messages_of_one_id_in_two_sessions_are_both_noted(rooted: Rooted) -> No
     assert [said for role, said in rooted.noted() if role == "user"] == ["하나의 말", "둘의 말"]
 
 
-def test_what_is_too_much_of_the_dialog_is_summarised_behind_an_answer_and_after_a_failure_behind_the_next(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_too_much_dialog_is_summarised_behind_an_answer_or_the_next(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     server.script(failure(500), text("서버를 옮기기로 했습니다."), kind="summary")
     server.script(text("짧은 답"), text("긴 답입니다. " * 500), text("짧은 답"))
@@ -232,9 +222,7 @@ def test_a_summary_that_hangs_holds_up_no_turn_and_no_end(rooted: Rooted, server
     assert [role for role, _ in rooted.noted()][-2:] == ["user", "assistant"]
 
 
-def test_of_a_stopped_turn_the_users_message_and_its_line_are_noted_until_the_session_is_deleted(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_a_stopped_turn_is_noted_and_its_line_goes_with_its_session(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     server.script(hang())
     chat.start("멈출 말", options=rooted.options())
@@ -263,9 +251,7 @@ def kept_files(chat: Chat) -> list[Path]:
     return [path for path in (chat.service.settings.turnfold_data_dir / "context").rglob("*") if path.is_file()]
 
 
-def test_a_memory_that_is_locked_damaged_or_gone_holds_up_nothing_and_comes_back(
-    rooted: Rooted, server: FakeOpenAI
-) -> None:
+def test_a_memory_that_is_locked_damaged_or_gone_holds_up_nothing(rooted: Rooted, server: FakeOpenAI) -> None:
     rooted.project.workflow().open_task("어제의 일")
     workflow = rooted.project.brain / "workflow.json"
     whole, damaged = workflow.read_bytes(), b'{"plans": 1}'
@@ -308,9 +294,7 @@ def test_a_folder_that_cannot_be_written_holds_up_nothing(open_chat: OpenChat, s
     assert memory_of(server.bodies("chat")[0]) == ""
 
 
-def test_a_folder_that_is_allowed_no_more_is_neither_read_nor_sent(
-    rooted: Rooted, server: FakeOpenAI, open_chat: OpenChat
-) -> None:
+def test_a_folder_that_is_allowed_no_more_is_not_read(rooted: Rooted, server: FakeOpenAI, open_chat: OpenChat) -> None:
     rooted.write("AGENTS.md", "네 칸 들여쓰기")
     with rooted.start() as chat:
         rooted.agree(chat)

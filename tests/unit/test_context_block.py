@@ -57,7 +57,7 @@ def built(
 
 @each_strategy
 @pytest.mark.parametrize("records", [[], [SUMMARY]], ids=["no record", "record"])
-def test_the_front_stands_behind_the_products_text_and_the_other_block_before_the_users_words(
+def test_the_front_stands_behind_the_rules_the_other_block_before_the_question(
     strategy: Strategy, records: list[Record]
 ) -> None:
     for messages in OPENINGS:

@@ -40,9 +40,7 @@ def decide(context: ToolContext, text: str, **arguments: object) -> str:
     return run(context, "record_decision", text=text, **{"said": "API 호환성은 유지하기로 합시다", **arguments})
 
 
-def test_the_tools_stand_behind_the_others_only_in_a_project_and_in_the_language_of_the_session(
-    context: ToolContext,
-) -> None:
+def test_the_tools_stand_behind_the_others_in_a_project_alone(context: ToolContext) -> None:
     for language in ("ko", "en"):
         tools = build_tools(replace(context, language=language))
         assert [tool.name for tool in tools] == ["get_current_time", "web_search", "reasoning", *NAMES]
@@ -53,9 +51,7 @@ def test_the_tools_stand_behind_the_others_only_in_a_project_and_in_the_language
     assert len(build_tools(replace(context, project=None))) == 3
 
 
-def test_a_decision_is_kept_may_replace_another_one_and_all_in_force_are_answered(
-    context: ToolContext, project: Project
-) -> None:
+def test_a_decision_is_kept_or_replaces_another_and_all_are_answered(context: ToolContext, project: Project) -> None:
     decide(context, "API 호환성을 유지한다")
     told = decide(context, "문서를 고친다", said="문서도   고쳐\n주세요")
     assert re.fullmatch(
@@ -112,9 +108,7 @@ def test_tasks_are_opened_and_completed_by_id(context: ToolContext, project: Pro
         assert told.endswith(tasks)
 
 
-def test_open_files_are_noted_the_last_one_last_and_none_that_leaves_the_project(
-    context: ToolContext, project: Project
-) -> None:
+def test_open_files_are_noted_the_last_one_last_and_none_outside(context: ToolContext, project: Project) -> None:
     (project.root / "b.py").touch()
     run(context, "note_open_files", paths=["docs/a.md", "b.py"])
     assert run(context, "note_open_files", paths=["docs/a.md"]) == "Open files:\n- b.py\n- docs/a.md"
@@ -165,9 +159,7 @@ def test_a_damaged_memory_is_told_and_left_as_it_is(context: ToolContext, projec
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
-def test_results_and_refusals_are_worded_in_the_language_of_the_session_alone(
-    context: ToolContext, language: Language
-) -> None:
+def test_results_and_refusals_are_in_the_language_of_the_session(context: ToolContext, language: Language) -> None:
     ours = replace(context, language=language)
     told = [
         run(ours, "record_decision", text="x = 1", said="네"),
