@@ -46,15 +46,6 @@ def test_an_operation_that_was_applied_before_changes_nothing(project: Project, 
     assert [project.stored(name) for name in ("context.json", "workflow.json")] == stored
 
 
-def test_a_secret_that_others_wrote_is_masked_when_it_is_primed(project: Project) -> None:
-    context = {**SEED_CONTEXT, "memory": {"last_decisions": [TOKEN], "open_files": [TOKEN]}}
-    context["conversation"] = {"running_summary": TOKEN, "recent_window": [{"role": "user", "content": TOKEN}]}
-    project.put(context, {**SEED_WORKFLOW, "project_name": TOKEN})
-    told = "\n".join(project.context().hydrate_prompt())
-    assert TOKEN not in told
-    assert told.count("[secret: GitHub token]") == 5
-
-
 @settings(max_examples=at_most(100))
 @given(
     st.text(st.characters(exclude_categories=())) | st.sampled_from([TOKEN, "\ud83d", "\x00", "가" * 5_000, "\u3164"]),
