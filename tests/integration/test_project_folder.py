@@ -94,9 +94,9 @@ def test_a_memory_that_was_deleted_begins_anew(project: Project) -> None:
     context = project.context()
     context.record_decision("포트는 8501")
     project.brain.rename(project.root / "old")
-    assert context.data.memory.last_decisions == ()
+    assert list(context.data.memory.last_decisions) == []
     context.record_decision("포트는 8502")
-    assert context.data.memory.last_decisions == ("포트는 8502",)
+    assert list(context.data.memory.last_decisions) == ["포트는 8502"]
 
 
 def test_a_lock_that_is_held_for_too_long_refuses_with_the_time(project: Project) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from graph.core.divider import undivided
 from graph.core.model_input import SystemPart, assemble, system_part
 from graph.core.turn import EMBEDDED_MODEL, NOTE_TOOLS
 from graph.layer.prompt_composer import LLMTaskType, PromptComposer
-from graph.model.caller import ModelCaller
 from graph.offline.chat_model import OfflineChat
 from graph.offline.note_down import find_note
 from graph.offline.phrase import ENGLISH, KOREAN
@@ -72,32 +70,20 @@ def get_current_time(timezone: str = "") -> str:
 
 
 def test_it_streams_word_by_word_and_asks_a_clock_that_it_was_given() -> None:
-    heard: list[str] = []
-    question: list[AnyMessage] = [SystemMessage("규칙"), HumanMessage("지금 도쿄는 몇 시야?", id="h1")]
-    with ModelCaller() as caller:
-        stop, model = threading.Event(), OfflineChat(pause_seconds=0)
-        greeted = caller.call(
-            model, [HumanMessage("안녕하세요")], stop=stop, deadline_seconds=10, attempts=1, on_text=heard.append
-        )
-        asked = [
-            caller.call(each, question, stop=stop, deadline_seconds=10, attempts=1, on_text=heard.append).message
-            for each in (model.bind_tools([get_current_time]), model.bind_tools([get_current_time], tool_choice="none"))
-        ]
-    told = greeted.message.content
-    assert told == f"{KOREAN['greeting']}\n\n{KOREAN['introduction']}"
-    assert told == "".join(heard[: len(str(told).split())])
-    assert greeted.usage is None
-    assert greeted.message.response_metadata == {"model_name": EMBEDDED_MODEL, "finish_reason": "stop"}
-    assert model.invoke([HumanMessage("안녕하세요")]).content == told
-    call, not_offered = asked
+    model = OfflineChat(pause_seconds=0)
+    streamed = [str(chunk.content) for chunk in model.stream([HumanMessage("안녕하세요")]) if chunk.content]
+    greeting = f"{KOREAN['greeting']}\n\n{KOREAN['introduction']}"
+    assert "".join(streamed) == model.invoke([HumanMessage("안녕하세요")]).content == greeting
+    assert len(streamed) == len(greeting.split())
+    offered = model.bind_tools([get_current_time])
+    asked = [SystemMessage("규칙"), HumanMessage("지금 도쿄는 몇 시야?", id="h1")]
+    call, other_turn = offered.invoke(asked), offered.invoke([HumanMessage("지금 도쿄는 몇 시야?", id="h2")])
     assert [(each["name"], each["args"]) for each in call.tool_calls] == [(CLOCK_TOOL, {"timezone": "Asia/Tokyo"})]
-    assert call.response_metadata["finish_reason"] == "tool_calls"
-    assert not_offered.tool_calls == []
-    other_turn = model.bind_tools([get_current_time]).invoke([HumanMessage("지금 도쿄는 몇 시야?", id="h2")])
+    assert call.response_metadata == {"model_name": EMBEDDED_MODEL, "finish_reason": "tool_calls"}
+    assert call.usage_metadata is None
     assert other_turn.tool_calls[0]["id"] != call.tool_calls[0]["id"]
-    result = get_current_time.invoke(call.tool_calls[0])
-    assert isinstance(result, ToolMessage)
-    told = model.bind_tools([get_current_time]).invoke([*question, call, result]).content
+    assert model.bind_tools([get_current_time], tool_choice="none").invoke(asked).tool_calls == []
+    told = offered.invoke([*asked, call, get_current_time.invoke(call.tool_calls[0])]).content
     assert "도쿄는 2026년 11월 21일 토요일 오전 8시 50분" in str(told)
 
 
