@@ -207,10 +207,11 @@ def test_section_3_a_a_registered_message_is_on_disk_and_counted_at_once(project
     (message,) = project.stored()["conversation"]["recent_window"]
     told = {key: message[key] for key in ("role", "content", "ts")}
     assert told == {"role": "user", "content": "포트를 바꿔 줘", "ts": "2026-03-01T12:00:00.123456Z"}
+    asked = project.stored()["stats"]
     project.context().register_message("assistant", "무엇으로 바꿀까요?")
     stats = project.stored()["stats"]
-    assert stats["dialog_turns"] == 1
-    assert stats["total_tokens"] > 5
+    assert asked["dialog_turns"] == stats["dialog_turns"] == 1
+    assert 0 < asked["total_tokens"] < stats["total_tokens"] - 5
 
 
 def test_section_4_3_a_switch_of_plans_is_saved_and_begins_the_summary_anew(project: Project) -> None:

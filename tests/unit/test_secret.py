@@ -6,7 +6,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from graph.project.secret import SECRET_KINDS, SecretMatch, find_secret, mask_secrets
@@ -168,6 +168,7 @@ def test_masked_text_has_no_secret_left(text: str) -> None:
 
 @given(AROUND, st.sampled_from(sorted(SECRETS)), AROUND)
 def test_no_secret_that_stands_alone_is_left_whatever_is_around(before: str, secret: str, after: str) -> None:
+    assume(secret not in before + after)  # where it doesn't stand alone
     assert secret not in mask_secrets(f"{before} {secret} {after}")
 
 
