@@ -92,13 +92,15 @@ def test_open_files_are_inside_the_project_relative_and_the_last_one_is_last(pro
 
 def test_a_decision_that_another_replaced_is_kept_but_no_longer_told(project: Project) -> None:
     context = project.context()
+    other = context.record_decision("담당은 김민수")
     old = context.record_decision("포트는 8501")
     new = context.record_decision("포트는 8502", replaces=old.id, source="model")
     assert (new.replaces, new.source) == (old.id, "model")
-    assert project.stored()["memory"]["last_decisions"] == ["포트는 8502"]
-    assert [each.in_force for each in context.data.memory.decisions] == [False, True]
+    assert context.record_decision("포트는 8502") == new  # word for word in force already
+    assert project.stored()["memory"]["last_decisions"] == [other.text, "포트는 8502"]
+    assert [each.in_force for each in context.data.memory.decisions] == [True, False, True]
     context.forget_decision(new.id)
-    assert context.data.memory.last_decisions == ()
+    assert context.data.memory.last_decisions == (other.text,)
     with pytest.raises(NotFoundError):
         context.record_decision("포트는 8503", replaces=new.id)
 
