@@ -105,6 +105,20 @@ def test_a_decision_that_another_replaced_is_kept_but_no_longer_told(project: Pr
         context.record_decision("포트는 8503", replaces=new.id)
 
 
+def test_an_open_task_is_not_opened_twice_and_a_done_one_is_opened_anew_or_started_again(project: Project) -> None:
+    workflow = project.workflow()
+    task = workflow.open_task("릴리스 노트")
+    workflow.open_task("태그")
+    assert workflow.open_task("릴리스 노트") == workflow.active_task == task
+    workflow.complete_task(task.id)
+    another = workflow.open_task("릴리스 노트")
+    assert (another.id, workflow.task(task.id).status) == ("task_003", "done")
+    workflow.start_task(task.id)
+    again = project.workflow().active_task
+    assert again is not None
+    assert (again.id, again.status, again.completed_at) == (task.id, "open", None)
+
+
 def test_more_decisions_than_fit_are_refused_and_those_out_of_force_go_first(project: Project) -> None:
     decisions = [{"id": f"decision_{n:03}", "text": f"결정 {n}", "in_force": n != 7} for n in range(1, 501)]
     project.put({**SEED_CONTEXT, "memory": {"decisions": decisions}}, SEED_WORKFLOW)
