@@ -71,8 +71,7 @@ def test_a_file_that_is_no_plain_file_is_damaged_and_not_read(project: Project, 
     elif kind == "folder":
         path.mkdir()
     else:
-        with path.open("wb") as file:
-            file.truncate(100_000_000)
+        path.write_bytes(b"{}" + b" " * 9_000_000)
     with pytest.raises(ProjectDamagedError):
         project.context().hydrate_prompt()
 

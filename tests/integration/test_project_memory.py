@@ -109,10 +109,13 @@ def test_an_open_task_is_not_opened_twice_and_a_done_one_is_opened_anew_or_start
     workflow = project.workflow()
     task = workflow.open_task("릴리스 노트")
     workflow.open_task("태그")
+    last = workflow.open_task("문서")
+    workflow.complete_task("task_002")
+    assert workflow.active_task == last  # another one that is done leaves it
     assert workflow.open_task("릴리스 노트") == workflow.active_task == task
     workflow.complete_task(task.id)
     another = workflow.open_task("릴리스 노트")
-    assert (another.id, workflow.task(task.id).status) == ("task_003", "done")
+    assert (another.id, workflow.task(task.id).status) == ("task_004", "done")
     workflow.start_task(task.id)
     again = project.workflow().active_task
     assert again is not None
