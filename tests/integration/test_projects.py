@@ -189,8 +189,10 @@ def test_an_agreement_is_of_one_owner_one_root_and_the_folders_that_apply(rooted
     assert inside.state == "changed"
     assert [file.path for file in inside.files] == ["AGENTS.md", "app/AGENTS.md"]
     mine.agree(root, inside.digest, current_file="app/main.py")
-    assert mine.rules(root, current_file="app/main.py").state == "agreed"
-    assert mine.rules(root).state == "agreed"
+    rooted.write("docs/AGENTS.md", "옆")
+    mine.agree(root, mine.rules(root, current_file="docs/a.md").digest, current_file="docs/a.md")
+    for current_file in ("", "docs/a.md", "app/main.py"):  # one folder's keeps another's
+        assert mine.rules(root, current_file=current_file).state == "agreed"
 
 
 def test_what_is_unseen_left_out_or_refused_is_told(rooted: Rooted) -> None:
