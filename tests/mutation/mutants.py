@@ -62,7 +62,7 @@ _CORE: Final = (
     *_group(
         "core",
         "graph/core/token.py",
-        "unit/test_token",
+        "unit/test_text",
         ('\\uac00-\\ud7a3]"), 0.811)', '\\uac00-\\ud7a3]"), 0.25)'),
         ("_GROUP_DIGITS: Final = 3", "_GROUP_DIGITS: Final = 4"),
         ("return max(1, round(", "return max(0, round("),
@@ -100,7 +100,7 @@ _CORE: Final = (
     *_group(
         "core",
         "graph/core/close_turn.py",
-        "unit/test_close_turn",
+        "unit/test_turn",
         ('"" if is_archived(partial_text, open_turn) else partial_text', "partial_text"),
         ('"is_partial": bool(text)', '"is_partial": bool(partial_text)'),
         ("newest.strip().startswith(partial_text.strip())", "partial_text.strip().startswith(newest.strip())"),
@@ -208,7 +208,7 @@ _RECOGNITION: Final = (
     *_group(
         "recognition",
         "graph/core/recognise.py",
-        "integration/test_recognition_turn integration/test_recognition_named integration/test_recognition",
+        "integration/test_recognition",
         ("if case.request.session and not case.history:", "if case.request.session:"),
         ("row.is_live and now - row.created_at <= RETRIED_FOR", "row.is_live"),
         ("if row.is_live and now - row.created_at", "if now - row.created_at"),
@@ -223,7 +223,7 @@ _RECOGNITION: Final = (
     *_group(
         "recognition",
         "graph/core/place.py",
-        "integration/test_recognition integration/test_recognition_turn integration/test_recognition_named",
+        "integration/test_recognition",
         ('if links[index].role == "assistant"), -1)', "), -1)"),
         ('if self.request.session in ("", row.session_id)]', "]"),
         ("bool(self.chain.family) and row.family == self.chain.family", "row.family == self.chain.family"),
@@ -234,7 +234,7 @@ _RECOGNITION: Final = (
     *_group(
         "recognition",
         "graph/core/alignment.py",
-        "integration/test_recognition integration/test_recognition_turn integration/test_recognition_named",
+        "integration/test_recognition",
         ("_FLOOR_PAIRS: Final = 2", "_FLOOR_PAIRS: Final = 1"),
         ("return turn.is_elsewhere or not turn.answer", "return not turn.answer"),
     ),
@@ -272,7 +272,7 @@ _RECOGNITION: Final = (
     *_group(
         "recognition",
         "graph/core/lead.py",
-        "unit/test_lead",
+        "unit/test_client_message",
         ("if (words := _words(each))", "if (words := _words(each)) is not None"),
         ("[IMAGE_MARK] * len(message.images)", "[IMAGE_MARK] * bool(message.images)"),
     ),
@@ -449,7 +449,7 @@ _ACCESS: Final = (
     *_group(
         "access",
         "graph/service/access.py",
-        "integration/test_session integration/test_owner_own integration/test_owner",
+        "integration/test_session integration/test_owner",
         (
             "self.stores.sessions.get_admitted(session_id, self.owner)",
             "self.stores.sessions.get(session_id, self.owner)",
