@@ -464,7 +464,7 @@ def visit(about: About, press: Press, *, hours: float = 1) -> list[str]:
 
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.story.__name__)
-def test_action_does_its_work_for_the_visitor(site: Site, act: Act) -> None:
+def test_action_works_for_its_owner_and_changes_nothing_for_anybody_else(site: Site, act: Act) -> None:
     about = site.new(site.visitor)
     others = site.opened.sessions.list(), site.opened.programs.list()
     story = act.story(about)
@@ -473,9 +473,6 @@ def test_action_does_its_work_for_the_visitor(site: Site, act: Act) -> None:
     assert (site.opened.sessions.list(), site.opened.programs.list()) == others
     about.end()
 
-
-@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.story.__name__)
-def test_action_changes_nothing_after_the_sign_in_nor_what_is_somebody_elses(site: Site, act: Act) -> None:
     about = site.new(site.opened)
     press = next(act.story(about))
     before = about.kept()

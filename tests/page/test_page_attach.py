@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from component.word import LANGUAGES, Language
 from component.wording import words_of
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import open_page, raw_html, store_session
+from tests.page.reading import as_tab, open_page, raw_html, store_session
 
 
 def _page_that_hears() -> None:
@@ -30,7 +30,7 @@ def hear(page: AppTest, identifier: str, message_id: str, text: str) -> AppTest:
 @pytest.fixture
 def hearing(service: ScriptedService) -> AppTest:
     del service
-    return AppTest.from_function(_page_that_hears, default_timeout=60)
+    return as_tab(AppTest.from_function(_page_that_hears, default_timeout=60))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

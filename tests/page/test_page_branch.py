@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.error import BusyError, InputError
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, open_page, raw_html, store_session, told
+from tests.page.reading import as_tab, keys, open_page, raw_html, store_session, told
 
 
 def buttons(page: AppTest) -> list[dict[str, str]]:
@@ -122,7 +122,7 @@ def _page_with_presses() -> None:
 
 def test_a_double_press_makes_one_branch(service: ScriptedService) -> None:
     identifier = store_session(service, 3)
-    page = open_page(AppTest.from_function(_page_with_presses, default_timeout=60), identifier)
+    page = open_page(as_tab(AppTest.from_function(_page_with_presses, default_timeout=60)), identifier)
     asked = {"press": "branch", "session": identifier, "turn": "1"}
     page.session_state["pressed"] = [{**asked, "at": 1.5}, {**asked, "at": 2.5}]
     page.button(key="press").click().run()
@@ -133,7 +133,7 @@ def test_a_double_press_makes_one_branch(service: ScriptedService) -> None:
 
 def test_a_press_that_comes_again_with_the_next_one_counts_once(service: ScriptedService) -> None:
     identifier = store_session(service, 2)
-    page = open_page(AppTest.from_function(_page_with_presses, default_timeout=60), identifier)
+    page = open_page(as_tab(AppTest.from_function(_page_with_presses, default_timeout=60)), identifier)
     thumb = {"press": "rate", "session": identifier, "attempt": "1", "wanted": "true"}
     first, second = {**thumb, "turn": "1", "thumb": "up", "at": 1.5}, {**thumb, "turn": "2", "thumb": "up", "at": 2.5}
     page.session_state["pressed"] = [first]
