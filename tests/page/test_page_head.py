@@ -14,38 +14,6 @@ DUE = NextFold(turns=(1, 2, 3), original_chars=1240, summary_chars=372, is_due=T
 AFTER_RESET = NextFold(turns=(11, 12), turns_left=2, is_reset=True)
 
 
-def open_with(
-    page: AppTest, service: ScriptedService, following: NextFold, *, strategy: str = "interval", failures: int = 0
-) -> str:
-    identifier = store_session(service, 2)
-    session = service.stored[identifier]
-    session.next_fold, session.strategy, session.fold_failures = following, strategy, failures
-    return told(open_page(page, identifier))
-
-
-def test_the_slider_stands_in_the_panel_with_what_the_next_fold_will_come_to(
-    page: AppTest, service: ScriptedService
-) -> None:
-    said = open_with(page, service, BY_TURNS)
-    assert slider_of(page, "slider_rail").value == 0.3
-    assert "현재 압축률: 0.3" in said
-    assert "원문의 30% 길이" in said
-    assert "다음 요약: 지금까지 1240자 → 약 370자" in said
-
-
-def test_the_line_follows_the_slider(page: AppTest, service: ScriptedService) -> None:
-    service.answer = lambda _: "답" * 496
-    open_page(page, store_session(service, 2))
-    assert "다음 요약: 지금까지 1000자 → 약 300자" in told(page)
-    slider_of(page, "slider_rail").set_value(0.5).run()
-    assert "다음 요약: 지금까지 1000자 → 약 500자" in told(page)
-
-
-def test_a_block_too_short_for_a_summary_is_said_to_stay_as_it_is(page: AppTest, service: ScriptedService) -> None:
-    said = open_with(page, service, replace(BY_TURNS, original_chars=104, summary_chars=104))
-    assert "다음 요약: 지금까지 104자 · 너무 짧으면 줄이지 않고 원문 그대로 둡니다" in said
-
-
 def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> None:
     assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 360자" in told(page.run())
     assert "1200자 → 360자" in raw_html(page)
@@ -54,48 +22,53 @@ def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> N
     assert "1200자 → 120자" in raw_html(page)
 
 
-@pytest.mark.parametrize(("turn_count", "left"), [(0, 3), (1, 2), (2, 1)])
-def test_until_the_first_fold_three_steps_say_what_will_happen(
-    page: AppTest, service: ScriptedService, turn_count: int, left: int
-) -> None:
-    if turn_count:
-        open_page(page, store_session(service, turn_count))
-    else:
-        page.run()
-    assert "세 번 이야기를 주고받으면" in raw_html(page)
-    assert raw_html(page).count('<i class="on">') == turn_count
-    assert f"첫 요약까지 {left}턴 남았습니다." in told(page)
-
-
-def test_the_steps_go_with_the_first_fold(page: AppTest, service: ScriptedService) -> None:
+def test_until_the_first_fold_three_steps_say_what_will_happen(page: AppTest, service: ScriptedService) -> None:
+    page.run()
+    for turn_count in range(3):
+        if turn_count:
+            open_page(page, store_session(service, turn_count))
+        assert "세 번 이야기를 주고받으면" in raw_html(page)
+        assert raw_html(page).count('<i class="on">') == turn_count
+        assert f"첫 요약까지 {3 - turn_count}턴 남았습니다." in told(page)
     open_page(page, store_session(service, 4))
     assert 'class="steps"' not in raw_html(page)
     assert "첫 요약까지" not in told(page)
 
 
-def test_a_fold_that_is_due_is_no_promise(page: AppTest, service: ScriptedService) -> None:
-    said = open_with(page, service, DUE)
+def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, service: ScriptedService) -> None:
+    service.answer = lambda _: "답" * 496
+    identifier = store_session(service, 2)
+    session = service.stored[identifier]
+    assert "다음 요약: 지금까지 1000자 → 약 300자" in told(open_page(page, identifier))
+    slider_of(page, "slider_rail").set_value(0.5).run()
+    assert "다음 요약: 지금까지 1000자 → 약 500자" in told(page)
+    slider_of(page, "slider_rail").set_value(0.3).run()
+
+    session.next_fold = BY_TURNS
+    said = told(page.run())
+    assert slider_of(page, "slider_rail").value == 0.3
+    assert "현재 압축률: 0.3" in said
+    assert "원문의 30% 길이" in said
+    assert "다음 요약: 지금까지 1240자 → 약 370자" in said
+
+    session.next_fold = replace(BY_TURNS, original_chars=104, summary_chars=104)
+    assert "다음 요약: 지금까지 104자 · 너무 짧으면 줄이지 않고 원문 그대로 둡니다" in told(page.run())
+
+    session.next_fold = DUE
+    said = told(page.run())
     assert "요약할 차례입니다. 준비되는 대로 쓰입니다." in said
     assert "남았습니다" not in said
-
-
-@pytest.mark.parametrize(
-    ("failures", "sentence"),
-    [
+    for failures, sentence in (
         (1, "요약을 만들지 못했습니다. 다음 답변 뒤에 다시 시도합니다."),
         (3, "요약을 3번 연속 만들지 못했습니다. 다음 턴부터는 원문에서 고른 문장이 요약을 대신합니다."),
-    ],
-)
-def test_folds_that_fail_are_told_in_the_panel(
-    page: AppTest, service: ScriptedService, failures: int, sentence: str
-) -> None:
-    said = open_with(page, service, DUE, failures=failures)
-    assert f":small[:gray[{sentence}]]" in said
-    assert "요약할 차례" not in said
+    ):
+        session.fold_failures = failures
+        said = told(page.run())
+        assert f":small[:gray[{sentence}]]" in said
+        assert "요약할 차례" not in said
 
-
-def test_after_a_reset_nothing_is_called_the_first(page: AppTest, service: ScriptedService) -> None:
-    said = open_with(page, service, AFTER_RESET)
+    session.next_fold, session.fold_failures = AFTER_RESET, 0
+    said = told(page.run())
     assert "새로 시작한 뒤로는 아직 요약이 없습니다." in said
     assert "다음 요약: 12턴이 끝나면" in said
     assert "첫 요약" not in said
@@ -123,7 +96,10 @@ def test_after_a_reset_nothing_is_called_the_first(page: AppTest, service: Scrip
 def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
     page: AppTest, service: ScriptedService, strategy: str, following: NextFold, sentences: tuple[str, ...]
 ) -> None:
-    said = open_with(page, service, following, strategy=strategy)
+    identifier = store_session(service, 2)
+    session = service.stored[identifier]
+    session.next_fold, session.strategy = following, strategy
+    said = told(open_page(page, identifier))
     assert all(sentence in said for sentence in sentences)
     assert said.count("이 전략은 압축률을 쓰지 않습니다.") == 2
     assert "현재 압축률" not in said

@@ -176,3 +176,10 @@ def test_any_text_is_taken_as_an_address_or_refused(text: str) -> None:
             assert check(text).lower().startswith("http")
         except ValueError as error:
             assert "takes" in str(error)  # noqa: PT017  # most texts are refused
+
+
+@pytest.mark.parametrize("url", ["localhost:11434", "ftp://models.example.com", ""])
+def test_endpoint_has_a_url_of_http(url: str) -> None:
+    with pytest.raises(ValidationError, match="takes a URL that begins with http:// or https://"):
+        settings_of(openai_base_url=url)
+    assert settings_of(openai_base_url="http://127.0.0.1:9/v1").openai_base_url == "http://127.0.0.1:9/v1"

@@ -12,7 +12,7 @@ from graph.settings import Settings
 from tests.fake.identity_provider import COOKIE_SECRET
 from tests.fake.sign_in import PROVIDER
 
-SECRET = "server.cookieSecret"
+COOKIE = "server.cookieSecret"
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +27,10 @@ def _options_as_they_were() -> Iterator[None]:
         ({}, {"server.address": "0.0.0.0"}, r"STREAMLIT_SERVER_ADDRESS \(0.0.0.0\) is one that others reach"),
         ({}, {"server.address": ""}, r"\(all addresses\) is one that others reach"),
         (PROVIDER, {}, "STREAMLIT_SERVER_COOKIE_SECRET takes at least 32 bytes"),
-        (PROVIDER, {SECRET: "s" * 31}, "takes at least 32 bytes"),
+        (PROVIDER, {COOKIE: "s" * 31}, "takes at least 32 bytes"),
         (
             PROVIDER,
-            {SECRET: COOKIE_SECRET, "server.trustedUserHeaders": '{"X-Sub": "sub"}'},
+            {COOKIE: COOKIE_SECRET, "server.trustedUserHeaders": '{"X-Sub": "sub"}'},
             "STREAMLIT_SERVER_TRUSTED_USER_HEADERS can't be used with OIDC_ISSUER",
         ),
     ],

@@ -1,0 +1,224 @@
+"""How one turn is shown: its question, its tool calls, its answer, and how it ended."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from component.format import escape_label
+from component.question import CLOSED_CHARS
+from graph.view import LiveTurn, ToolStep
+from tests.fake.scripted_service import ScriptedService
+from tests.page.reading import keys, open_page, raw_html, say, store_session, told
+
+CLOCK = ToolStep("call-1", "get_current_time", '{"timezone": "Asia/Seoul"}', "14:32", "done", 0.1)
+SEARCH = ToolStep("call-2", "web_search", "{}", "The web search failed", "error", 0.1)
+FOUND = ToolStep("call-1", "recall", '{"query": "예산"}', "찾은 것", "done", 0.1, (2, 5))
+STEPS = "steps_1_1"
+
+
+def labels(page: AppTest) -> list[str]:
+    return [box.label for box in page.expander]
+
+
+def recalled(page: AppTest) -> list[str]:
+    """What the lines of turns that were looked up read, and where their buttons lead, as "(first-last)"."""
+    found = re.findall(r'<p class="recalled">(.*?)</p>', raw_html(page))
+    with_targets = (
+        re.sub(r'<button [^>]*data-first="(\d+)" data-last="(\d+)"[^>]*>', r"(\1-\2)", line) for line in found
+    )
+    return [line.replace("</button>", "") for line in with_targets]
+
+
+def test_what_was_typed_is_shown_letter_by_letter_and_code_as_code(page: AppTest) -> None:
+    say(page.run(), "**굵게** $5 :red[빨강] <b>b</b>\n```python\nx = 1\n\ny = 2\n```\n끝")
+    assert [text.value for text in page.text] == ["**굵게** $5 :red[빨강] <b>b</b>", "끝"]
+    assert [(code.value, code.language) for code in page.code] == [("x = 1\n\ny = 2", "python")]
+
+
+def test_very_long_message_is_shown_in_part(page: AppTest) -> None:
+    say(page.run(), "가" * 50_000)
+    for shown in (CLOSED_CHARS, 50_000, CLOSED_CHARS):
+        assert max(len(str(text.value)) for text in page.text) == shown
+        page.button(key="more_question_session-1_1").click().run()
+
+
+def test_answer_asks_for_no_image(page: AppTest, service: ScriptedService) -> None:
+    service.answer = lambda _: "보세요 ![그림](https://example.com/a.png) 값은 $5와 $6"
+    say(page.run(), "그림")
+    assert "![" not in told(page)
+    assert "[그림](https://example.com/a.png) 값은 \\$5와 \\$6" in told(page)
+
+
+def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service: ScriptedService) -> None:
+    sent = '{"path": "a.py", "lines": {"from": 1, "all": true}, "말": ["하나", null]}'
+    made_up = ToolStep("call-5", "a` ~b~ `c", "{}", "", "error", 0.1)
+    look = replace(CLOCK, call_id="call-4", name="look", arguments=sent)
+    service.steps = (CLOCK, SEARCH, replace(SEARCH, call_id="call-3"), look, made_up)
+    say(page.run(), "찾아 줘")
+    assert "도구 5번 사용 · 3번 실패" in labels(page)
+    assert "14:32" not in [code.value for code in page.code]
+    page.session_state[STEPS] = True
+    page.run()
+    assert [code.value for code in page.code].count("14:32") == 2
+    assert [code.value for code in page.code].count("The web search failed") == 2
+    failed = [(box.label.split()[0], box.state) for box in page.status]
+    assert failed[:2] == [("`web_search`", "error")] * 2
+    assert page.status[2].label.startswith("`a' ~b~ 'c`")  # cannot leave its code span
+    told_input = escape_label('a.py, {"from": 1, "all": true}, ["하나", null]')
+    assert f"`look` {told_input} · 0.1초" in labels(page)
+
+
+@pytest.mark.parametrize(
+    ("locale", "turns", "line", "label"),
+    [
+        ("ko-KR", (2, 5), "기억 찾기: (2-2)2턴, (5-5)5턴", "기억 찾기: 2턴, 5턴 · 0.1초"),
+        ("en-US", (3,), "Recall: turn (3-3)3", "Recall: turn 3 · 0.1 s"),
+    ],
+)
+def test_the_turns_that_were_looked_up_are_named_and_led_to(
+    page: AppTest, service: ScriptedService, locale: str, turns: tuple[int, ...], line: str, label: str
+) -> None:
+    page.context["locale"] = locale
+    service.steps = (replace(FOUND, turns=turns),)
+    say(page.run(), "예산이 얼마였지?")
+    assert recalled(page) == [line]
+    page.session_state[STEPS] = True
+    page.run()
+    assert label in labels(page)
+    assert recalled(page) == [line]
+
+
+def test_look_ups_are_one_line_as_soon_as_they_found_something(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    service.status = "running"
+    say(open_page(page, identifier), "예산이 얼마였지?")
+    session = service.stored[identifier]
+    assert session.live is not None
+    again = replace(FOUND, call_id="call-2", turns=(5, 3))
+    for steps, lines in (
+        ((replace(FOUND, status="running", turns=None, seconds=None),), []),
+        ((FOUND, again), ["기억 찾기: (2-2)2턴, (3-3)3턴, (5-5)5턴"]),
+    ):
+        session.live = replace(session.live, steps=steps)
+        page.run()
+        assert recalled(page) == lines
+
+
+def test_a_look_up_that_found_nothing_or_failed_leads_nowhere(page: AppTest, service: ScriptedService) -> None:
+    failed = replace(FOUND, call_id="call-2", status="error", turns=())
+    service.steps = (replace(FOUND, turns=()), failed)
+    say(page.run(), "예산이 얼마였지?")
+    page.session_state[STEPS] = True
+    page.run()
+    assert recalled(page) == []
+    assert "기억 찾기: 나오지 않음 · 0.1초" in labels(page)
+    assert page.status[0].label == "`recall` 예산 · 0.1초"
+
+
+def test_running_turn_says_what_it_does_and_can_be_stopped(page: AppTest, service: ScriptedService) -> None:
+    service.status = "running"
+    say(page.run(), "길게 설명해 줘")
+    assert "답변을 기다리는 중…" in raw_html(page)
+    live = LiveTurn(1, 1, "folding", (1, 2, 3), "", (), stop_requested=False)
+    service.stored["session-1"].live = live
+    assert "1-3턴을 요약하는 중…" in raw_html(page.run())
+    service.stored["session-1"].live = replace(live, phase="answering", phase_turns=(), text="첫 문장입니다.")
+    assert "첫 문장입니다." in told(page.run())
+    page.button(key="stop").click().run()
+    assert service.stopped == ["session-1"]
+
+
+def test_failed_turn_says_why_and_the_last_one_is_tried_again(page: AppTest, service: ScriptedService) -> None:
+    service.status = "failed"
+    say(page.run(), "질문", "다음 질문")
+    older, last = (error.value for error in page.error)
+    assert "답변을 받지 못했습니다" in last
+    assert "모델 서버에 연결할 수 없습니다." in older
+    assert "다시 시도할 수 있습니다" not in older
+    assert "다시 시도할 수 있습니다" in last
+    service.status = "finished"
+    page.button(key="retry").click().run()
+    assert len(page.error) == 1
+    turn = service.stored["session-1"].turns[-1]
+    assert (turn.number, turn.attempt, turn.status) == (2, 2, "finished")
+
+
+@pytest.mark.parametrize(
+    ("locale", "interrupted", "cut", "waits"),
+    [
+        (
+            "ko-KR",
+            "서버가 중단되어 답변이 끝나지 못했습니다. 그때까지 받은 내용은 남겨 두었습니다.",
+            "길이 한도에서 답이 끊겼습니다",
+            "\\*editor\\*에서 이 도구들을 실행할 차례입니다",
+        ),
+        (
+            "en-US",
+            "The server stopped while it was answering. What had arrived by then is kept.",
+            "length limit",
+            "\\*editor\\* is to run these tools",
+        ),
+    ],
+)
+def test_a_turn_says_how_it_ended(  # what is parametrised
+    page: AppTest, service: ScriptedService, locale: str, interrupted: str, cut: str, waits: str
+) -> None:
+    page.context["locale"] = locale
+    identifier = store_session(service, 1)
+    turns = service.stored[identifier].turns
+    (finished,) = turns
+    assert cut not in told(open_page(page, identifier))
+    turns[0] = replace(finished, is_cut=True)
+    assert told(page.run()).count(cut) == 1
+    assert "regenerate" in keys(page)
+
+    turns[0] = replace(finished, status="failed", error_code="interrupted", answer_text="여기까지 받은 답")
+    page.run()
+    assert page.error[0].value.startswith(interrupted)
+    assert "여기까지 받은 답" in told(page)
+    assert "retry" in keys(page)
+
+    pending = ToolStep("call-2", "edit", '{"path": "a.py"}', "", "running", None)
+    turns[0] = replace(finished, status="requires_action", client="*editor*", steps=(CLOCK, pending))
+    page.run()
+    assert told(page).count(waits) == 1
+    assert [label for label in labels(page) if "edit" in label] == ["`edit` a.py"]
+    assert not any("get_current_time" in label for label in labels(page))  # in the box of the calls that have ended
+    assert keys(page).isdisjoint({"retry", "regenerate", "stop"})
+    say(page, "다음 질문")
+    assert "들었습니다: 다음 질문" in told(page)
+
+
+def test_stopped_turn_keeps_its_part_and_offers_another_try(page: AppTest, service: ScriptedService) -> None:
+    service.status = "stopped"
+    say(page.run(), "질문")
+    assert "들었습니다: 질문" in told(page)
+    assert "여기까지 받은 답을 남겨 두었습니다" in told(page)
+    assert "retry" in keys(page)
+
+
+@pytest.mark.parametrize(
+    ("locale", "began", "asked"),
+    [
+        ("ko-KR", r"“my \*editor\*” 프로그램이 시작한 대화입니다.", r"프로그램: my \*editor\*"),
+        ("en-US", r"The program “my \*editor\*” began this chat.", r"Program: my \*editor\*"),
+    ],
+)
+def test_what_a_program_began_or_asked_has_its_name(
+    page: AppTest, service: ScriptedService, locale: str, began: str, asked: str
+) -> None:
+    page.context["locale"] = locale
+    own, other = (store_session(service, 2) for _ in range(2))
+    service.stored[other].client = "my *editor*"
+    turns = service.stored[own].turns
+    turns[1] = replace(turns[1], client="my *editor*")
+    mark = f":material/terminal: :small[:gray[{asked}]]"
+    for identifier, marked, begins in ((own, [mark], False), (other, [], True)):
+        open_page(page, identifier)
+        assert [line.value for line in page.main.markdown if asked in line.value] == marked
+        assert [line.value for line in page.sidebar.markdown if "terminal" in line.value] == [mark]
+        assert (began in told(page)) == begins

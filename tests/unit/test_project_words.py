@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from component.word import LANGUAGES, Language
+from component.wording import words_of
+from graph.layer.rule_front_matter import FrontMatterProblem
+from graph.layer.rule_set import RuleLimit
+from graph.project_view import PrimedKind, RuleKind
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_kind_and_problem_has_its_words(language: Language) -> None:
+    said = words_of(language).project
+    assert set(get_args(FrontMatterProblem)) == set(said.rule_problems)
+    assert set(get_args(RuleKind)) == set(said.rule_kinds)
+    assert set(get_args(RuleLimit)) == set(said.rule_limits)
+    assert {*get_args(PrimedKind), "user", "assistant"} == set(said.primed_kinds)
