@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from graph.error import BusyError, InputError
@@ -33,22 +32,6 @@ def edit(page: AppTest, identifier: str, turn: int) -> AppTest:
     return page.run()
 
 
-def test_the_rating_of_an_answer_is_what_its_next_press_takes_back(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 2)
-    service.turns.rate(identifier, 1, 1)
-    open_page(page, identifier)
-    assert ratings(page, 1) == {"up": "false", "down": "true"}
-    assert ratings(page, 2) == {"up": "true", "down": "true"}
-    assert 'title="‘좋은 답변’ 표시 지우기" aria-label="좋은 답변" aria-pressed="true"' in raw_html(page)
-
-
-def test_a_turn_without_an_answer_has_nothing_to_rate(page: AppTest, service: ScriptedService) -> None:
-    service.status = "failed"
-    open_page(page, store_session(service, 1))
-    assert "retry" in keys(page)
-    assert offered(page, 1) == ["edit"]
-
-
 def test_an_edited_question_is_asked_in_a_branch(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 3)
     edit(open_page(page, identifier), identifier, 2)
@@ -76,39 +59,6 @@ def test_a_refused_edit_keeps_its_form_and_what_was_typed(page: AppTest, service
     assert list(service.stored) == [identifier]
     page.button(key="edit_cancel").click().run()
     assert "edit_confirm" not in keys(page)
-
-
-def test_one_question_at_most_is_being_edited(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 2)
-    edit(open_page(page, identifier), identifier, 1)
-    edit(page, identifier, 2)
-    assert [area.key for area in page.text_area] == [f"edited_{identifier}_2"]
-
-
-@pytest.mark.parametrize("refusal", [BusyError(), InputError("empty")])
-def test_a_refused_branch_leaves_the_chat_open(page: AppTest, service: ScriptedService, refusal: Exception) -> None:
-    identifier = store_session(service, 2)
-    edit(open_page(page, identifier), identifier, 2)
-    service.refusal = refusal  # type: ignore[assignment]  # both are of the hierarchy
-    page.button(key="edit_confirm").click().run()
-    assert page.query_params["session"] == identifier
-    assert list(service.stored) == [identifier]
-
-
-def test_a_branch_of_the_first_question_says_so_and_leads_back(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 2)
-    edit(open_page(page, identifier), identifier, 1)
-    page.button(key="edit_confirm").click().run()
-    assert page.query_params["session"] != identifier
-    assert "‘질문 1’ 대화를 첫 턴부터 다시 시작한 갈래입니다." in told(page)
-    page.button(key="to_origin").click().run()
-    assert page.query_params["session"] == identifier
-
-
-def test_every_answer_but_the_last_is_made_anew_in_a_branch(page: AppTest, service: ScriptedService) -> None:
-    open_page(page, store_session(service, 3))
-    assert [offered(page, turn)[-1] for turn in (1, 2, 3)] == ["branch", "branch", "rate"]
-    assert {key for key in keys(page) if key.startswith("regenerate")} == {"regenerate"}
 
 
 def _page_with_presses() -> None:
@@ -145,10 +95,38 @@ def test_a_press_that_comes_again_with_the_next_one_counts_once(service: Scripte
     assert [turn.rating for turn in service.stored[identifier].turns] == [-1, 1]
 
 
-def test_a_running_turn_is_neither_rated_nor_edited(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
+def test_a_turn_offers_what_can_be_done_with_it(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 3)
+    service.turns.rate(identifier, 1, 1)
+    open_page(page, identifier)
+    assert ratings(page, 1) == {"up": "false", "down": "true"}
+    assert ratings(page, 2) == {"up": "true", "down": "true"}
+    assert 'title="‘좋은 답변’ 표시 지우기" aria-label="좋은 답변" aria-pressed="true"' in raw_html(page)
+    assert [offered(page, turn)[-1] for turn in (1, 2, 3)] == ["branch", "branch", "rate"]
+    assert {key for key in keys(page) if key.startswith("regenerate")} == {"regenerate"}
     service.status = "running"
     service.send(identifier, "길게", message_id="long", options=service.sent[0])
-    open_page(page, identifier)
-    assert offered(page, 1) == ["edit", "rate", "rate", "branch"]
-    assert offered(page, 2) == []
+    page.run()
+    assert offered(page, 3) == ["edit", "rate", "rate", "branch"]
+    assert offered(page, 4) == []
+    service.status = "failed"
+    open_page(page, store_session(service, 1))
+    assert "retry" in keys(page)
+    assert offered(page, 1) == ["edit"]
+
+
+def test_one_question_is_edited_at_a_time_and_the_first_begins_anew(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    edit(open_page(page, identifier), identifier, 2)
+    edit(page, identifier, 1)
+    assert [area.key for area in page.text_area] == [f"edited_{identifier}_1"]
+    for refusal in (BusyError(), InputError("empty")):
+        service.refusal = refusal
+        page.button(key="edit_confirm").click().run()
+        assert page.query_params["session"] == identifier
+        assert list(service.stored) == [identifier]
+    page.button(key="edit_confirm").click().run()
+    assert page.query_params["session"] != identifier
+    assert "‘질문 1’ 대화를 첫 턴부터 다시 시작한 갈래입니다." in told(page)
+    page.button(key="to_origin").click().run()
+    assert page.query_params["session"] == identifier

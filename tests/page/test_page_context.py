@@ -34,66 +34,6 @@ def toasts(page: AppTest) -> list[str]:
     return [str(toast.value) for toast in page.toast]
 
 
-@pytest.mark.parametrize(
-    ("name", "note"),
-    [
-        ("interval", "세 턴마다 요약 하나로 접고"),
-        ("rolling", "요약 하나를 계속 고쳐 쓰고"),
-        ("compaction", "컨텍스트가 차면"),
-        ("window", "최근 10턴만 보냅니다"),
-    ],
-)
-def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService, name: str, note: str) -> None:
-    identifier = store_session(service, 4)
-    service.stored[identifier].strategy = name
-    assert note in told(open_page(page, identifier))
-
-
-def test_choosing_a_strategy_changes_the_session(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 4)
-    open_page(page, identifier)
-    page.selectbox(key="strategy").set_value("rolling").run()
-    assert service.stored[identifier].strategy == "rolling"
-
-
-def test_a_compaction_is_told_with_before_and_after_and_can_be_restored(
-    page: AppTest, service: ScriptedService
-) -> None:
-    identifier = store_session(service, 4)
-    service.stored[identifier].records = [compaction()]
-    open_page(page, identifier)
-    assert "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8000 (90% 감소)" in told(page)
-    restore = next(key for key in keys(page) if key.startswith("restore_rail"))
-    page.button(key=restore).click().run()
-    assert f"restore {identifier} {compaction().id}" in service.calls
-
-
-def test_earlier_compactions_are_listed_and_each_can_be_restored(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 4)
-    newest = compaction()
-    earlier = [replace(newest, id=f"earlier-{number}") for number in (2, 1)]
-    service.stored[identifier].records = [newest]
-    service.stored[identifier].compactions = [newest, *earlier]
-    page.session_state["compactions_rail"] = True
-    open_page(page, identifier)
-    assert {"restore_rail_earlier-2", "restore_rail_earlier-1"} <= keys(page)
-    page.button(key="restore_rail_earlier-1").click().run()
-    assert f"restore {identifier} earlier-1" in service.calls
-
-
-def test_compact_now_is_offered_where_it_is_the_strategy(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 4)
-    assert "compact" not in keys(open_page(page, identifier))
-    service.stored[identifier].strategy = "compaction"
-    service.stored[identifier].records = [compaction()]
-    other = store_session(service, 1)
-    open_page(page, other)
-    open_page(page, identifier)
-    page.button(key="compact").click().run()
-    assert f"compact {identifier}" in service.calls
-    assert toasts(page) == ["메시지 12개 → 5개, 토큰 ≈80,000 → ≈8000 (90% 감소)"]
-
-
 def test_commands_are_run_and_never_sent(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 4)
     service.stored[identifier].records = [compaction()]
@@ -106,49 +46,91 @@ def test_commands_are_run_and_never_sent(page: AppTest, service: ScriptedService
     ]
 
 
-def test_a_reset_is_asked_about_first(page: AppTest, service: ScriptedService) -> None:
+def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    open_page(page, identifier)
+    for name, note in (
+        ("interval", "세 턴마다 요약 하나로 접고"),
+        ("rolling", "요약 하나를 계속 고쳐 쓰고"),
+        ("compaction", "컨텍스트가 차면"),
+        ("window", "최근 10턴만 보냅니다"),
+    ):
+        page.selectbox(key="strategy").set_value(name).run()
+        assert service.stored[identifier].strategy == name
+        assert note in told(page)
+        assert ("compact" in keys(page)) == (name == "compaction")
+    assert "1–3턴을 요약했던 곳 · 45자 → 13자" in folds(page)  # and isn't remembered
+
+
+def test_a_compaction_is_made_told_and_restored(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    session, newest = service.stored[identifier], compaction()
+    session.strategy, session.records = "compaction", [newest]
+    session.compactions = [newest, *(replace(newest, id=f"earlier-{number}") for number in (2, 1))]
+    page.session_state["compactions_rail"] = True
+    line = "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8000 (90% 감소)"
+    assert line in told(open_page(page, identifier))
+    page.button(key="compact").click().run()
+    assert toasts(page) == [line]
+    assert {"restore_rail_earlier-2", "restore_rail_earlier-1"} <= keys(page)
+    page.button(key="restore_rail_earlier-1").click().run()
+    page.button(key=f"restore_rail_{newest.id}").click().run()
+    asked = [call for call in service.calls if call.split()[0] in {"compact", "restore"}]
+    assert asked == [
+        f"compact {identifier}",
+        f"restore {identifier} earlier-1",
+        f"restore {identifier} {newest.id}",
+    ]
+
+
+def test_a_reset_is_asked_about_leaves_a_divider_and_is_undone_beside_it(
+    page: AppTest, service: ScriptedService
+) -> None:
     identifier = store_session(service, 5)
     say(open_page(page, identifier), "/reset")
     assert "다음 메시지부터 모델은 지금까지의 대화를 모릅니다." in told(page)
     page.button(key="dialog_cancel").click().run()
     assert "dialog_confirm" not in keys(page)
-    assert f"reset {identifier}" not in service.calls
+    assert not {f"reset {identifier}", "past_records"} & set(service.calls)
     assert "여기부터 모델은" not in told(page)
 
-
-def test_a_reset_leaves_a_divider_and_dims_the_ones_before_it(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 5)
-    say(open_page(page, identifier), "/reset")
-    page.button(key="dialog_confirm").click().run()
+    say(page, "/reset").button(key="dialog_confirm").click().run()
     assert "여기부터 모델은 앞의 대화를 모릅니다." in told(page)
-    assert boxes(page, "past_") == ["past_record-1"]
-    assert boxes(page, "reset_") == ["reset_5"]
+    assert "past_records" in service.calls
+    assert (boxes(page, "past_"), boxes(page, "reset_")) == (["past_record-1"], ["reset_5"])
     assert folds(page)[0] == "1–3턴을 요약했던 곳 · 45자 → 13자"
-    assert "undo_reset" in keys(page)
+    page.button(key="undo_reset").click().run()
+    assert f"undo_reset {identifier}" in service.calls
+    assert boxes(page, "past_") == boxes(page, "reset_") == []
+    assert folds(page)[0] == "위 1–3턴은 요약으로 기억합니다 · 45자 → 13자"
+
+    service.reset(identifier)
+    page.run()
+    service.refusal = InputError("no_reset")
+    page.button(key="undo_reset").click().run()
+    assert toasts(page) == ["되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다."]
     say(page, "여섯째", "일곱째", "여덟째")
-    assert boxes(page, "past_") == ["past_record-1"]
-    assert boxes(page, "reset_") == ["reset_5"]
+    assert (boxes(page, "past_"), boxes(page, "reset_")) == (["past_record-1"], ["reset_5"])
     assert len(folds(page)) - len(boxes(page, "past_")) == len(service.stored[identifier].records)
     assert "undo_reset" not in keys(page)
 
 
-@pytest.mark.parametrize(
-    ("kind", "heading"),
-    [
+def test_an_open_fold_says_truly_what_its_text_is(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 5)
+    session = service.stored[identifier]
+    kinds: tuple[tuple[RecordKind, str], ...] = (
         ("interval", "모델이 1–3턴 대신 보는 글"),
         ("verbatim", "모델이 그대로 보는 1–3턴의 글"),
         ("compaction", "모델이 압축한 대화 대신 보는 글"),
-    ],
-)
-def test_an_open_fold_says_truly_what_its_text_is(
-    page: AppTest, service: ScriptedService, kind: RecordKind, heading: str
-) -> None:
-    identifier = store_session(service, 5)
-    service.stored[identifier].records = [replace(compaction(), kind=kind, summary="# 접은 글")]
+    )
     open_page(page, identifier)
-    assert heading not in told(page)
-    page.session_state["fold_record-1_whole" if kind == "verbatim" else "fold_record-1"] = True
-    assert f":small[:gray[{heading}]]" in told(page.run())
+    for kind, heading in kinds:
+        session.records = [replace(compaction(), kind=kind, summary="# 접은 글")]
+        place = "fold_record-1_whole" if kind == "verbatim" else "fold_record-1"
+        page.session_state[place] = False
+        assert heading not in told(page.run())
+        page.session_state[place] = True
+        assert f":small[:gray[{heading}]]" in told(page.run())
 
 
 @pytest.mark.parametrize("kind", ["interval", "verbatim", "compaction"])
@@ -162,66 +144,26 @@ def test_an_open_fold_from_before_a_reset_says_that_its_text_is_not_sent(
     assert ":small[:gray[1–3턴 · 지금은 모델에 보내지 않는 글]]" in told(open_page(page, identifier))
 
 
-def test_no_divider_says_that_a_strategy_remembers_what_it_does_not_send(
-    page: AppTest, service: ScriptedService
-) -> None:
-    identifier = store_session(service, 5)
-    service.stored[identifier].strategy = "window"
-    assert "1–3턴을 요약했던 곳 · 45자 → 13자" in folds(open_page(page, identifier))
-
-
-def test_a_reset_is_undone_beside_its_divider(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 5)
-    service.reset(identifier)
-    open_page(page, identifier).button(key="undo_reset").click().run()
-    assert f"undo_reset {identifier}" in service.calls
-    assert boxes(page, "past_") == boxes(page, "reset_") == []
-    assert folds(page)[0] == "위 1–3턴은 요약으로 기억합니다 · 45자 → 13자"
-    service.reset(identifier)
-    page.run()
-    service.refusal = InputError("no_reset")
-    page.button(key="undo_reset").click().run()
-    assert toasts(page) == ["되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다."]
-
-
-def test_past_folds_are_read_only_where_a_reset_is_shown(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 5)
-    open_page(page, identifier)
-    assert "past_records" not in service.calls
-    service.reset(identifier)
-    page.run()
-    assert "past_records" in service.calls
-
-
-def test_a_command_without_a_chat_says_so(page: AppTest, service: ScriptedService) -> None:
+def test_a_command_that_cannot_be_run_says_why(page: AppTest, service: ScriptedService) -> None:
     say(page.run(), "/reset")
     assert toasts(page) == ["먼저 대화를 시작하세요."]
     assert service.stored == {}
-
-
-def test_a_refused_command_says_why(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    open_page(page, identifier)
+    open_page(page, store_session(service, 1))
     service.refusal = InputError("nothing_to_compact")
     say(page, "/compact")
     assert toasts(page) == ["압축할 만큼 대화가 길지 않습니다."]
     assert not page.error
 
 
-def test_what_is_not_sent_is_said(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 4)
-    session = service.stored[identifier]
-    session.unsent_messages, session.context_notice = 7, "full"
-    open_page(page, identifier)
-    assert "메시지 7개는 아직 요약되지 않았고" in told(page)
-    assert "컨텍스트가 한도를 넘었습니다" in told(page)
-
-
-def test_versions_and_merges_are_told(page: AppTest, service: ScriptedService) -> None:
+def test_versions_merges_and_what_is_not_sent_are_told(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 10)
     merged = replace(make_record(tuple(range(1, 25)), original_chars=9000), kind="merge", sources=("older",) * 8)
     rolling = replace(make_record((25, 26, 27), original_chars=900), kind="rolling", version=3)
-    service.stored[identifier].records = [merged, rolling]
+    session = service.stored[identifier]
+    session.records = [merged, rolling]
+    session.unsent_messages, session.context_notice = 7, "full"
     said = told(open_page(page, identifier))
     assert "요약 8개를 하나로 합침" in said
     assert ":gray-badge[v3]" in said
+    assert "메시지 7개는 아직 요약되지 않았고" in said
+    assert "컨텍스트가 한도를 넘었습니다" in said
