@@ -101,7 +101,7 @@ class ScriptedService:
         session = self.stored[session_id]
         self._apply(session, options)
         number = len(session.turns) + 1
-        session.turns = [replace(turn, is_last=False) for turn in session.turns]
+        session.turns[-1:] = [replace(turn, is_last=False) for turn in session.turns[-1:]]
         session.turns.append(self._turn(number, 1, text, session))
         session.fold_before(number)
         return number
