@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from graph.view import ModelOption
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import keys, open_page, say, slider_of, store_session, told
 
@@ -24,14 +23,6 @@ def test_slider_is_the_seeds(page: AppTest) -> None:
         assert mark in told(page)
 
 
-def test_moved_slider_goes_with_the_first_message(page: AppTest, service: ScriptedService) -> None:
-    slider_of(page.run(), "compression_rate").set_value(0.45).run()
-    assert "현재 압축률: 0.45" in told(page)
-    say(page, "안녕")
-    assert service.sent[0].compression_rate == 0.45
-    assert slider_of(page, "compression_rate").value == 0.45
-
-
 def test_slider_belongs_to_its_session(page: AppTest, service: ScriptedService) -> None:
     first, second = store_session(service, 1), store_session(service, 1)
     slider_of(open_page(page, first), "compression_rate").set_value(0.5).run()
@@ -40,14 +31,6 @@ def test_slider_belongs_to_its_session(page: AppTest, service: ScriptedService) 
     assert slider_of(page, "compression_rate").value == 0.3
     page.button(key=f"session_{first}").click().run()
     assert slider_of(page, "compression_rate").value == 0.5
-
-
-def test_model_is_chosen_from_those_of_the_endpoint(page: AppTest, service: ScriptedService) -> None:
-    service.models = (ModelOption("small", is_offline=False), ModelOption("large", is_offline=False))
-    page.run().selectbox(key="model").set_value("large").run()
-    say(page, "안녕")
-    assert service.sent[0].model == "large"
-    assert service.stored["session-1"].model == "large"
 
 
 def test_sessions_stand_under_the_day_of_the_users_zone(page: AppTest, service: ScriptedService) -> None:
@@ -84,56 +67,12 @@ def test_open_chat_stands_in_the_list_and_is_marked_though_it_is_an_old_one(
 def test_search_narrows_the_list(page: AppTest, service: ScriptedService) -> None:
     first, second = store_session(service, 1), store_session(service, 1)
     service.stored[first].title, service.stored[second].title = "Seoul trip", "세금 정리"
-    page.run().text_input(key="search").set_value("세금").run()
+    assert page.run().text_input(key="search").placeholder == "대화 검색"
+    page.text_input(key="search").set_value("세금").run()
     assert rows(page) == [f"session_{second}"]
     page.text_input(key="search").set_value("없는 말").run()
     assert rows(page) == []
     assert "찾는 대화가 없습니다." in told(page)
-
-
-def test_title_with_marks_is_shown_as_it_is(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    service.stored[identifier].title = "a [link](http://x) *b*"
-    page.run()
-    assert page.button(key=f"session_{identifier}").label == r"a \[link\](http\://x) \*b\*"
-
-
-def test_rename_and_cancel(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
-    page.text_input(key="new_title").set_value("버릴 이름")
-    page.button(key="dialog_cancel").click().run()
-    assert service.stored[identifier].title == "질문 1"
-    page.menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
-    page.text_input(key="new_title").set_value("새 이름")
-    page.button(key="dialog_confirm").click().run()
-    assert service.stored[identifier].title == "새 이름"
-
-
-@pytest.mark.parametrize("title", ["", "   "])
-def test_an_empty_name_is_told_in_the_dialog_and_not_saved(page: AppTest, service: ScriptedService, title: str) -> None:
-    identifier = store_session(service, 1)
-    page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
-    assert "이름을 입력하세요." not in told(page)
-    page.text_input(key="new_title").set_value(title)
-    page.button(key="dialog_confirm").click().run()
-    assert service.stored[identifier].title == "질문 1"
-    assert "이름을 입력하세요." in told(page)
-    assert not page.error
-    page.text_input(key="new_title").set_value("이제 있는 이름")
-    page.button(key="dialog_confirm").click().run()
-    assert service.stored[identifier].title == "이제 있는 이름"
-    assert "dialog_confirm" not in keys(page)
-
-
-def test_a_dialog_is_open_until_it_is_closed_whatever_draws_the_page(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
-    page.run()
-    page.text_input(key="new_title").set_value("새 이름")
-    page.button(key="dialog_confirm").click().run()
-    assert service.stored[identifier].title == "새 이름"
-    assert "dialog_confirm" not in keys(page.run())
 
 
 def test_a_dialog_goes_with_its_session(page: AppTest, service: ScriptedService) -> None:
@@ -155,6 +94,27 @@ def test_delete_asks_first_and_leaves_the_open_session(page: AppTest, service: S
     assert "session" not in page.query_params
 
 
+def test_a_chat_is_renamed_in_a_dialog_that_stays_until_it_is_closed(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    stored = service.stored[identifier]
+    page.run().menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
+    page.text_input(key="new_title").set_value("버릴 이름")
+    page.button(key="dialog_cancel").click().run()
+    page.menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
+    assert "이름을 입력하세요." not in told(page.run())
+    for title in ("", "   "):
+        page.text_input(key="new_title").set_value(title)
+        page.button(key="dialog_confirm").click().run()
+        assert stored.title == "질문 1"
+        assert "이름을 입력하세요." in told(page)
+        assert not page.error
+    page.text_input(key="new_title").set_value("a [link](http://x) *b*")
+    page.button(key="dialog_confirm").click().run()
+    assert stored.title == "a [link](http://x) *b*"
+    assert page.button(key=f"session_{identifier}").label == r"a \[link\](http\://x) \*b\*"
+    assert "dialog_confirm" not in keys(page.run())
+
+
 def test_new_chat_leaves_the_session_as_it_is(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 2)
     open_page(page, identifier).button(key="new_chat").click().run()
@@ -163,45 +123,24 @@ def test_new_chat_leaves_the_session_as_it_is(page: AppTest, service: ScriptedSe
     assert len(service.stored[identifier].turns) == 2
 
 
-def test_long_list_is_shown_page_by_page(page: AppTest, service: ScriptedService) -> None:
-    for _ in range(35):
-        store_session(service, 1)
-    assert len(rows(page.run())) == 30
-    assert page.button(key="more_sessions").label == "대화 5개 더 보기"
-    page.button(key="more_sessions").click().run()
-    assert len(rows(page)) == 35
-
-
 @pytest.mark.parametrize(
-    ("locale", "label"), [("ko-KR", "새 대화"), ("ko", "새 대화"), ("en-US", "New chat"), ("de-DE", "New chat")]
+    ("locale", "language", "label"),
+    [("ko-KR", None, "새 대화"), ("ko", None, "새 대화"), ("de-DE", None, "New chat"), ("ko-KR", "en", "New chat")],
 )
-def test_language_begins_with_the_browsers(page: AppTest, locale: str, label: str) -> None:
+def test_language_is_the_servers_or_else_the_browsers(
+    page: AppTest, service: ScriptedService, locale: str, language: str | None, label: str
+) -> None:
+    service.settings = service.settings.model_copy(update={"turnfold_language": language})
     page.context["locale"] = locale
     assert page.run().button(key="new_chat").label == label
 
 
-def test_language_is_switched_in_place(page: AppTest) -> None:
+def test_language_is_switched_in_place_and_leaves_the_theme(page: AppTest) -> None:
     page.context["locale"] = "ko-KR"
-    page.run().segmented_control(key="language").set_value("en").run()
-    assert page.button(key="new_chat").label == "New chat"
-    assert slider_of(page, "compression_rate").label == "Summary length"
-    say(page, "Hello")
-    assert page.button(key="new_chat").label == "New chat"
-
-
-def test_language_of_the_server_goes_before_the_browsers(page: AppTest, service: ScriptedService) -> None:
-    service.settings = service.settings.model_copy(update={"turnfold_language": "en"})
-    page.context["locale"] = "ko-KR"
-    assert page.run().button(key="new_chat").label == "New chat"
-
-
-def test_theme_keeps_its_choice_when_the_language_is_switched(page: AppTest) -> None:
     page.run().segmented_control(key="theme").set_value("dark").run()
     assert page.segmented_control(key="theme").options == ["밝게", "어둡게", "시스템"]
     page.segmented_control(key="language").set_value("en").run()
     assert page.segmented_control(key="theme").value == "dark"
     assert page.segmented_control(key="theme").options == ["Light", "Dark", "System"]
-
-
-def test_search_says_that_it_looks_at_titles(page: AppTest) -> None:
-    assert page.run().text_input(key="search").placeholder == "대화 검색"
+    assert slider_of(page, "compression_rate").label == "Summary length"
+    assert say(page, "Hello").button(key="new_chat").label == "New chat"

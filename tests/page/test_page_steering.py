@@ -58,31 +58,6 @@ def test_a_summary_is_edited_and_that_can_be_taken_back(page: AppTest, service: 
     assert steps(service) == ["edit record-1", "use_version record-1"]
 
 
-@pytest.mark.parametrize(("typed", "sentence"), [("  ", "내용이 없습니다."), ("가" * 9, "너무 깁니다.")])
-def test_a_refused_edit_is_told_in_its_dialog_which_stays(
-    page: AppTest, service: ScriptedService, typed: str, sentence: str
-) -> None:
-    open_card(page, service)
-    pick(page, "고치기").text_area(key="text_record-1").set_value(typed)
-    service.refusal = InputError("too_long") if typed.strip() else None
-    page.button(key="dialog_confirm").click().run()
-    assert sentence in page.error[0].value
-    assert page.text_area(key="text_record-1").value == typed
-    page.text_area(key="text_record-1").set_value("이제 됩니다.")
-    page.button(key="dialog_confirm").click().run()
-    assert "이제 됩니다." in told(page)
-    assert not page.error
-
-
-def test_a_cancelled_edit_changes_nothing(page: AppTest, service: ScriptedService) -> None:
-    open_card(page, service)
-    pick(page, "고치기").text_area(key="text_record-1").set_value("버릴 글")
-    page.button(key="dialog_cancel").click().run()
-    assert "dialog_cancel" not in keys(page)
-    assert steps(service) == []
-    assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
-
-
 def test_a_summary_is_made_anew_at_a_rate_and_with_a_wish(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
     assert pick(page, "새로 만들기…").slider(key="rate_record-1").value == 0.3
@@ -92,15 +67,6 @@ def test_a_summary_is_made_anew_at_a_rate_and_with_a_wish(page: AppTest, service
     assert "비율 0.15, 가격은 남겨 줘" in said
     assert "1-3턴 요약을 새로 만들었습니다: 450자 → 17자." in said
     assert "출시는 10월 14일로 정했다." in told(take_back(page))
-
-
-def test_what_cannot_be_made_anew_is_told_by_the_message_field(page: AppTest, service: ScriptedService) -> None:
-    open_card(page, service)
-    pick(page, "새로 만들기…")
-    service.refusal = InputError("compact_failed")
-    page.button(key="dialog_confirm").click().run()
-    assert "더 짧은 요약을 만들지 못했습니다." in page.error[0].value
-    assert "take_back_bar" not in keys(page)
 
 
 def test_a_chat_that_is_deleted_while_its_summary_is_made_anew_leaves_a_page_to_use(
@@ -148,16 +114,6 @@ def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service:
     assert steps(service)[1:] == ["use_version record-1", "use_version record-1-v2"]
 
 
-def test_the_only_version_says_so_and_nothing_can_be_used(page: AppTest, service: ScriptedService) -> None:
-    open_card(page, service, "<b>하나</b>뿐인 글")
-    said = told(pick(page, "버전 비교"))
-    assert "아직 다른 버전이 없습니다." in said
-    assert "&lt;b&gt;하나&lt;/b&gt;뿐인 글" in raw_html(page)
-    assert "dialog_confirm" not in keys(page)
-    page.button(key="dialog_cancel").click().run()
-    assert "dialog_cancel" not in keys(page)
-
-
 def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
     said = told(pick(page, "요약 풀기"))
@@ -169,42 +125,6 @@ def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedServi
     assert "1-3턴을 다시 요약했습니다." in said
     assert "비율 0.3, 바라는 것 없음" in said
     assert "말한 그대로" in told(take_back(page))
-
-
-@pytest.mark.parametrize(
-    ("kind", "version", "offered"),
-    [
-        ("interval", 1, ["고치기", "새로 만들기…", "버전 비교", "요약 풀기"]),
-        ("merge", 1, ["고치기", "새로 만들기…", "버전 비교", "요약 풀기"]),
-        ("verbatim", 1, ["버전 비교"]),
-        ("verbatim", 2, ["다시 요약", "버전 비교"]),
-        ("compaction", 1, ["고치기", "새로 만들기…", "버전 비교"]),
-    ],
-)
-def test_a_menu_offers_what_can_be_done_with_its_record(
-    page: AppTest, service: ScriptedService, kind: str, version: int, offered: list[str]
-) -> None:
-    identifier = open_card(page, service)
-    records = service.stored[identifier].records
-    records[0] = records[0].with_changes(kind=kind, version=version)
-    assert page.run().menu_button(key=CARD).options == offered
-
-
-def test_a_merge_that_is_undone_says_that_its_summaries_are_back(page: AppTest, service: ScriptedService) -> None:
-    identifier = open_card(page, service)
-    records = service.stored[identifier].records
-    records[0] = records[0].with_changes(kind="merge", sources=("r-1", "r-2"))
-    page.run()
-    said = told(pick(page, "요약 풀기"))
-    assert "1-3턴의 요약을 합치기 전의 요약 2개로 되돌렸습니다." in said
-    assert "원문 그대로 보냅니다" not in said
-
-
-def test_the_line_of_a_change_goes_with_the_next_message(page: AppTest, service: ScriptedService) -> None:
-    open_card(page, service)
-    pick(page, "요약 풀기")
-    assert "take_back_bar" in keys(page)
-    assert "take_back_bar" not in keys(say(page, "다음 말"))
 
 
 @pytest.mark.parametrize(
@@ -223,6 +143,61 @@ def test_a_change_that_comes_too_late_is_told(
     assert "말한 그대로" not in told(page)
 
 
+def pinned(page: AppTest) -> list[tuple[str, str]]:
+    """The buttons that pin: whether each is pressed, and its message."""
+    return re.findall(r'class="press pin"[^>]*aria-pressed="(\w+)"[^>]*data-message="([^"]+)"', raw_html(page))
+
+
+def pins_box(page: AppTest) -> list[str]:
+    return [box.label for box in page.expander if "고정한 메시지" in box.label]
+
+
+def test_a_refused_edit_is_told_in_its_dialog_which_stays_and_a_cancelled_one_changes_nothing(
+    page: AppTest, service: ScriptedService
+) -> None:
+    open_card(page, service)
+    pick(page, "고치기")
+    for typed, sentence in (("  ", "내용이 없습니다."), ("가" * 9, "너무 깁니다.")):
+        page.text_area(key="text_record-1").set_value(typed)
+        service.refusal = InputError("too_long") if typed.strip() else None
+        page.button(key="dialog_confirm").click().run()
+        assert sentence in page.error[0].value
+        assert page.text_area(key="text_record-1").value == typed
+    page.button(key="dialog_cancel").click().run()
+    assert "dialog_cancel" not in keys(page)
+    assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
+    page.text_area(key="text_record-1").set_value("이제 됩니다.")
+    page.button(key="dialog_confirm").click().run()
+    assert "이제 됩니다." in told(page)
+    assert not page.error
+
+
+def test_a_menu_offers_what_can_be_done_with_its_record(page: AppTest, service: ScriptedService) -> None:
+    identifier = open_card(page, service, "<b>하나</b>뿐인 글")
+    records = service.stored[identifier].records
+    (first,) = records
+    every = ["고치기", "새로 만들기…", "버전 비교", "요약 풀기"]
+    for kind, version, offered in (
+        ("interval", 1, every),
+        ("verbatim", 1, ["버전 비교"]),
+        ("verbatim", 2, ["다시 요약", "버전 비교"]),
+        ("compaction", 1, every[:-1]),
+        ("merge", 1, every),
+    ):
+        records[0] = first.with_changes(kind=kind, version=version, sources=("r-1", "r-2"))
+        assert page.run().menu_button(key=CARD).options == offered
+    assert "아직 다른 버전이 없습니다." in told(pick(page, "버전 비교"))
+    assert "&lt;b&gt;하나&lt;/b&gt;뿐인 글" in raw_html(page)
+    assert "dialog_confirm" not in keys(page)
+    page.button(key="dialog_cancel").click().run()
+    assert "dialog_cancel" not in keys(page)
+    said = told(pick(page, "요약 풀기"))  # of the merge
+    assert "1-3턴의 요약을 합치기 전의 요약 2개로 되돌렸습니다." in said
+    assert "원문 그대로 보냅니다" not in said
+    assert "take_back_bar" in keys(page)
+    assert "take_back_bar" not in keys(say(page, "다음 말"))
+
+
 def test_a_card_tells_target_and_achieved_rate_and_tokens(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 4)
     record = replace(make_record((1, 2, 3)), summary_chars=390, source_tokens=900, summary_tokens=12_345)
@@ -234,40 +209,23 @@ def test_a_card_tells_target_and_achieved_rate_and_tokens(page: AppTest, service
     assert "목표" not in said
 
 
-def pinned(page: AppTest) -> list[tuple[str, str]]:
-    """The buttons that pin: whether each is pressed, and its message."""
-    return re.findall(r'class="press pin"[^>]*aria-pressed="(\w+)"[^>]*data-message="([^"]+)"', raw_html(page))
-
-
-def pins_box(page: AppTest) -> list[str]:
-    return [box.label for box in page.expander if "고정한 메시지" in box.label]
-
-
 def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 2)
     open_page(page, identifier)
     assert pinned(page) == [("false", f"{who}-{turn}") for turn in (1, 2) for who in ("user", "answer")]
     assert pins_box(page) == []
     service.folds.pin(identifier, "answer-1")
-    assert ("true", "answer-1") in pinned(page.run())
+    note = "지금 전략은 최근 턴만 보내므로 고정한 메시지를 따로 보내지 않습니다."
+    assert note not in told(page.run())
+    assert ("true", "answer-1") in pinned(page)
     assert pins_box(page) == ["고정한 메시지 1개 · ≈120 / 280토큰"]
     page.session_state["pins_rail"] = True
     listed = next(line for line in raw_html(page.run()).splitlines() if 'class="pins"' in line)
     assert 'data-first="1" data-last="1"' in listed
     assert "≈120토큰" in listed
     assert 'data-message="answer-1"' in listed
-
-
-def test_a_strategy_that_sends_turns_alone_says_that_pins_are_not_sent(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 2)
-    service.folds.pin(identifier, "answer-1")
-    note = "지금 전략은 최근 턴만 보내므로 고정한 메시지를 따로 보내지 않습니다."
-    assert note not in told(open_page(page, identifier))
     service.stored[identifier].next_fold = NextFold(sent_turns=10)
     assert note in told(page.run())
-
-
-def test_a_turn_without_an_answer_has_no_answer_to_pin(page: AppTest, service: ScriptedService) -> None:
     service.status = "failed"
     open_page(page, store_session(service, 1))
     assert pinned(page) == [("false", "user-1")]

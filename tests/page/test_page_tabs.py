@@ -14,6 +14,7 @@ from graph.view import ModelOption, SessionView
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import new_page, open_page, say, slider_of, store_session, told
 
+SLIDERS = ("compression_rate", "slider_rail")
 BIG = ModelOption("big-model", is_offline=False)
 
 
@@ -59,38 +60,7 @@ def test_a_tab_that_shows_old_settings_does_not_bring_them_back(
     assert chosen(service.sessions.get(identifier)) == (rate, "compaction", "big-model")
     assert other_page.selectbox(key="strategy").value == "compaction"
     assert other_page.selectbox(key="model").value == "big-model"
-    assert slider_of(other_page, "slider_rail").value == rate
-
-
-def test_the_widgets_follow_what_another_tab_chose(
-    page: AppTest, other_page: AppTest, service: ScriptedService
-) -> None:
-    identifier = store_session(service, 1)
-    open_page(other_page, identifier)
-    slider_of(open_page(page, identifier), "compression_rate").set_value(0.45).run()
-    assert slider_of(other_page.run(), "compression_rate").value == 0.45
-
-
-@pytest.mark.parametrize("moved", ["compression_rate", "slider_rail"])
-@pytest.mark.parametrize("turn_count", [0, 1])
-def test_whichever_slider_is_moved_the_other_follows(
-    page: AppTest, service: ScriptedService, moved: str, turn_count: int
-) -> None:
-    open_page(page, store_session(service, 1)) if turn_count else page.run()
-    for rate in (0.45, 0.3, 0.2):
-        slider_of(page, moved).set_value(rate).run()
-        assert {slider_of(page, key).value for key in ("compression_rate", "slider_rail")} == {rate}
-        assert f"현재 압축률: {rate}" in told(page)
-    say(page, "안녕")
-    assert next(iter(service.stored.values())).compression_rate == 0.2
-
-
-def test_the_sliders_go_back_and_forth(page: AppTest, service: ScriptedService) -> None:
-    open_page(page, identifier := store_session(service, 1))
-    for key, rate in (("slider_rail", 0.35), ("compression_rate", 0.3), ("slider_rail", 0.5), ("slider_rail", 0.3)):
-        slider_of(page, key).set_value(rate).run()
-        assert service.stored[identifier].compression_rate == rate
-        assert {slider_of(page, key).value for key in ("compression_rate", "slider_rail")} == {rate}
+    assert {slider_of(other_page, key).value for key in SLIDERS} == {rate}
 
 
 def test_a_slider_that_still_reports_an_old_rate_does_not_bring_it_back(
@@ -113,14 +83,6 @@ def test_a_slider_that_still_reports_an_old_rate_does_not_bring_it_back(
         slider_of(page, "slider_rail").set_value(0.4).run()
 
 
-def test_the_panels_slider_follows_after_its_tab_was_hidden(page: AppTest, service: ScriptedService) -> None:
-    open_page(page, store_session(service, 1))
-    page.session_state["tabs_rail"] = "통계"
-    slider_of(page.run(), "compression_rate").set_value(0.5).run()
-    page.session_state["tabs_rail"] = "요약"
-    assert slider_of(page.run(), "slider_rail").value == 0.5
-
-
 def test_a_change_counts_though_its_own_run_was_overtaken(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     open_page(page, identifier)
@@ -129,24 +91,6 @@ def test_a_change_counts_though_its_own_run_was_overtaken(page: AppTest, service
     page.run()
     assert service.sessions.get(identifier).compression_rate == 0.5
     assert "현재 압축률: 0.5" in told(page)
-
-
-def test_only_what_was_chosen_goes_with_the_first_message(page: AppTest, service: ScriptedService) -> None:
-    service.models = (*service.models, BIG)
-    page.run().selectbox(key="model").set_value("big-model").run()
-    say(page, "안녕")
-    sent = service.sent[0]
-    assert (sent.compression_rate, sent.strategy, sent.model) == (None, None, "big-model")
-    assert page.selectbox(key="model").value == "big-model"
-
-
-def test_what_was_chosen_for_a_new_chat_is_not_left_to_the_next_one(page: AppTest, service: ScriptedService) -> None:
-    slider_of(page.run(), "compression_rate").set_value(0.5).run()
-    say(page, "첫 대화")
-    page.button(key="new_chat").click().run()
-    say(page, "둘째 대화")
-    assert [options.compression_rate for options in service.sent] == [0.5, None]
-    assert slider_of(page, "compression_rate").value == 0.3
 
 
 def test_a_choice_that_could_not_be_stored_is_taken_back(page: AppTest, service: ScriptedService) -> None:
@@ -215,3 +159,35 @@ def test_chat_deleted_between_two_questions_of_the_page_leaves_a_page_to_use(
     assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
     say(page, "새로 시작")
     assert not page.error
+
+
+@pytest.mark.parametrize("turn_count", [0, 1])
+def test_whichever_slider_is_moved_the_other_follows(page: AppTest, service: ScriptedService, turn_count: int) -> None:
+    open_page(page, store_session(service, 1)) if turn_count else page.run()
+    moves = (("slider_rail", 0.35), ("compression_rate", 0.3), ("compression_rate", 0.5), ("slider_rail", 0.3))
+    for moved, rate in moves:
+        slider_of(page, moved).set_value(rate).run()
+        assert {slider_of(page, key).value for key in SLIDERS} == {rate}
+        assert f"현재 압축률: {rate}" in told(page)
+    page.session_state["tabs_rail"] = "통계"
+    slider_of(page.run(), "compression_rate").set_value(0.2).run()
+    page.session_state["tabs_rail"] = "요약"
+    assert slider_of(page.run(), "slider_rail").value == 0.2
+    say(page, "안녕")
+    assert next(iter(service.stored.values())).compression_rate == 0.2
+
+
+def test_only_what_was_chosen_goes_with_the_first_message_and_not_with_the_next_chats(
+    page: AppTest, service: ScriptedService
+) -> None:
+    service.models = (*service.models, BIG)
+    page.run().selectbox(key="model").set_value("big-model").run()
+    slider_of(page, "compression_rate").set_value(0.45).run()
+    say(page, "안녕")
+    assert page.selectbox(key="model").value == "big-model"
+    assert slider_of(page, "compression_rate").value == 0.45
+    page.button(key="new_chat").click().run()
+    say(page, "둘째 대화")
+    sent = [(options.compression_rate, options.strategy, options.model) for options in service.sent]
+    assert sent == [(0.45, None, "big-model"), (None, None, None)]
+    assert slider_of(page, "compression_rate").value == 0.3
