@@ -23,37 +23,38 @@ def make(page: AppTest, name: str, *, with_tools: bool = True) -> AppTest:
     return page.button(key="make_token").click().run()
 
 
+def test_names_are_shown_as_they_are_and_the_day_of_the_last_use(page: AppTest, service: ScriptedService) -> None:
+    service.programs.admit("a [link](http://x) *b*", tools={"recall", "web_search"})
+    service.programs.tokens[0] = replace(service.programs.tokens[0], last_used_on=date(2026, 11, 23))
+    page.run().button(key="programs").click().run()
+    assert f"**{escape_label('a [link](http://x) *b*')}**" in told(page)
+    assert "마지막 사용 2026-11-23 · 도구: recall, web\\_search" in told(page)
+
+
 def test_a_token_is_shown_once_and_its_program_listed(box: AppTest, service: ScriptedService) -> None:
-    assert SECRET not in told(box)
+    make(box, "  ")
+    assert "프로그램 이름은 보이는 글자로 1~32자여야 합니다." in told(box)
+    assert service.programs.tokens == []
     make(box, "편집기")
+    assert "프로그램 이름은" not in told(box)
     assert f"`{SECRET}`" in told(box)
     assert f'data-copy="{SECRET}"' in raw_html(box)
     assert "‘편집기’의 토큰입니다. 다시 볼 수 없으니 지금 복사하세요." in told(box)
     assert "아직 쓰지 않음" in told(box)
     assert [token.tools for token in service.programs.tokens] == [None]
     assert box.text_input(key="program_name").value == ""
+    # Opened anew, though the server never heard that it was closed.
+    assert SECRET not in told(box.button(key="programs").click().run())
     make(box, "스크립트", with_tools=False)
     assert "도구 없음" in told(box)
     assert f"`{SECRET}`" in told(box)
 
 
-def test_the_token_is_forgotten_when_something_else_is_done(box: AppTest) -> None:
+def test_a_program_is_withdrawn_after_a_question_that_forgets_the_token(box: AppTest, service: ScriptedService) -> None:
     make(box, "편집기")
     box.button(key="withdraw_t1").click().run()
     assert SECRET not in told(box)
     assert "made_token" not in box.session_state
-
-
-def test_the_token_is_forgotten_when_the_box_is_opened_anew_though_the_server_never_heard_that_it_was_closed(
-    box: AppTest,
-) -> None:
-    make(box, "편집기")
-    assert SECRET not in told(box.button(key="programs").click().run())
-
-
-def test_a_program_is_withdrawn_after_a_question(box: AppTest, service: ScriptedService) -> None:
-    make(box, "편집기")
-    box.button(key="withdraw_t1").click().run()
     assert "‘편집기’ 프로그램은 다음 요청부터 들어올 수 없습니다." in told(box)
     box.button(key="dialog_cancel").click().run()
     assert "dialog_confirm" not in keys(box)
@@ -62,19 +63,3 @@ def test_a_program_is_withdrawn_after_a_question(box: AppTest, service: Scripted
     box.button(key="dialog_confirm").click().run()
     assert service.programs.tokens == []
     assert "withdraw_t1" not in keys(box)
-
-
-def test_a_refused_name_is_told_and_stays(box: AppTest, service: ScriptedService) -> None:
-    make(box, "  ")
-    assert "프로그램 이름은 보이는 글자로 1~32자여야 합니다." in told(box)
-    assert service.programs.tokens == []
-    make(box, "편집기")
-    assert "프로그램 이름은" not in told(box)
-
-
-def test_names_are_shown_as_they_are_and_the_day_of_the_last_use(page: AppTest, service: ScriptedService) -> None:
-    service.programs.admit("a [link](http://x) *b*", tools={"recall", "web_search"})
-    service.programs.tokens[0] = replace(service.programs.tokens[0], last_used_on=date(2026, 11, 23))
-    page.run().button(key="programs").click().run()
-    assert f"**{escape_label('a [link](http://x) *b*')}**" in told(page)
-    assert "마지막 사용 2026-11-23 · 도구: recall, web\\_search" in told(page)

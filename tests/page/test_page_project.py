@@ -29,34 +29,6 @@ def test_without_allowed_folders_the_page_has_nothing_of_projects(page: AppTest,
     assert service.projects.calls == []
 
 
-def test_the_first_message_takes_the_chosen_project(page: AppTest, project: ScriptedService) -> None:
-    say(choose_project(page), "안녕")
-    assert (project.sent[-1].project_root, project.sent[-1].has_memory) == (ROOT, None)
-    assert project.stored["session-1"].project_root == ROOT
-
-
-def test_a_new_chat_takes_the_project_that_was_chosen_last(page: AppTest, project: ScriptedService) -> None:
-    say(choose_project(page), "안녕")
-    page.button(key="new_chat").click().run()
-    assert page.selectbox(key="project_listed").value == ROOT
-    say(page, "다시")
-    assert project.stored["session-2"].project_root == ROOT
-    page.button(key="new_chat").click().run()
-    page.selectbox(key="project_listed").set_value("").run()
-    say(page, "이번에는 없이")
-    assert project.stored["session-3"].project_root == ""
-    page.button(key="new_chat").click().run()
-    assert page.selectbox(key="project_listed").value == ""
-
-
-@pytest.mark.usefixtures("project")
-def test_another_tab_takes_the_project_of_the_newest_chat(page: AppTest) -> None:
-    say(choose_project(page), "안녕")
-    tomorrow = new_page().run()
-    assert tomorrow.selectbox(key="project_listed").value == ROOT
-    assert "이 대화는 다음을 알고 시작합니다" in told(tomorrow)
-
-
 def test_the_project_of_an_open_chat_is_changed_there(page: AppTest, project: ScriptedService) -> None:
     identifier = store_session(project, 1)
     open_page(page, identifier).selectbox(key="project_listed").set_value(ROOT).run()
@@ -73,6 +45,34 @@ def test_a_refused_folder_is_told_as_any_error_and_not_chosen(page: AppTest, pro
     assert project.stored["session-1"].project_root == ROOT
 
 
+def test_a_project_that_went_away_leaves_a_page_to_use(page: AppTest, project: ScriptedService) -> None:
+    identifier = store_session(project, 1)
+    project.stored[identifier].project_root = "/srv/projects/gone"
+    open_page(page, identifier)
+    page.session_state["tabs_rail"] = "프로젝트"
+    page.run()
+    assert "서버 관리자가 허용한 프로젝트 폴더가 아닙니다." in page.error[0].value
+    say(page, "그래도 이어서")
+    assert len(project.stored[identifier].turns) == 2
+
+
+def test_a_chat_takes_the_project_that_was_chosen_last(page: AppTest, project: ScriptedService) -> None:
+    say(choose_project(page), "안녕")
+    assert (project.sent[-1].project_root, project.sent[-1].has_memory) == (ROOT, None)
+    another_tab = new_page().run()
+    assert another_tab.selectbox(key="project_listed").value == ROOT
+    assert "이 대화는 다음을 알고 시작합니다" in told(another_tab)
+    page.button(key="new_chat").click().run()
+    assert page.selectbox(key="project_listed").value == ROOT
+    say(page, "다시")
+    page.button(key="new_chat").click().run()
+    page.selectbox(key="project_listed").set_value("").run()
+    say(page, "이번에는 없이")
+    assert [session.project_root for session in project.stored.values()] == [ROOT, ROOT, ""]
+    page.button(key="new_chat").click().run()
+    assert page.selectbox(key="project_listed").value == ""
+
+
 @pytest.mark.parametrize("button", ["new_without_memory", "without_memory"])
 def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService, button: str) -> None:
     choose_project(page).button(key=button).click().run()
@@ -83,21 +83,11 @@ def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService
     assert "이 대화는 프로젝트 메모리 없이 시작했습니다." in told(page)
     page.button(key="new_chat").click().run()
     assert "이 대화는 다음을 알고 시작합니다" in told(page)
-    say(page, "이번에는 메모리로")
-    assert project.stored["session-2"].has_memory
-
-
-def test_starting_without_memory_can_be_taken_back(page: AppTest, project: ScriptedService) -> None:
-    choose_project(page).button(key="without_memory").click().run()
-    say(page.button(key="with_memory").click().run(), "안녕")
-    assert project.stored["session-1"].has_memory
-
-
-def test_opening_a_chat_again_keeps_it_without_memory(page: AppTest, project: ScriptedService) -> None:
-    say(choose_project(page).button(key="without_memory").click().run(), "안녕")
+    page.button(key="without_memory").click().run()
+    say(page.button(key="with_memory").click().run(), "이번에는 메모리로")
     page.button(key="session_session-1").click().run()
     page.run()
-    assert not project.stored["session-1"].has_memory
+    assert [session.has_memory for session in project.stored.values()] == [False, True]
 
 
 def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedService) -> None:
@@ -117,27 +107,19 @@ def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedS
         assert line in text
     assert {"project_suggestion_0", "project_suggestion_1"} <= keys(page)
     assert "suggestion_0" not in keys(page)
-
-
-def test_the_card_is_told_in_english_too(page: AppTest, project: ScriptedService) -> None:
-    page.context["locale"] = "en-US"
-    project.projects.view = replace(VIEW, primed=primed_on(datetime.now(UTC).date()))
-    text = told(choose_project(page))
+    text = told(page.segmented_control(key="language").set_value("en").run())
     assert ("get", "en") in project.projects.calls
     assert "This chat starts knowing the following" in text
     assert "여름 배포 :small[:orange[20 days ago · old]]" in text
-
-
-def test_a_project_without_notes_leaves_what_is_there_for_newcomers(page: AppTest, project: ScriptedService) -> None:
+    page.segmented_control(key="language").set_value("ko").run()
     project.projects.view = replace(VIEW, primed=PRIMED[:1], older_decisions=0)
-    choose_project(page)
-    assert "아직 적어 둔 것이 없습니다." in told(page)
+    assert "아직 적어 둔 것이 없습니다." in told(page.run())
     assert "suggestion_0" in keys(page)
 
 
-@pytest.mark.parametrize(
-    ("number", "choice", "call"),
-    [
+def test_each_line_of_the_card_can_be_let_go(page: AppTest, project: ScriptedService) -> None:
+    choose_project(page)
+    for number, choice, call in (
         (1, "계획 끝내기", ("complete_plan", "plan-1")),
         (2, "완료", ("complete_task", "task-1")),
         (2, "잊기", ("forget", "task-1")),
@@ -145,36 +127,30 @@ def test_a_project_without_notes_leaves_what_is_there_for_newcomers(page: AppTes
         (4, "닫기", ("close_file", "old.py")),
         (5, "잊기", ("edit_summary", "")),
         (6, "마지막에 나눈 말 잊기", ("forget_dialog",)),
-    ],
-)
-def test_each_line_of_the_card_can_be_let_go(
-    page: AppTest, project: ScriptedService, number: int, choice: str, call: tuple[object, ...]
-) -> None:
-    pick(choose_project(page), f"line_{number}_chat", choice)
-    assert changes(project) == [call]
+    ):
+        project.projects.calls.clear()
+        pick(page, f"line_{number}_chat", choice)
+        assert changes(project) == [call]
 
 
-@pytest.mark.parametrize(
-    ("number", "field", "before", "call"),
-    [
+def test_each_line_of_the_card_can_be_edited(page: AppTest, project: ScriptedService) -> None:
+    choose_project(page)
+    for number, field, before, call in (
         (0, "edit_project_", "가게", ("name", "새 글")),
         (1, "edit_plan_plan-1", "여름 배포", ("rename", "plan-1", "새 글")),
         (2, "edit_task_task-1", "릴리스 노트", ("rename", "task-1", "새 글")),
         (3, "edit_decision_decision-2", "포트는 8502", ("record_decision", "새 글", "decision-2")),
         (5, "edit_summary_", "배포 준비 중", ("edit_summary", "새 글")),
-    ],
-)
-def test_each_line_of_the_card_can_be_edited(  # what is parametrised
-    page: AppTest, project: ScriptedService, number: int, field: str, before: str, call: tuple[object, ...]
-) -> None:
-    pick(choose_project(page), f"line_{number}_chat", "고치기")
-    key = f"project_field_0_{field}_chat"
-    typed = page.text_area(key=key) if number in {3, 5} else page.text_input(key=key)
-    assert typed.value == before
-    typed.set_value("  새 글 ")
-    save(page, "chat")
-    assert changes(project) == [call]
-    assert "project_save_chat" not in keys(page)
+    ):
+        project.projects.calls.clear()
+        pick(page, f"line_{number}_chat", "고치기")
+        key = f"project_field_0_{field}_chat"
+        typed = page.text_area(key=key) if number in {3, 5} else page.text_input(key=key)
+        assert typed.value == before
+        typed.set_value("  새 글 ")
+        save(page, "chat")
+        assert changes(project) == [call]
+        assert "project_save_chat" not in keys(page)
 
 
 def test_a_refused_text_stays_in_its_form_with_the_reason(page: AppTest, project: ScriptedService) -> None:
@@ -188,17 +164,6 @@ def test_a_refused_text_stays_in_its_form_with_the_reason(page: AppTest, project
     save(page, "chat")
     assert not page.error
     assert "project_save_chat" not in keys(page)
-
-
-def test_a_project_that_went_away_leaves_a_page_to_use(page: AppTest, project: ScriptedService) -> None:
-    identifier = store_session(project, 1)
-    project.stored[identifier].project_root = "/srv/projects/gone"
-    open_page(page, identifier)
-    page.session_state["tabs_rail"] = "프로젝트"
-    page.run()
-    assert "서버 관리자가 허용한 프로젝트 폴더가 아닙니다." in page.error[0].value
-    say(page, "그래도 이어서")
-    assert len(project.stored[identifier].turns) == 2
 
 
 @pytest.fixture

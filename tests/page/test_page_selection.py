@@ -57,27 +57,6 @@ def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: Scripted
     assert "undo_delete" not in keys(page)
 
 
-def test_the_selection_can_be_left(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    page.run().button(key="icon_select").click().run()
-    page.checkbox(key=f"tick_{identifier}").check().run()
-    page.button(key="cancel_selection").click().run()
-    assert f"session_{identifier}" in keys(page)
-    page.button(key="icon_select").click().run()
-    assert page.checkbox(key=f"tick_{identifier}").value is False
-
-
-def test_a_refused_deletion_leaves_the_ticks(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    page.run().button(key="icon_select").click().run()
-    page.checkbox(key=f"tick_{identifier}").check().run()
-    service.refusal = BusyError()
-    page.button(key="delete_ticked").click().run()
-    assert list(service.stored) == [identifier]
-    assert page.checkbox(key=f"tick_{identifier}").value is True
-    assert "undo_delete" not in keys(page)
-
-
 def test_a_chat_is_offered_as_two_kinds_of_file(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     service.stored[identifier].title = 'Q3/Q4: "계획" '
@@ -86,3 +65,20 @@ def test_a_chat_is_offered_as_two_kinds_of_file(page: AppTest, service: Scripted
         "Markdown · 읽기 좋은 글",
         "JSON Lines · 빠짐없이",
     ]
+
+
+def test_the_selection_can_be_left_and_a_refused_deletion_leaves_the_ticks(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 1)
+    page.run().button(key="icon_select").click().run()
+    page.checkbox(key=f"tick_{identifier}").check().run()
+    service.refusal = BusyError()
+    page.button(key="delete_ticked").click().run()
+    assert list(service.stored) == [identifier]
+    assert page.checkbox(key=f"tick_{identifier}").value is True
+    assert "undo_delete" not in keys(page)
+    page.button(key="cancel_selection").click().run()
+    assert f"session_{identifier}" in keys(page)
+    page.button(key="icon_select").click().run()
+    assert page.checkbox(key=f"tick_{identifier}").value is False
