@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from component import service_provider
-from graph.service import ChatService
+from graph.service import ChatService, open_service
+from graph.settings import Settings
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import VIEW
 from tests.page.reading import new_page
@@ -34,3 +35,14 @@ def page(service: ScriptedService) -> AppTest:
 def project(service: ScriptedService) -> ScriptedService:
     service.projects.view = VIEW
     return service
+
+
+@pytest.fixture
+def real_service(tmp_path: Path) -> Iterator[ChatService]:
+    """A service over files, with the offline model and one folder for projects."""
+    (tmp_path / "allowed" / "shop").mkdir(parents=True)
+    settings = Settings(_env_file=None, turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path / "allowed",))  # type: ignore[call-arg]  # the base class's own argument
+    with open_service(settings) as opened:
+        service_provider.provide(opened)
+        yield opened
+    service_provider.provide(None)

@@ -1,25 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from component import service_provider
 from component.wording import words_of
-from graph.service import ChatService, open_service
-from graph.settings import Settings
+from graph.service import ChatService
 from tests.page.reading import new_page, open_page, told
 
 TABS = "tabs_rail"
-
-
-@pytest.fixture
-def real_service(tmp_path: Path) -> Iterator[ChatService]:
-    with open_service(Settings(_env_file=None, turnfold_data_dir=tmp_path)) as opened:  # type: ignore[call-arg]  # the base class's own argument
-        service_provider.provide(opened)
-        yield opened
-    service_provider.provide(None)
 
 
 @pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])

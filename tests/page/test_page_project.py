@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,10 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import service_provider
 from graph.error import InputError
-from graph.service import ChatService, open_service
-from graph.settings import Settings
+from graph.service import ChatService
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import PRIMED, ROOT, VIEW, primed_on
 from tests.page.reading import keys, new_page, open_page, say, store_session, told
@@ -166,21 +163,10 @@ def test_a_refused_text_stays_in_its_form_with_the_reason(page: AppTest, project
     assert "project_save_chat" not in keys(page)
 
 
-@pytest.fixture
-def real(tmp_path: Path) -> Iterator[ChatService]:
-    (tmp_path / "allowed" / "shop").mkdir(parents=True)
-    settings = Settings(_env_file=None, turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path / "allowed",))  # type: ignore[call-arg]  # the base class's own argument
-    with open_service(settings) as opened:
-        service_provider.provide(opened)
-        yield opened
-    service_provider.provide(None)
-
-
-def test_a_folder_below_is_chosen_by_typing_and_its_memory_begins_the_next_chat(
-    real: ChatService, tmp_path: Path
-) -> None:
-    root, page = str(tmp_path / "allowed" / "shop"), new_page().run()
-    page.selectbox(key="project_listed").set_value(str(tmp_path / "allowed")).run()
+def test_a_folder_below_is_chosen_by_typing_and_its_memory_begins_the_next_chat(real_service: ChatService) -> None:
+    real, (allowed,), page = real_service, real_service.projects.roots(), new_page().run()
+    root = str(Path(allowed) / "shop")
+    page.selectbox(key="project_listed").set_value(allowed).run()
     page.text_input(key="project_below").set_value("shop/").run()
     assert page.text_input(key="project_below").value == "shop"
     real.projects.open_plan(root, "배포")

@@ -3,39 +3,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import get_args
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
-from component.word import LANGUAGES, Language
-from component.wording import words_of
 from graph.error import InputError, NotFoundError, ProjectBusyError
-from graph.layer.rule_front_matter import FrontMatterProblem
-from graph.layer.rule_set import RuleLimit
-from graph.project_view import PrimedKind, ProjectView, RuleKind
+from graph.project_view import ProjectView
 from tests.fake.scripted_projects import NO_RULES
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import FILE, ROOT, SNAPSHOT, TODAY, VIEW, rules
 from tests.page.reading import keys, told
-from tests.page.reading_project import changes, choose_project, open_project_tab, pick, save
-
-
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
-        (NotFoundError("x"), "이미 없어졌습니다."),
-        (ProjectBusyError("10 s"), "다른 작업이 프로젝트 메모리를 쓰고 있습니다."),
-    ],
-)
-def test_a_refused_press_is_told_in_the_tab(
-    page: AppTest, project: ScriptedService, error: Exception, sentence: str
-) -> None:
-    open_project_tab(page)
-    project.projects.refusal = error  # type: ignore[assignment]  # one of ours
-    page.button(key="project_icon_complete_0_rail").click().run()
-    assert sentence in page.error[0].value
-    assert len(page.error) == 1
+from tests.page.reading_project import changes, open_project_tab, pick, save
 
 
 def test_the_tab_shows_the_whole_project(page: AppTest, project: ScriptedService) -> None:
@@ -67,47 +44,6 @@ def test_without_a_project_the_tab_says_where_to_choose_one(page: AppTest, proje
     assert changes(project) == []
 
 
-@pytest.mark.parametrize(
-    ("act", "call"),
-    [
-        (lambda page: page.button(key="project_icon_complete_1_rail").click().run(), ("complete_task", "task-2")),
-        (lambda page: pick(page, "task_1_rail", "시작"), ("start_task", "task-2")),
-        (lambda page: pick(page, "task_1_rail", "잊기"), ("forget", "task-2")),
-        (lambda page: pick(page, "active_plan_rail", "계획 끝내기"), ("complete_plan", "plan-1")),
-        (lambda page: pick(page, "decision_0_rail", "잊기"), ("forget_decision", "decision-2")),
-        (lambda page: page.button(key="project_icon_close_0_rail").click().run(), ("close_file", "old.py")),
-        (lambda page: pick(page, "summary_rail", "잊기"), ("edit_summary", "")),
-    ],
-)
-def test_each_press_in_the_tab_changes_one_thing(
-    page: AppTest, project: ScriptedService, act: Callable[[AppTest], AppTest], call: tuple[object, ...]
-) -> None:
-    act(open_project_tab(page))
-    assert changes(project) == [call]
-
-
-@pytest.mark.parametrize(
-    ("form", "texts", "call"),
-    [
-        ("plan", ("새 계획", "설명"), ("open_plan", "새 계획", "설명")),
-        ("tasks", ("할 일",), ("open_task", "할 일")),
-        ("decisions", ("정한 것",), ("record_decision", "정한 것")),
-        ("files", ("src/a.py",), ("open_file", "src/a.py")),
-    ],
-)
-def test_each_form_of_the_tab_adds_one_thing(
-    page: AppTest, project: ScriptedService, form: str, texts: tuple[str, ...], call: tuple[object, ...]
-) -> None:
-    open_project_tab(page).button(key=f"project_icon_new_{form}_rail").click().run()
-    for number, text in enumerate(texts):
-        key = f"project_field_{number}_new_{form}_rail"
-        is_long = key in {area.key for area in page.text_area}
-        (page.text_area(key=key) if is_long else page.text_input(key=key)).set_value(text)
-    save(page)
-    assert changes(project) == [call]
-    assert "project_save_rail" not in keys(page)
-
-
 def test_one_form_is_open_at_a_time_and_a_left_tab_closes_it(page: AppTest, project: ScriptedService) -> None:
     open_project_tab(page).button(key="project_icon_new_tasks_rail").click().run()
     page.button(key="project_icon_new_files_rail").click().run()
@@ -119,50 +55,6 @@ def test_one_form_is_open_at_a_time_and_a_left_tab_closes_it(page: AppTest, proj
     page.session_state["tabs_rail"] = "프로젝트"
     assert "project_save_rail" not in keys(page.run())
     assert changes(project) == []
-
-
-def test_forgetting_a_plan_asks_first_as_its_tasks_go_with_it(page: AppTest, project: ScriptedService) -> None:
-    open_project_tab(page)
-    pick(page, "active_plan_rail", "잊기")
-    assert "‘여름 배포’ 계획을 할 일까지 모두 잊을까요?" in told(page)
-    page.button(key="project_cancel_rail").click().run()
-    assert changes(project) == []
-    pick(page, "active_plan_rail", "잊기")
-    save(page)
-    assert changes(project) == [("forget", "plan-1")]
-
-
-def test_restoring_asks_first(page: AppTest, project: ScriptedService) -> None:
-    page.context["timezone"] = "Asia/Seoul"
-    open_project_tab(page)
-    page.session_state["project_snapshots_rail"] = True
-    page.run()
-    asking = f"project_ask_{SNAPSHOT.name}_rail"
-    page.button(key=asking).click().run()
-    assert "2026-11-20 12:00:00의 상태로 되돌릴까요?" in told(page)
-    page.button(key="project_cancel_rail").click().run()
-    assert changes(project) == []
-    page.button(key=asking).click().run()
-    save(page)
-    assert changes(project) == [("restore", SNAPSHOT.name)]
-
-
-def test_damaged_memory_says_which_file_and_offers_the_newest_snapshot(page: AppTest, project: ScriptedService) -> None:
-    project.projects.view = ProjectView(ROOT, "shop", NO_RULES, (SNAPSHOT,), damage="context.json: line 1")
-    open_project_tab(page)
-    for warning in page.warning:
-        assert "context.json 파일이 손상되어" in warning.value
-        assert warning.value.endswith("(line 1)")
-        assert "가장 최근 스냅샷으로 되돌릴 수 있습니다." in warning.value
-    assert len(page.warning) == 2  # the card and the tab
-    page.button(key="project_ask_damage_rail").click().run()
-    save(page)
-    assert changes(project) == [("restore", SNAPSHOT.name)]
-
-
-def test_damaged_memory_without_a_snapshot_says_so(page: AppTest, project: ScriptedService) -> None:
-    project.projects.view = ProjectView(ROOT, "shop", NO_RULES, (), damage="workflow.json")
-    assert "되돌릴 스냅샷이 없습니다." in choose_project(page).warning[0].value
 
 
 def test_new_rules_are_shown_with_their_text_and_used_once_agreed_to(page: AppTest, project: ScriptedService) -> None:
@@ -179,40 +71,112 @@ def test_new_rules_are_shown_with_their_text_and_used_once_agreed_to(page: AppTe
     assert changes(project) == [("agree", "d-1")]
 
 
-def test_changed_rules_are_shown_as_a_difference(page: AppTest, project: ScriptedService) -> None:
-    project.projects.view = replace(
-        VIEW, rules=rules("changed", FILE, difference=("-하나", "+둘"), agreed_at=datetime.now(UTC))
+def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, project: ScriptedService) -> None:
+    open_project_tab(page)
+    presses: tuple[tuple[Callable[[], AppTest], tuple[object, ...]], ...] = (
+        (page.button(key="project_icon_complete_1_rail").click().run, ("complete_task", "task-2")),
+        (lambda: pick(page, "task_1_rail", "시작"), ("start_task", "task-2")),
+        (lambda: pick(page, "task_1_rail", "잊기"), ("forget", "task-2")),
+        (lambda: pick(page, "active_plan_rail", "계획 끝내기"), ("complete_plan", "plan-1")),
+        (lambda: pick(page, "decision_0_rail", "잊기"), ("forget_decision", "decision-2")),
+        (lambda: page.button(key="project_icon_close_0_rail").click().run(), ("close_file", "old.py")),
+        (lambda: pick(page, "summary_rail", "잊기"), ("edit_summary", "")),
     )
-    text = told(open_project_tab(page))
-    assert "규칙이 바뀌었습니다. 동의하기 전에는 예전 규칙을 씁니다." in text
+    for press, call in presses:
+        project.projects.calls.clear()
+        press()
+        assert changes(project) == [call]
+    for error, sentence in (
+        (NotFoundError("x"), "이미 없어졌습니다."),
+        (ProjectBusyError("10 s"), "다른 작업이 프로젝트 메모리를 쓰고 있습니다."),
+    ):
+        project.projects.refusal = error
+        page.button(key="project_icon_complete_0_rail").click().run()
+        assert sentence in page.error[0].value
+        assert len(page.error) == 1
+
+
+def test_each_form_of_the_tab_adds_one_thing(page: AppTest, project: ScriptedService) -> None:
+    open_project_tab(page)
+    for form, texts, call in (
+        ("plan", ("새 계획", "설명"), ("open_plan", "새 계획", "설명")),
+        ("tasks", ("할 일",), ("open_task", "할 일")),
+        ("decisions", ("정한 것",), ("record_decision", "정한 것")),
+        ("files", ("src/a.py",), ("open_file", "src/a.py")),
+    ):
+        project.projects.calls.clear()
+        page.button(key=f"project_icon_new_{form}_rail").click().run()
+        for number, text in enumerate(texts):
+            key = f"project_field_{number}_new_{form}_rail"
+            is_long = key in {area.key for area in page.text_area}
+            (page.text_area(key=key) if is_long else page.text_input(key=key)).set_value(text)
+        save(page)
+        assert changes(project) == [call]
+        assert "project_save_rail" not in keys(page)
+
+
+def test_forgetting_a_plan_with_its_tasks_and_restoring_ask_first(page: AppTest, project: ScriptedService) -> None:
+    page.context["timezone"] = "Asia/Seoul"
+    open_project_tab(page)
+    page.session_state["project_snapshots_rail"] = True
+    page.run()
+    asking = f"project_ask_{SNAPSHOT.name}_rail"
+    questions: tuple[tuple[Callable[[], AppTest], str, tuple[str, str]], ...] = (
+        (
+            lambda: pick(page, "active_plan_rail", "잊기"),
+            "‘여름 배포’ 계획을 할 일까지 모두 잊을까요?",
+            ("forget", "plan-1"),
+        ),
+        (
+            lambda: page.button(key=asking).click().run(),
+            "2026-11-20 12:00:00의 상태로 되돌릴까요?",
+            ("restore", SNAPSHOT.name),
+        ),
+    )
+    for ask, question, call in questions:
+        project.projects.calls.clear()
+        ask()
+        assert question in told(page)
+        page.button(key="project_cancel_rail").click().run()
+        assert changes(project) == []
+        ask()
+        save(page)
+        assert changes(project) == [call]
+
+
+def test_damaged_memory_says_which_file_and_offers_the_newest_snapshot(page: AppTest, project: ScriptedService) -> None:
+    project.projects.view = ProjectView(ROOT, "shop", NO_RULES, (SNAPSHOT,), damage="context.json: line 1")
+    open_project_tab(page)
+    for warning in page.warning:
+        assert "context.json 파일이 손상되어" in warning.value
+        assert warning.value.endswith("(line 1)")
+        assert "가장 최근 스냅샷으로 되돌릴 수 있습니다." in warning.value
+    assert len(page.warning) == 2  # the card and the tab
+    page.button(key="project_ask_damage_rail").click().run()
+    save(page)
+    assert changes(project) == [("restore", SNAPSHOT.name)]
+    project.projects.view = ProjectView(ROOT, "shop", NO_RULES, (), damage="workflow.json")
+    assert "되돌릴 스냅샷이 없습니다." in page.run().warning[0].value
+
+
+def test_rules_say_whether_they_changed_are_agreed_to_or_left_out(page: AppTest, project: ScriptedService) -> None:
+    changed = rules("changed", FILE, difference=("-하나", "+둘"), agreed_at=datetime.now(UTC))
+    project.projects.view = replace(VIEW, rules=changed)
+    assert "규칙이 바뀌었습니다. 동의하기 전에는 예전 규칙을 씁니다." in told(open_project_tab(page))
     assert [code.value for code in page.code] == ["-하나\n+둘"]
     project.projects.refusal = InputError("rules_changed")
     page.button(key="project_agree_rail").click().run()
     assert "규칙" in page.error[0].value
 
-
-def test_agreed_rules_say_since_when(page: AppTest, project: ScriptedService) -> None:
-    project.projects.view = replace(VIEW, rules=rules("agreed", FILE, agreed_at=datetime(2026, 11, 20, tzinfo=UTC)))
-    text = told(open_project_tab(page))
-    assert "2026-11-20에 동의한 규칙을 쓰고 있습니다." in text
-    assert "project_agree_rail" not in keys(page)
-
-
-def test_what_is_not_applied_or_not_read_says_why(page: AppTest, project: ScriptedService) -> None:
     bad = replace(FILE, path=".cursor/rules/bad.mdc", kind="listed", problem="bad_globs", sent_bytes=0)
     refused = replace(FILE, path="CLAUDE.md", refusal="too_large", text="", sent_bytes=0)
-    project.projects.view = replace(VIEW, rules=rules("agreed", bad, refused, exceeded=("files", "folders")))
-    text = told(open_project_tab(page))
+    agreed_at = datetime(2026, 11, 20, tzinfo=UTC)
+    agreed = rules("agreed", bad, refused, exceeded=("files", "folders"), agreed_at=agreed_at)
+    project.projects.view = replace(VIEW, rules=agreed)
+    text = told(page.run())
+    assert "2026-11-20에 동의한 규칙을 쓰고 있습니다." in text
+    assert "project_agree_rail" not in keys(page)
     assert "쓰지 않음: `globs`를 읽을 수 없거나" in text
     assert "읽지 않음: 너무 커서 읽을 수 없습니다." in text
     assert "규칙 파일이 64개를 넘어" in text
     assert "규칙 폴더가 200개를 넘어" in text
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_kind_and_problem_has_its_words(language: Language) -> None:
-    said = words_of(language).project
-    assert set(get_args(FrontMatterProblem)) == set(said.rule_problems)
-    assert set(get_args(RuleKind)) == set(said.rule_kinds)
-    assert set(get_args(RuleLimit)) == set(said.rule_limits)
-    assert {*get_args(PrimedKind), "user", "assistant"} == set(said.primed_kinds)

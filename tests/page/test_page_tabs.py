@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import service_provider
 from graph.error import DatabaseBusyError
-from graph.service import ChatService, open_service
-from graph.settings import Settings
+from graph.service import ChatService
 from graph.view import ModelOption, SessionView
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import new_page, open_page, say, slider_of, store_session, told
@@ -22,14 +19,6 @@ BIG = ModelOption("big-model", is_offline=False)
 def other_page(page: AppTest) -> AppTest:
     assert page is not None
     return new_page()
-
-
-@pytest.fixture
-def real_service(tmp_path: Path) -> Iterator[ChatService]:
-    with open_service(Settings(_env_file=None, turnfold_data_dir=tmp_path)) as opened:  # type: ignore[call-arg]  # the base class's own argument
-        service_provider.provide(opened)
-        yield opened
-    service_provider.provide(None)
 
 
 def chosen(view: SessionView) -> tuple[float, str, str]:
