@@ -9,7 +9,10 @@ from tests.page.reading import new_page, open_page, told
 TABS = "tabs_rail"
 
 
-@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction", "window"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["compaction", *(pytest.param(name, marks=pytest.mark.slow) for name in ("interval", "rolling", "window"))],
+)
 def test_the_model_input_of_every_strategy_is_shown(real_service: ChatService, strategy: str) -> None:
     identifier = real_service.sessions.new_id()
     for number in range(1, 5):

@@ -104,6 +104,7 @@ def test_a_model_that_the_list_lacks_just_now_stays_the_sessions(page: AppTest, 
     assert service.stored[identifier].model == "gone-model"
 
 
+@pytest.mark.slow
 def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
     tabs = [new_page() for _ in range(2)]
     identifier = real_service.sessions.new_id()
@@ -134,7 +135,9 @@ def test_chat_deleted_elsewhere_while_it_answers_leads_to_the_empty_page(
     assert not page.error
 
 
-@pytest.mark.parametrize("name", ["records", "statistics", "gauge"])
+@pytest.mark.parametrize(
+    "name", ["records", *(pytest.param(name, marks=pytest.mark.slow) for name in ("statistics", "gauge"))]
+)
 def test_chat_deleted_between_two_questions_of_the_page_leaves_a_page_to_use(
     page: AppTest, service: ScriptedService, name: str
 ) -> None:
