@@ -42,7 +42,7 @@ def test_what_would_let_strangers_in_is_refused(
     for name, value in options.items():
         config.set_option(name, value)
     with pytest.raises(SettingsError, match=sentence):
-        sign_in.prepare(Settings(_env_file=None, **settings))
+        sign_in.prepare(Settings(_env_file=None, **settings))  # type: ignore[call-arg]  # the base class's own argument
 
 
 @pytest.mark.parametrize(("address", "is_open"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
