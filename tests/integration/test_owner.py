@@ -219,7 +219,6 @@ def public_methods() -> dict[str, frozenset[str]]:
 
 
 METHODS_OF_A_SESSION: Final = [name for name, parameters in public_methods().items() if "session_id" in parameters]
-OPERATIONS_OF_A_SESSION: Final = [operation for operation in OPERATIONS if operation.name not in OF_NO_SESSION]
 
 
 def test_the_table_has_every_method_and_every_operation(house: House) -> None:
@@ -227,8 +226,9 @@ def test_the_table_has_every_method_and_every_operation(house: House) -> None:
     assert parts == {**PARTS, "settings": Settings}
     of_a_memory = {f"projects.{name}" for name in MEMORY_CALLS}
     assert public_methods().keys() - set(METHODS_OF_A_SESSION) == OF_THE_SERVER | OF_AN_OWNER | of_a_memory
-    for operation in OPERATIONS_OF_A_SESSION:
-        assert "{session_id}" in operation.path or operation.name in NAMED_BESIDE_THE_PATH
+    for operation in OPERATIONS:
+        is_named = "{session_id}" in operation.path or operation.name in NAMED_BESIDE_THE_PATH
+        assert is_named == (operation.name not in OF_NO_SESSION)
 
 
 def call(service: ChatService, name: str, session_id: str) -> None:
@@ -260,10 +260,10 @@ def test_a_method_answers_for_its_owners_sessions_alone(house: House, name: str)
         call(signed_in, name, session_id)
     assert ended.value.reason == "ended"
     assert {**house.rows, "lease": ()} == {**before, "lease": ()}  # whoever leaves may have held it
+    answer_for_own_session_until_it_is_deleted(house, name)
 
 
-@pytest.mark.parametrize("name", METHODS_OF_A_SESSION)
-def test_a_method_answers_for_an_owners_own_session_until_it_is_deleted(house: House, name: str) -> None:
+def answer_for_own_session_until_it_is_deleted(house: House, name: str) -> None:
     mine = house.begin()
     try:
         call(house.service, name, mine.session_id)
@@ -287,25 +287,10 @@ def asked(client: httpx2.Client, operation: Operation, session_id: str, **how: A
     return answer.status_code, answer.text.replace(session_id, "<session>")
 
 
-@pytest.mark.parametrize("operation", OPERATIONS_OF_A_SESSION, ids=lambda operation: operation.name)
-def test_a_route_answers_for_its_owners_sessions_alone(house: House, operation: Operation) -> None:
-    before = house.rows
-    foreign = asked(house.strange_program, operation, house.chat.session_id)
-    assert foreign == asked(house.own_program, operation, "no-such-session")
-    assert foreign == asked(house.strange_program, operation, "no-such-session")
-    assert foreign[0] == 404
-    assert house.rows == before
-    mine = house.begin()
-    status, said = asked(house.own_program, operation, mine.session_id)
-    assert (status, "(<session>)" in said) != (404, True)
-    if operation.method == "GET":
-        assert status in (200, 204)
-    mine.wait_for_folds()
-    house.own_program.delete(f"/sessions/{mine.session_id}")
-
-
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-def test_a_route_tells_nothing_without_a_token(house: House, operation: Operation) -> None:
+def test_a_route_tells_nothing_without_a_token_and_answers_for_its_owners_sessions_alone(
+    house: House, operation: Operation
+) -> None:
     before, session_id = house.rows, house.chat.session_id
     answers = [
         asked(house.own_program, operation, session_id, headers={"Authorization": sent})
@@ -319,7 +304,20 @@ def test_a_route_tells_nothing_without_a_token(house: House, operation: Operatio
     else:
         assert {status for status, _ in answers} == {200}
         assert all("<session>" not in text for _, text in answers)
+    if operation.name not in OF_NO_SESSION:
+        foreign = asked(house.strange_program, operation, session_id)
+        assert foreign[0] == 404
+        assert foreign == asked(house.own_program, operation, "no-such-session")
+        assert foreign == asked(house.strange_program, operation, "no-such-session")
     assert house.rows == before
+    if operation.name not in OF_NO_SESSION:
+        mine = house.begin()
+        status, said = asked(house.own_program, operation, mine.session_id)
+        assert (status, "(<session>)" in said) != (404, True)
+        if operation.method == "GET":
+            assert status in (200, 204)
+        mine.wait_for_folds()
+        house.own_program.delete(f"/sessions/{mine.session_id}")
 
 
 def test_a_session_named_in_the_metadata_is_its_owners_alone(house: House) -> None:
