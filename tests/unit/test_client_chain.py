@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graph.client import ClientMessage, ClientOptions, ClientRequest, ClientRole, Hint
@@ -33,6 +33,7 @@ def hashes(chain: RequestChain, answer: str) -> set[bytes]:
     return {part for part in found if part is not None} | {link.chain for link in chain.links}
 
 
+@example([ClientMessage("user", "Hi")], [ClientMessage("assistant", "Hi")])
 @given(MESSAGES, MESSAGES)
 def test_two_histories_have_one_hash_only_if_they_say_the_same(
     one: list[ClientMessage], other: list[ClientMessage]
@@ -40,6 +41,8 @@ def test_two_histories_have_one_hash_only_if_they_say_the_same(
     assert (read(one).anchor.asked == read(other).anchor.asked) == (words(one) == words(other))
 
 
+@example([ClientMessage("user", "Hi")], "ann", "bob", "annb", "ob")
+@example([ClientMessage("user", "Hi")], "ann", "bob", "eve", "bob")
 @given(MESSAGES, TEXT, TEXT, TEXT, TEXT)
 def test_two_scopes_share_no_hash(
     messages: list[ClientMessage], owner: str, user: str, owner_2: str, user_2: str
