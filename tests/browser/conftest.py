@@ -157,7 +157,7 @@ def other_server(folder: Path, endpoint: FakeOpenAI, address: str) -> Iterator[C
 @pytest.fixture(autouse=True)
 def _leave_no_chats(request: pytest.FixtureRequest) -> Iterator[None]:
     """Deletes what the test has begun: every row of the sidebar costs each later drawing of a page."""
-    if "address" not in request.fixturenames:
+    if not {"address", "place"} & set(request.fixturenames):
         yield
         return
     service: ChatService = request.getfixturevalue("other_server")
@@ -224,10 +224,4 @@ def phone(chromium: Browser, address: str) -> Iterator[Visitor]:
 @pytest.fixture
 def english(chromium: Browser, address: str) -> Iterator[Visitor]:
     with visiting(chromium, address, locale="en-US") as opened:
-        yield opened
-
-
-@pytest.fixture
-def newcomer(chromium: Browser, offline_address: str) -> Iterator[Visitor]:
-    with visiting(chromium, offline_address) as opened:
         yield opened

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from component.word import Words
 from component.wording import words_of
 from graph.service import ChatService
+from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
 from tests.fake.openai_reply import Reply
 from tests.fake.openai_server import FakeOpenAI
@@ -36,6 +39,7 @@ class Stage:
     """A page in one look, and what its states are prepared with.
 
     Attributes:
+        folder: Where files of its own may lie.
         gate: Holds up what one state has begun until another sets it.
     """
 
@@ -44,7 +48,12 @@ class Stage:
     is_narrow: bool
     endpoint: FakeOpenAI
     service: ChatService
+    folder: Path
     gate: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def is_dark(self) -> bool:
+        return bool(self.visitor.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches"))
 
     def button(self, key: str) -> Locator:
         return self.visitor.find(key).locator("button")
@@ -58,17 +67,52 @@ class Stage:
         return self.dialog if self.is_narrow else self.visitor.find("panel")
 
     def open_sidebar(self) -> None:
+        """Opens it where it is a drawer, unless it has stayed open over a reload."""
         if self.is_narrow:
-            self.visitor.page.get_by_test_id("stExpandSidebarButton").click()
-            expect(self.visitor.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")
+            sidebar = self.visitor.page.get_by_test_id("stSidebar")
+            if sidebar.get_attribute("data-collapsed") == "true":
+                self.visitor.page.get_by_test_id("stExpandSidebarButton").click()
+            expect(sidebar).to_have_attribute("data-collapsed", "false")
             # A list that opens while it slides in is closed again.
-            expect(self.visitor.page.get_by_test_id("stSidebar")).to_be_in_viewport(ratio=1)
+            expect(sidebar).to_be_in_viewport(ratio=1)
+
+    def choose(self, menu: Locator | str, choice: str) -> None:
+        """Chooses something in a menu; "" is that of the open chat in the list, a text that of another one."""
+        if isinstance(menu, str):
+            menu = self.visitor.find(f"menu_{menu or self.visitor.session_id}")
+            menu.hover()
+        menu.locator("button").first.click()
+        self.visitor.page.get_by_role("menuitem", name=choice, exact=True).click()
+
+    def copied(self, button: Locator) -> str:
+        """Presses a button that copies, and returns what it has copied."""
+        self.visitor.page.evaluate("() => navigator.clipboard.writeText('')")
+        button.click()
+        return str(self.visitor.page.wait_for_function("() => navigator.clipboard.readText()").json_value())
+
+    def saved(self, button: Locator) -> tuple[str, str]:
+        """Presses a button that saves a file; returns its name and what is in it."""
+        with self.visitor.page.expect_download() as saving:
+            button.click()
+        return saving.value.suggested_filename, Path(saving.value.path()).read_text()
+
+    def expect_nothing_sticks_out(self) -> None:
+        for part in ("#stMain", "html"):
+            box = self.visitor.page.locator(part)
+            assert box.evaluate("box => box.scrollWidth") == box.evaluate("box => box.clientWidth")
 
     def open_panel(self) -> Locator:
         if self.is_narrow:
             self.button("open_panel").click()
         expect(self.panel.get_by_text(self.words.history)).to_be_visible()
         return self.panel
+
+    def open_tab(self, name: str) -> None:
+        """Opens a tab of the panel; a drawer has its name."""
+        self.panel.get_by_role("tab", name=name, exact=True).click()
+        if self.is_narrow:
+            expect(self.panel.get_by_role("heading", name=name, exact=True)).to_be_visible()
+            expect(self.panel).to_have_accessible_name(name)
 
     def close_panel(self) -> None:
         if self.is_narrow:
@@ -90,4 +134,18 @@ class Stage:
         self.visitor.page.wait_for_timeout(300)  # no hand is faster; Streamlit drops a press that another overtakes
 
 
-State = Callable[[Stage], None]
+class State(Protocol):
+    """Brings the page from the state before into this one, which its name tells."""
+
+    __name__: str
+
+    def __call__(self, stage: Stage) -> None: ...
+
+
+@contextmanager
+def staged(
+    chromium: Browser, address: str, look: str, endpoint: FakeOpenAI, service: ChatService, folder: Path
+) -> Iterator[Stage]:
+    options = LOOKS[look]
+    with visiting(chromium, address, **options) as visitor:
+        yield Stage(visitor, words_in(look), "viewport" in options, endpoint, service, folder)

@@ -1,157 +1,56 @@
-"""The walks through the states that the page can be in; each is reached from the one before it."""
+"""The journeys through the states that the page can be in, a file each: each state is reached from the one before."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import isfunction
+from types import ModuleType
 from typing import Final
 
-from tests.browser import state_attach as attach
-from tests.browser import state_branch as branch
-from tests.browser import state_chat as chat
-from tests.browser import state_fold as fold
-from tests.browser import state_session as session
-from tests.browser import state_steering as steering
-from tests.browser import state_strategy as strategy
-from tests.browser import state_trouble as trouble
+from tests.browser import (
+    state_answer,
+    state_attach,
+    state_branch,
+    state_context,
+    state_first,
+    state_fold,
+    state_full,
+    state_program,
+    state_project,
+    state_session,
+    state_setting,
+    state_sign_in,
+    state_steering,
+    state_strategy,
+    state_trouble,
+)
 from tests.browser.stage import State
 
-WALKS: Final[dict[str, Sequence[State]]] = {
-    "settings": (
-        chat.empty,
-        chat.settings_open,
-        chat.shortcuts_open,
-        chat.languages_changed,
-        chat.themes_changed,
-        chat.strategies_listed,
-        chat.without_summaries,
-    ),
-    "chats": (
-        session.many_chats,
-        session.more_chats,
-        session.no_chat_found,
-        session.lines_found,
-        session.chats_found,
-        session.search_cleared,
-        session.chat_opened,
-        session.renamed,
-        session.not_deleted,
-        session.deleted,
-        session.suggestion_sent,
-        session.new_chat,
-        session.example_open,
-    ),
-    "branches": (
-        branch.rated,
-        branch.edit_open,
-        branch.edit_refused,
-        branch.branch_made,
-        branch.origin_open,
-        branch.pinned,
-        branch.file_offered,
-        branch.ticked,
-        branch.many_deleted,
-        branch.brought_back,
-    ),
-    "folded": (
-        fold.folded,
-        fold.fold_open,
-        fold.panel_open,
-        fold.summary_whole,
-        fold.facts_open,
-        fold.older_rows_open,
-        fold.statistics,
-        fold.input_shown,
-        fold.input_turns_listed,
-        fold.input_blocks_open,
-        fold.input_history_open,
-        fold.input_request_open,
-        fold.card_followed,
-        fold.turns_recalled,
-        fold.recalled_followed,
-        fold.menu_open,
-        fold.rename_dialog,
-        fold.rename_refused,
-        fold.delete_dialog,
-    ),
-    "steering": (
-        steering.card_menu,
-        steering.edit_dialog,
-        steering.edit_refused,
-        steering.edited,
-        steering.taken_back,
-        steering.versions,
-        steering.version_used,
-        steering.remake_dialog,
-        steering.remade,
-        steering.only_version,
-        steering.fold_undone,
-        steering.folded_again,
-        steering.message_pinned,
-        steering.pins_listed,
-        steering.message_unpinned,
-        steering.pin_refused,
-    ),
-    "context": (
-        fold.reset_dialog,
-        fold.reset_cancelled,
-        fold.reset_done,
-        fold.reset_undone,
-        fold.compacted,
-        fold.compaction_card,
-        fold.compacted_again,
-        fold.restored,
-        fold.long_chat,
-        fold.earlier_shown,
-    ),
-    "answers": (
-        chat.rich_answer,
-        chat.steps_open,
-        chat.failed,
-        chat.retried,
-        chat.regenerated,
-        chat.copied,
-        chat.streaming,
-        chat.refused,
-        chat.stopped,
-        chat.long_message,
-        chat.message_whole,
-        chat.message_clamped,
-        chat.scrolled_up,
-        chat.back_at_the_end,
-        chat.tool_running,
-        chat.tool_stopped,
-    ),
-    "files": (
-        attach.files_in_field,
-        attach.file_refused,
-        attach.files_sent,
-        attach.file_open,
-    ),
-    "strategies": (
-        strategy.first_summary_explained,
-        strategy.rolling_chosen,
-        strategy.compaction_chosen,
-        strategy.next_summary_told,
-        strategy.models_listed,
-        strategy.model_chosen,
-        strategy.compact_offered,
-        strategy.compacting,
-        strategy.compaction_stopped,
-        strategy.compacted,
-        strategy.many_older_summaries,
-        strategy.more_older_summaries,
-    ),
-    "troubles": (
-        trouble.fold_awaited,
-        trouble.fold_due,
-        trouble.fold_failed,
-        trouble.fold_failed_thrice,
-        trouble.sentences_picked,
-        trouble.answer_broken_off,
-        trouble.answer_cut,
-        trouble.tools_awaited,
-        trouble.tools_given_up,
-        trouble.message_on_its_way,
-        trouble.message_arrived,
-    ),
+
+def states_of(journey: ModuleType) -> Sequence[State]:
+    """Returns the states of a file in its order: its public functions of the stage alone that return nothing."""
+    return [
+        found
+        for name, found in vars(journey).items()
+        if isfunction(found) and found.__module__ == journey.__name__ and not name.startswith("_")
+        if found.__annotations__ == {"stage": "Stage", "return": "None"}
+    ]
+
+
+JOURNEYS: Final = {
+    "first chat": state_first,
+    "settings": state_setting,
+    "search": state_session,
+    "branch": state_branch,
+    "fold and card": state_fold,
+    "steering": state_steering,
+    "reset and compaction": state_context,
+    "answer, Stop and reload": state_answer,
+    "files": state_attach,
+    "slider and strategy": state_strategy,
+    "trouble": state_trouble,
+    "program": state_program,
+    "project": state_project,
+    "sign-in": state_sign_in,
+    "full context": state_full,
 }

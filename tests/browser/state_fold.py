@@ -1,28 +1,64 @@
-"""The states of a chat with summaries: its lines, its panel, its commands."""
+"""The states of a chat with summaries: its lines, its panel, and what was sent to the model."""
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+import json
+from typing import Final
 
-from graph.view import TurnOptions
+from playwright.sync_api import Locator, expect
+
+from component.format import format_count, format_money
+from graph.cost_view import CostView
+from graph.record import Record
 from tests.browser.stage import Stage
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, text, tools
 
 # More than a summary has room for, so that some are missing from it.
 MEASURED = ", ".join(f"{7 * number} kg" for number in range(1, 100))
-WITH_CODE = """<summary>
-배포를 확인하는 코드입니다.
+# How high the text is, how high a line of it, and where its first letter begins.
+FIRST_WORD: Final = """element => {
+    const range = document.createRange();
+    range.setStart(document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode(), 0);
+    const first = range.getBoundingClientRect().top - element.getBoundingClientRect().top;
+    return [element.clientHeight, parseFloat(getComputedStyle(element).lineHeight), first];
+}"""
 
-```python
-def steps() -> list[str]:  # the order of the move, the longest line of this summary
-    return ["replicate the database", "move the traffic", "check", 7] if True else []
-```
-</summary>"""
+
+def session(stage: Stage) -> str:
+    return stage.visitor.session_id
+
+
+def sizes_of(record: Record) -> tuple[int, int]:
+    return record.original_chars, record.summary_chars
+
+
+def amount_of(cost: CostView | None) -> str:
+    assert cost is not None
+    return format_money(cost.total.amount, cost.currency, is_estimate=cost.total.is_estimate)
+
+
+def block(stage: Stage, kind: str) -> Locator:
+    return stage.panel.locator(f'[class*="st-key-input_{kind}_"]').first
+
+
+def choose_input(stage: Stage, key: str, name: str) -> None:
+    chooser = stage.panel.locator(f'[class*="st-key-input_{key}_"]').get_by_role("combobox")
+    chooser.scroll_into_view_if_needed()
+    stage.visitor.page.wait_for_timeout(300)  # a list closes when what it stands in is scrolled
+    chooser.click()
+    stage.visitor.page.get_by_role("option", name=name, exact=True).click()
+
+
+def stays_in_view(stage: Stage, part: Locator) -> None:
+    stage.visitor.page.wait_for_timeout(2000)  # longer than a jump holds its place
+    expect(part).to_be_in_viewport()
 
 
 def folded(stage: Stage) -> None:
-    chat = Chat(stage.service)
+    """Thirteen turns, four of them folds; the last one uses a tool."""
+    chat, call = Chat(stage.service), ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
+    stage.endpoint.script(tools(call), text("정오입니다."), to=question(13) * 4)
     for number in range(1, 14):
         chat.say(question(number) * 4 + (MEASURED if number == 12 else ""))
         chat.wait_for_folds()
@@ -31,21 +67,47 @@ def folded(stage: Stage) -> None:
 
 
 def fold_open(stage: Stage) -> None:
+    """Its line opens in place, and marks the card beside it."""
     fold = stage.visitor.page.locator('[class*="st-key-fold_"]').last
-    fold.locator("summary").click()
-    expect(fold.get_by_text(stage.words.fold_text.format(turns="10–12"))).to_be_visible()
+    line, words = fold.locator("summary"), fold.get_by_text(stage.words.fold_text.format(turns="10–12"))
+    for sign in ("stExpanderIcon", "stIconMaterial"):
+        expect(line.get_by_test_id(sign)).to_be_in_viewport(ratio=1)
+    stage.visitor.note_marks()
+    line.click()
+    expect(words).to_be_in_viewport()
+    if not stage.is_narrow:
+        stage.visitor.wait_for_marks(stage.panel.locator('[class*="st-key-card_"]').first)
+    column, opened = stage.visitor.find("chat").bounding_box(), fold.bounding_box()
+    assert column is not None
+    assert opened is not None
+    assert column["x"] <= opened["x"]
+    assert column["width"] - 2 < opened["width"] <= column["width"]
 
 
 def panel_open(stage: Stage) -> None:
+    """The newest card says what the table has, clamped to six lines from the first on."""
     stage.visitor.page.keyboard.press("Escape")
     if stage.is_narrow:
         stage.button("open_panel").click()
-    expect(stage.panel.locator('[class*="st-key-card_"]').first).to_be_visible()
+    card, record = stage.panel.locator('[class*="st-key-card_"]').first, stage.service.folds.records(session(stage))[-1]
+    expect(card.get_by_text(stage.words.card_title.format(turns="10-12"))).to_be_visible()
+    sizes = {"original": format_count(record.original_chars), "summary": format_count(record.summary_chars)}
+    percent = round(100 * record.summary_chars / record.original_chars)
+    expect(card.get_by_text(stage.words.card_chars.format(**sizes, percent=percent), exact=True)).to_be_visible()
+    words = card.locator('[class*="_summary_"] [data-testid="stMarkdownContainer"]').first
+    height, line, first = words.evaluate(FIRST_WORD)
+    assert 5.5 < height / line < 6.5
+    assert 0 <= first < line
 
 
 def summary_whole(stage: Stage) -> None:
     stage.panel.locator('[class*="st-key-more_summary_"] button').first.click()
     expect(stage.panel.locator('[class*="st-key-whole_summary_"]')).to_be_visible()
+    words = stage.panel.locator(
+        '[class*="st-key-card_"] [class*="_summary_"] [data-testid="stMarkdownContainer"]'
+    ).first
+    height, line, _ = words.evaluate(FIRST_WORD)
+    assert height / line > 10
 
 
 def facts_open(stage: Stage) -> None:
@@ -62,33 +124,49 @@ def older_rows_open(stage: Stage) -> None:
 
 
 def statistics(stage: Stage) -> None:
-    stage.panel.get_by_role("tab", name=stage.words.tab_statistics).click()
+    """Its figures and its money are those of the service."""
+    stage.open_tab(stage.words.tab_statistics)
     expect(stage.panel.locator('[data-testid="stVegaLiteChart"] :is(svg, canvas)').first).to_be_visible()
+    records = stage.service.folds.records(session(stage))
+    original, summary = (format_count(sum(sizes)) for sizes in zip(*map(sizes_of, records), strict=True))
+    expect(stage.panel.get_by_text(stage.words.stat_count.format(count=4, turns=12))).to_be_visible()
+    expect(stage.panel.get_by_text(stage.words.stat_chars.format(original=original, summary=summary))).to_be_visible()
+    costs, said = stage.service.costs, stage.words.cost
+    box = stage.panel.locator(".st-key-cost")
+    expect(box.get_by_text(said.of_session.format(amount=amount_of(costs.of_session(session(stage)))))).to_be_visible()
+    expect(box.get_by_text(said.of_all.format(amount=amount_of(costs.of_all())))).to_be_visible()
 
 
 def input_shown(stage: Stage) -> None:
-    stage.panel.get_by_role("tab", name=stage.words.input.tab).click()
+    stage.open_tab(stage.words.input.tab)
     expect(stage.panel.locator(".input-bar[role='img']")).to_be_visible()
     expect(stage.panel.get_by_text(stage.words.input.verified)).to_be_visible()
-
-
-def input_blocks_open(stage: Stage) -> None:
-    stage.visitor.page.get_by_role("option", name=stage.words.input.in_turn.format(turn=5)).click()
-    expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=5))).to_be_visible()
-    stage.visitor.settle()  # till then the boxes of the other turn stand there
-    for kind in ("system", "tools", "records"):
-        stage.panel.locator(f'[class*="st-key-input_{kind}_"] summary').first.click()
-    stage.panel.locator('[class*="st-key-input_tool_"] summary').first.click()
-    expect(stage.panel.locator('[class*="st-key-input_tool_"] [data-testid="stCode"]')).to_be_visible()
-    stage.panel.locator('[class*="st-key-input_part_records_"] summary').first.click()
-    more = stage.panel.locator('[class*="st-key-input_part_records_"] [class*="st-key-more_input_"] button')
-    more.click()
-    expect(more).to_contain_text(stage.words.show_less)
+    expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=13))).to_be_visible()
 
 
 def input_turns_listed(stage: Stage) -> None:
     stage.panel.locator('[class*="st-key-input_turn_"]').get_by_role("combobox").click()
     expect(stage.visitor.page.get_by_role("option").first).to_be_visible()
+
+
+def input_blocks_open(stage: Stage) -> None:
+    """Every block opens to the words that were sent."""
+    stage.visitor.page.get_by_role("option", name=stage.words.input.in_turn.format(turn=5)).click()
+    expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=5))).to_be_visible()
+    stage.visitor.settle()  # till then the boxes of the other turn stand there
+    for kind in ("system", "tools", "records", "raw"):
+        block(stage, kind).locator("summary").first.click()
+    sent = stage.service.folds.inputs(session(stage), 5)[-1]
+    expect(block(stage, "system").get_by_test_id("stText")).to_have_text(sent.blocks[0].text or "")
+    block(stage, "tool").locator("summary").first.click()
+    expect(block(stage, "tool").get_by_test_id("stCode")).to_contain_text('"name": "get_current_time"')
+    expect(block(stage, "raw").get_by_test_id("stText").first).to_contain_text(question(4))
+    record = block(stage, "part_records")
+    record.locator("summary").first.click()
+    more = record.locator('[class*="st-key-more_input_"] button')
+    more.click()
+    expect(more).to_contain_text(stage.words.show_less)
+    expect(record.get_by_test_id("stText")).to_have_text(stage.service.folds.records(session(stage))[0].summary)
 
 
 def input_history_open(stage: Stage) -> None:
@@ -97,21 +175,42 @@ def input_history_open(stage: Stage) -> None:
     first = stage.panel.locator(
         '[class*="st-key-input_past_"][class$="_1"], [class*="st-key-input_past_"][class*="_1 "]'
     ).first
+    expect(first).to_contain_text(stage.words.input.ways["record"])
     first.locator("summary").click()
-    expect(first.get_by_test_id("stText").first).to_be_visible()
+    expect(first.get_by_test_id("stText").first).to_contain_text(question(1))
 
 
 def input_request_open(stage: Stage) -> None:
+    """The request is copied and saved as it was sent."""
     box = stage.panel.locator('[class*="st-key-input_request_"]').first
     box.locator("summary").click()
     expect(box.get_by_test_id("stCode")).to_contain_text('"messages": [')
+    expect(box.get_by_text(stage.words.input.request_verified)).to_be_visible()
+    (body,) = stage.endpoint.bodies("chat", to=question(5))
+    assert json.loads(stage.copied(box.locator("button.copy"))) == body
+    assert json.loads(stage.saved(box.get_by_role("button", name=stage.words.input.request_file))[1]) == body
+
+
+def input_call_chosen(stage: Stage) -> None:
+    """A turn that used a tool has two calls; the first had no result yet."""
+    choose_input(stage, "turn", stage.words.input.newest)
+    expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=13))).to_be_visible()
+    stage.visitor.settle()
+    block(stage, "current").locator("summary").first.click()
+    expect(block(stage, "current").get_by_text("get_current_time")).to_be_visible()
+    choose_input(stage, "call", stage.words.input.call.format(number=1, count=2))
+    expect(block(stage, "current").get_by_text("get_current_time")).to_have_count(0)
 
 
 def card_followed(stage: Stage) -> None:
-    stage.panel.get_by_role("tab", name=stage.words.tab_summaries).click()
+    """A card leads to its turns, also from the drawer; the reader is left there, and goes on by himself."""
+    stage.open_tab(stage.words.tab_summaries)
     stage.visitor.note_marks()
-    stage.panel.locator("button.to-turns").first.click()
+    stage.panel.locator("button.to-turns").first.press("Enter")
     stage.visitor.wait_for_marks(*map(stage.visitor.turn, (10, 11, 12)))
+    expect(stage.visitor.turn(10)).to_be_focused()
+    stays_in_view(stage, stage.visitor.turn(10).get_by_test_id("stChatMessage").first)
+    expect(stage.visitor.page.locator("[data-marked]")).to_have_count(0)
 
 
 def turns_recalled(stage: Stage) -> None:
@@ -128,111 +227,4 @@ def recalled_followed(stage: Stage) -> None:
     stage.visitor.note_marks()
     stage.visitor.turn(14).get_by_role("button", name=stage.words.to_turn.format(turn=5)).click()
     stage.visitor.wait_for_marks(stage.visitor.turn(5))
-
-
-def menu_open(stage: Stage) -> None:
-    stage.open_sidebar()
-    menu = stage.visitor.find(f"menu_{stage.visitor.session_id}")
-    menu.hover()
-    menu.locator("button").click()
-    expect(stage.visitor.page.get_by_role("menuitem").first).to_be_visible()
-
-
-def rename_dialog(stage: Stage) -> None:
-    stage.visitor.page.get_by_role("menuitem", name=stage.words.rename).click()
-    expect(stage.dialog.get_by_role("textbox")).to_be_visible()
-
-
-def rename_refused(stage: Stage) -> None:
-    stage.dialog.get_by_role("textbox").fill("")
-    stage.dialog.get_by_role("textbox").press("Enter")
-    expect(stage.dialog).to_contain_text(stage.words.title_missing)
-
-
-def delete_dialog(stage: Stage) -> None:
-    stage.button("dialog_cancel").click()
-    expect(stage.dialog).to_have_count(0)
-    menu = stage.visitor.find(f"menu_{stage.visitor.session_id}")
-    menu.hover()
-    menu.locator("button").click()
-    stage.visitor.page.get_by_role("menuitem", name=stage.words.delete).click()
-    expect(stage.button("dialog_confirm")).to_be_visible()
-
-
-def reset_dialog(stage: Stage) -> None:
-    chat = Chat(stage.service)
-    chat.ask(1, 4)
-    stage.visitor.open(f"?session={chat.session_id}")
-    stage.visitor.write("/reset")
-    expect(stage.button("dialog_confirm")).to_be_visible()
-
-
-def reset_cancelled(stage: Stage) -> None:
-    stage.button("dialog_cancel").click()
-    expect(stage.dialog).to_have_count(0)
-
-
-def reset_done(stage: Stage) -> None:
-    stage.visitor.write("/reset")
-    stage.button("dialog_confirm").click()
-    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_be_visible()
-
-
-def reset_undone(stage: Stage) -> None:
-    stage.button("undo_reset").click()
-    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_have_count(0)
-
-
-def compacted(stage: Stage) -> None:
-    chat = Chat(stage.service)
-    asked = "코드까지 남길 대화입니다. "
-    for _ in range(6):
-        chat.say(asked + "배포를 확인하는 코드를 봅니다. " * 30, options=TurnOptions(strategy="compaction"))
-    stage.visitor.open(f"?session={chat.session_id}")
-    stage.endpoint.script(text(WITH_CODE), text(WITH_CODE), kind="summary", to=asked, may_stay=True)
-    stage.visitor.write("/compact")
-    expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
-    expect(stage.visitor.page.locator('[class*="st-key-fold_"]')).to_be_attached()
-
-
-def compaction_card(stage: Stage) -> None:
-    if stage.is_narrow:
-        stage.button("open_panel").click()
-    expect(stage.panel.locator('[class*="st-key-restore_"]')).to_be_visible()
-    is_dark = stage.visitor.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    word = stage.panel.locator("code .token.keyword").first
-    expect(word).to_have_css("color", "rgb(142, 194, 255)" if is_dark else "rgb(11, 79, 168)")
-
-
-def compacted_again(stage: Stage) -> None:
-    chat = Chat(stage.service, stage.visitor.session_id)
-    for number in range(7, 12):
-        chat.say(question(number) * 3, options=TurnOptions(strategy="compaction"))
-    chat.service.folds.compact(chat.session_id)
-    stage.visitor.open(f"?session={chat.session_id}")
-    if stage.is_narrow:
-        stage.button("open_panel").click()
-    earlier = stage.panel.locator('[class*="st-key-compactions_"]')
-    earlier.locator("summary").click()
-    expect(earlier.locator('[class*="st-key-restore_"]')).to_be_visible()
-    expect(earlier.locator("pre code")).to_be_visible()  # it comes later than the words around it
-
-
-def restored(stage: Stage) -> None:
-    stage.panel.locator('[class*="st-key-restore_"] button').filter(visible=True).first.click()
-    expect(stage.panel.locator('[class*="st-key-compactions_"]')).to_have_count(0)
-    expect(stage.panel.locator('[class*="st-key-restore_"]')).to_have_count(1)
-
-
-def long_chat(stage: Stage) -> None:
-    chat = Chat(stage.service)
-    chat.ask(1, 31)
-    stage.visitor.open(f"?session={chat.session_id}")
-    expect(stage.visitor.find("earlier")).to_be_attached()
-    expect(stage.visitor.turn(1)).to_have_count(0)
-
-
-def earlier_shown(stage: Stage) -> None:
-    stage.button("earlier").click()
-    expect(stage.visitor.turn(1)).to_be_attached()
-    expect(stage.visitor.find("earlier")).to_have_count(0)
+    stays_in_view(stage, stage.visitor.turn(5).get_by_test_id("stChatMessage").first)

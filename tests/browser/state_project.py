@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +11,9 @@ from playwright.sync_api import Locator, expect
 
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_manager import WorkflowManager
+from graph.project_view import ProjectView
 from graph.root_folder import RootFolders
-from tests.browser.stage import Stage, State
+from tests.browser.stage import Stage
 
 RULES: Final = "# 가게\n\n- 짧게 답한다. <!-- 사람만 본다 -->\n- 숨은\u200b 글자와 @docs/style.md\n"
 TOKEN: Final = f"ghp_{'16C7e42F292c' * 3}"
@@ -31,6 +30,14 @@ LIGHTER_THAN_TEXT: Final = """(element) => {
     };
     return light(element) - light(element.closest("code"));
 }"""
+
+
+def root_of(stage: Stage) -> Path:
+    return stage.folder / "projects" / "shop"
+
+
+def view(stage: Stage) -> ProjectView:
+    return stage.service.projects.get(str(root_of(stage)))
 
 
 def fill(root: Path) -> None:
@@ -72,12 +79,25 @@ def inside(stage: Stage, name: str) -> Locator:
     return stage.panel.locator(f".st-key-project_{name}_{place}").first
 
 
-def pick(stage: Stage, menu: Locator, choice: str) -> None:
-    menu.locator("button").click()
-    stage.visitor.page.get_by_role("menuitem", name=choice, exact=True).click()
+def press(stage: Stage, name: str) -> None:
+    inside(stage, name).locator("button").click()
 
 
-def chosen(stage: Stage, root: Path) -> None:
+def save(stage: Stage, *texts: str) -> None:
+    """Fills the open form of the tab and saves it."""
+    for number, typed in enumerate(texts):
+        stage.panel.get_by_role("textbox").nth(number).fill(typed)
+    press(stage, "save")
+    expect(inside(stage, "save")).to_have_count(0)
+
+
+def pick_in_tab(stage: Stage, name: str, choice: str) -> None:
+    place = "drawer" if stage.is_narrow else "rail"
+    stage.choose(stage.panel.locator(f".st-key-menu_project_{name}_{place}").first, choice)
+
+
+def chosen(stage: Stage) -> None:
+    root = root_of(stage)
     fill(root)
     note(stage, root)
     stage.visitor.open()
@@ -99,7 +119,7 @@ def known(stage: Stage) -> None:
 
 
 def line_edited(stage: Stage) -> None:
-    pick(stage, stage.visitor.find("menu_project_line_3_chat"), stage.words.project.edit)
+    stage.choose(stage.visitor.find("menu_project_line_3_chat"), stage.words.project.edit)
     expect(stage.visitor.find("known").get_by_role("textbox")).to_have_value("포트는 8502를 쓴다")
 
 
@@ -119,7 +139,7 @@ def tab_open(stage: Stage) -> None:
 
 
 def rules_agreed(stage: Stage) -> None:
-    inside(stage, "agree").locator("button").click()
+    press(stage, "agree")
     expect(inside(stage, "agree")).to_have_count(0)
     expect(stage.visitor.find("known")).not_to_contain_text(stage.words.project.card_rules)
 
@@ -132,37 +152,71 @@ def boxes_open(stage: Stage) -> None:
 
 
 def task_form(stage: Stage) -> None:
-    inside(stage, "icon_new_tasks").locator("button").click()
+    press(stage, "icon_new_tasks")
     expect(inside(stage, "save")).to_be_visible()
 
 
+def task_done(stage: Stage) -> None:
+    """A task that is noted, the one before it that is done and the next one that is begun: all are stored."""
+    save(stage, "공지 쓰기")
+    expect(inside(stage, "tasks")).to_contain_text("공지 쓰기")
+    press(stage, "icon_complete_0")
+    expect(inside(stage, "tasks").get_by_text(stage.words.project.done_tasks.format(count=2))).to_be_visible()
+    pick_in_tab(stage, "task_0", stage.words.project.start_task)
+    expect(inside(stage, "row_of_task_0")).to_contain_text(stage.words.project.is_active)
+    plan = view(stage).active_plan
+    assert plan is not None
+    assert [(task.title, task.is_active, task.is_done) for task in plan.tasks] == [
+        ("시험 돌리기", False, True),
+        ("릴리스 노트 쓰기", False, True),
+        ("태그 달기", True, False),
+        ("공지 쓰기", False, False),
+    ]
+
+
+def decision_replaced(stage: Stage) -> None:
+    pick_in_tab(stage, "decision_0", stage.words.project.edit)
+    save(stage, "포트는 8503을 쓴다")
+    expect(inside(stage, "row_of_decision_0")).to_contain_text("포트는 8503을 쓴다")
+    decisions = [(decision.text, decision.is_in_force) for decision in view(stage).decisions]
+    assert decisions[-2:] == [("포트는 8502를 쓴다", False), ("포트는 8503을 쓴다", True)]
+
+
 def plan_form(stage: Stage) -> None:
-    inside(stage, "icon_new_plan").locator("button").click()
+    press(stage, "icon_new_plan")
     expect(stage.panel.get_by_role("textbox")).to_have_count(2)
 
 
+def plan_made(stage: Stage) -> None:
+    save(stage, "다음 판", "다음 달에 낸다")
+    expect(inside(stage, "plan")).to_contain_text("다음 달에 낸다")
+    plan = view(stage).active_plan
+    assert plan is not None
+    assert plan.title == "다음 판"
+
+
 def forget_asked(stage: Stage) -> None:
-    pick(stage, stage.panel.locator('[class*="st-key-menu_project_active_plan_"]'), stage.words.project.forget)
+    pick_in_tab(stage, "active_plan", stage.words.project.forget)
     expect(stage.panel.get_by_role("textbox")).to_have_count(0)
     expect(inside(stage, "save").locator("button")).to_have_css("background-color", DANGER)
 
 
 def restore_asked(stage: Stage) -> None:
-    inside(stage, "cancel").locator("button").click()
+    press(stage, "cancel")
     inside(stage, "snapshots").locator("summary").click()
     inside(stage, "snapshots").get_by_role("button", name=stage.words.project.restore).first.click()
     expect(inside(stage, "save")).to_be_visible()
 
 
 def restored(stage: Stage) -> None:
-    inside(stage, "save").locator("button").click()
-    expect(inside(stage, "save")).to_have_count(0)
+    save(stage)
+    assert (view(stage).name, view(stage).plans) == ("가게", ())
 
 
-def rules_changed(stage: Stage, root: Path) -> None:
-    (root / "AGENTS.md").write_text(RULES + "- 길게 답한다.\n", encoding="utf-8")
-    inside(stage, "icon_new_files").locator("button").click()
-    inside(stage, "cancel").locator("button").click()
+def rules_changed(stage: Stage) -> None:
+    (root_of(stage) / "AGENTS.md").write_text(RULES + "- 길게 답한다.\n", encoding="utf-8")
+    press(stage, "icon_new_files")
+    press(stage, "cancel")
     code = inside(stage, "difference").get_by_test_id("stCode")
     expect(code).to_contain_text("+- 길게 답한다.")
     code.locator(".token.inserted").last.scroll_into_view_if_needed()  # what isn't seen isn't measured
@@ -177,8 +231,8 @@ def without_memory(stage: Stage) -> None:
     expect(stage.visitor.find("known")).to_contain_text(stage.words.project.card_fresh)
 
 
-def begun(stage: Stage, root: Path) -> None:
-    stage.service.projects.open_plan(str(root), "다시 배포")
+def begun(stage: Stage) -> None:
+    stage.service.projects.open_plan(str(root_of(stage)), "다시 배포")
     stage.button("with_memory").click()
     stage.visitor.find("project_suggestions").locator("button").first.click()
     stage.visitor.wait_for_end(1)
@@ -186,22 +240,8 @@ def begun(stage: Stage, root: Path) -> None:
     expect(stage.visitor.find("known_begun")).to_contain_text("ACTIVE PLAN: ")
 
 
-def damaged(stage: Stage, root: Path) -> None:
-    (root / ".ai-brain" / "context.json").write_text("{", encoding="utf-8")
+def damaged(stage: Stage) -> None:
+    (root_of(stage) / ".ai-brain" / "context.json").write_text("{", encoding="utf-8")
     stage.open_sidebar()
     stage.button("new_chat").click()
     expect(stage.visitor.find("known").get_by_test_id("stAlert")).to_contain_text("context.json")
-
-
-def walk(root: Path) -> Sequence[tuple[str, State]]:
-    """Returns the states of the project in that folder, each reached from the one before it."""
-    of_stage: Sequence[State] = (known, line_edited, text_refused, tab_open, rules_agreed, boxes_open, task_form)
-    more: Sequence[State] = (plan_form, forget_asked, restore_asked, restored)
-    return (
-        ("chosen", partial(chosen, root=root)),
-        *((state.__name__, state) for state in (*of_stage, *more)),
-        ("rules_changed", partial(rules_changed, root=root)),
-        ("without_memory", without_memory),
-        ("begun", partial(begun, root=root)),
-        ("damaged", partial(damaged, root=root)),
-    )

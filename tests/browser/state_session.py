@@ -1,4 +1,4 @@
-"""The states of the list of chats, and of the empty page's own ways into one."""
+"""The states of a long list of chats: more of them, what is searched for, a chat that gets a name and is deleted."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.fake.chat import Chat
 
 SAID: Final = "너구리"
 TITLE: Final = "목록에서 찾을 이야기를 하나 둡니다."
+RED: Final = "rgb(179, 38, 30)"
 
 
 def rows(stage: Stage) -> Locator:
@@ -22,10 +23,8 @@ def search(stage: Stage, words: str) -> None:
 
 
 def choose(stage: Stage, choice: str) -> None:
-    menu = stage.visitor.find(f"menu_{stage.visitor.session_id}")
-    menu.hover()
-    menu.locator("button").click()
-    stage.visitor.page.get_by_role("menuitem", name=choice).click()
+    """Chooses something that is asked about."""
+    stage.choose("", choice)
     expect(stage.dialog).to_be_visible()
 
 
@@ -55,7 +54,14 @@ def lines_found(stage: Stage) -> None:
     expect(lines.first).to_contain_text(SAID)
 
 
+def line_followed(stage: Stage) -> None:
+    stage.visitor.page.locator('[class*="st-key-found_"]').first.get_by_role("button").first.click()
+    expect(stage.visitor.turn(2)).to_contain_text(SAID)
+    expect(stage.visitor.turn(2).get_by_test_id("stChatMessage").first).to_be_in_viewport()
+
+
 def chats_found(stage: Stage) -> None:
+    stage.open_sidebar()
     search(stage, TITLE)
     expect(rows(stage).nth(31)).to_be_attached()
 
@@ -71,41 +77,40 @@ def chat_opened(stage: Stage) -> None:
     expect(stage.visitor.turn(1)).to_be_visible()
 
 
-def renamed(stage: Stage) -> None:
+def name_missing(stage: Stage) -> None:
     stage.open_sidebar()
     choose(stage, stage.words.rename)
+    stage.dialog.get_by_role("textbox").fill("")
+    stage.dialog.get_by_role("textbox").press("Enter")
+    expect(stage.dialog).to_contain_text(stage.words.title_missing)
+    expect(stage.button("dialog_confirm")).not_to_have_css("background-color", RED)
+
+
+def renamed(stage: Stage) -> None:
     title = f"새 이름 {stage.words.language}"
     stage.dialog.get_by_role("textbox").fill(title)
-    stage.button("dialog_confirm").click()
+    stage.dialog.get_by_role("textbox").press("Enter")
     expect(stage.dialog).to_have_count(0)
     expect(stage.visitor.open_row).to_contain_text(title)
 
 
 def not_deleted(stage: Stage) -> None:
+    """Who cancels, or leaves by Escape, has changed nothing."""
     choose(stage, stage.words.delete)
+    expect(stage.button("dialog_confirm")).to_have_css("background-color", RED)
     stage.button("dialog_cancel").click()
     expect(stage.dialog).to_have_count(0)
+    choose(stage, stage.words.delete)
+    expect(stage.dialog).to_be_focused()
+    stage.close_dialog()
+    expect(stage.visitor.open_row).to_contain_text(f"새 이름 {stage.words.language}")
+
+
+def delete_asked(stage: Stage) -> None:
+    choose(stage, stage.words.delete)
 
 
 def deleted(stage: Stage) -> None:
-    choose(stage, stage.words.delete)
     stage.button("dialog_confirm").click()
     expect(stage.dialog).to_have_count(0)
-    expect(stage.visitor.find("suggestions")).to_be_visible()
-
-
-def suggestion_sent(stage: Stage) -> None:
-    stage.close_sidebar()
-    stage.button("suggestion_0").click()
-    stage.visitor.wait_for_end(1)
-
-
-def new_chat(stage: Stage) -> None:
-    stage.open_sidebar()
-    stage.button("new_chat").click()
-    expect(stage.visitor.find("suggestions")).to_be_visible()
-
-
-def example_open(stage: Stage) -> None:
-    stage.button("open_example").click()
-    expect(stage.visitor.turn(7)).to_be_visible()
+    expect(stage.visitor.find("suggestions")).to_be_attached()

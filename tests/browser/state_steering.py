@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Locator, expect
 
 from tests.browser.stage import Stage
+from tests.browser.state_strategy import choose_strategy
 from tests.fake.chat import Chat, question
 
 EDITED = "예산은 120만 원이 아니라 200만 원으로 고쳤다."
@@ -86,6 +87,18 @@ def version_used(stage: Stage) -> None:
     expect(newest_card(stage)).to_contain_text(EDITED)
 
 
+def edited_summary_sent(stage: Stage) -> None:
+    """It survives a reload, and is what the model reads."""
+    stage.visitor.page.reload()
+    stage.visitor.settle()
+    expect(open_panel(stage)).to_contain_text(stage.words.steering.edited)
+    stage.close_panel()
+    asked = f"고친 뒤에 묻습니다 ({stage.words.language})."
+    stage.visitor.ask(asked, first=8)
+    (body,) = stage.endpoint.bodies("chat", to=asked)
+    assert EDITED in str(body["messages"][0])
+
+
 def remake_dialog(stage: Stage) -> None:
     steer(stage, stage.words.steering.remake)
     expect(stage.dialog.get_by_role("slider")).to_be_visible()
@@ -113,41 +126,72 @@ def fold_undone(stage: Stage) -> None:
     steer(stage, stage.words.steering.undo_fold)
     expect(stage.visitor.find("change_bar")).to_contain_text(stage.words.steering.undo_fold_done.format(turns="4-6"))
     expect(newest_card(stage)).to_contain_text(stage.words.steering.undone)
+    expect_folded(stage, 3)
 
 
 def folded_again(stage: Stage) -> None:
     steer(stage, stage.words.steering.fold_again)
     expect(stage.visitor.find("change_bar")).to_contain_text(stage.words.steering.fold_again_done.format(turns="4-6"))
     expect(newest_card(stage)).not_to_contain_text(stage.words.steering.undone)
+    expect_folded(stage, 6)
 
 
 def message_pinned(stage: Stage) -> None:
     if stage.is_narrow:
         stage.close_dialog()
-    stage.visitor.turn(7).hover()
-    pin = stage.visitor.turn(7).get_by_role("button", name=stage.words.steering.pin)
-    pin.last.click()
-    expect(pin.last).to_have_attribute("aria-pressed", "true")
-    expect(pin.first).to_have_attribute("aria-pressed", "false")
+    stage.visitor.turn(1).hover()
+    pin = stage.visitor.turn(1).get_by_role("button", name=stage.words.steering.pin)
+    pin.first.click()
+    expect(pin.first).to_have_attribute("aria-pressed", "true")
+    expect(pin.last).to_have_attribute("aria-pressed", "false")
+
+
+def pinned_message_sent(stage: Stage) -> None:
+    """It survives a reload, and is sent word for word though its turn is folded."""
+    stage.visitor.page.reload()
+    stage.visitor.settle()
+    pin = stage.visitor.turn(1).get_by_role("button", name=stage.words.steering.pin).first
+    expect(pin).to_have_attribute("aria-pressed", "true")
+    asked = f"고정한 뒤에 묻습니다 ({stage.words.language})."
+    stage.visitor.ask(asked, first=9)
+    (body,) = stage.endpoint.bodies("chat", to=asked)
+    assert question(1) * 3 in str(body["messages"][0]["content"])
 
 
 def pins_listed(stage: Stage) -> None:
     box = open_panel(stage).locator('[class*="st-key-pins_"]')
     box.locator("summary").click()
-    expect(box.get_by_role("button", name=stage.words.to_turn.format(turn=7))).to_be_visible()
+    expect(box.get_by_role("button", name=stage.words.to_turn.format(turn=1))).to_be_visible()
 
 
 def message_unpinned(stage: Stage) -> None:
     box = stage.panel.locator('[class*="st-key-pins_"]')
     box.get_by_role("button", name=stage.words.steering.pin).click()
     expect(box).to_have_count(0)
-    expect(stage.visitor.turn(7).locator('button.pin[aria-pressed="true"]')).to_have_count(0)
+    expect(stage.visitor.turn(1).locator('button.pin[aria-pressed="true"]')).to_have_count(0)
 
 
 def pin_refused(stage: Stage) -> None:
     if stage.is_narrow:
         stage.close_dialog()
-    stage.visitor.ask("고정하기에는 아주 긴 말입니다. " * 900, first=8)
-    stage.visitor.turn(8).hover()
-    stage.visitor.turn(8).get_by_role("button", name=stage.words.steering.pin).first.click()
+    stage.visitor.ask("고정하기에는 아주 긴 말입니다. " * 900, first=10)
+    stage.visitor.turn(10).hover()
+    stage.visitor.turn(10).get_by_role("button", name=stage.words.steering.pin).first.click()
     expect(stage.visitor.page.get_by_test_id("stToast")).to_contain_text(stage.words.input_reasons["pin_budget"])
+
+
+def nothing_folded(stage: Stage) -> None:
+    """A strategy without summaries sends the turns themselves."""
+    choose_strategy(stage, "window")
+    stage.close_sidebar()
+    expect_folded(stage, 0)
+
+
+def expect_folded(stage: Stage, last: int) -> None:
+    """The turns up to this one are shown as folded, and no others."""
+    for number in range(1, 8):
+        turn = stage.visitor.turn(number)
+        if number <= last:
+            expect(turn).to_have_attribute("data-folded", "")
+        else:
+            expect(turn).not_to_have_attribute("data-folded", "")

@@ -23,7 +23,7 @@ def said(stage: Stage, number: int) -> str:
     return f"{question(number)} 전략을 바꿀 이야기입니다 ({stage.words.language})."
 
 
-def open_settings(stage: Stage) -> None:
+def _open_settings(stage: Stage) -> None:
     stage.open_sidebar()
     if not stage.visitor.find("strategy").is_visible():
         stage.visitor.open_settings()
@@ -31,10 +31,12 @@ def open_settings(stage: Stage) -> None:
 
 
 def choose_strategy(stage: Stage, strategy: str) -> None:
-    open_settings(stage)
+    _open_settings(stage)
     stage.visitor.find("strategy").get_by_role("combobox").click()
     stage.visitor.page.get_by_role("option", name=stage.words.strategies[strategy], exact=True).click()
-    expect(stage.visitor.find("settings").get_by_text(stage.words.strategy_notes[strategy])).to_be_visible()
+    expect(
+        stage.visitor.find("settings").get_by_text(stage.words.strategy_notes[strategy].partition("{")[0].strip())
+    ).to_be_visible()
 
 
 def expect_told_in_tokens(stage: Stage, strategy: str) -> None:
@@ -56,8 +58,38 @@ def first_summary_explained(stage: Stage) -> None:
     expect(panel.locator(".sample")).to_contain_text(words.sample_text)
 
 
+def slider_moved(stage: Stage) -> None:
+    """The sliders of the panel and of the settings are one, and its rate is stored with the chat and folds it."""
+    place = "drawer" if stage.is_narrow else "rail"
+    stage.close_panel()
+    stage.visitor.ask(question(1))
+    stage.open_panel()
+    move(stage, f"slider_{place}", "ArrowRight", 4)
+    expect(stage.panel.get_by_text(stage.words.current_rate.format(rate="0.5"), exact=True)).to_be_visible()
+    stage.close_panel()
+    _open_settings(stage)
+    expect(stage.visitor.find("compression_rate").get_by_role("slider")).to_have_value("0.5")
+    move(stage, "compression_rate", "ArrowLeft", 2)
+    stage.close_sidebar()
+    rate = stage.words.current_rate.format(rate="0.4")
+    expect(stage.open_panel().get_by_text(rate, exact=True)).to_be_visible()
+    expect(stage.panel.get_by_role("slider")).to_have_value("0.4")
+    stage.close_panel()
+    stage.visitor.ask(question(2), question(3), question(4), first=2)
+    expect(stage.open_panel().get_by_text(stage.words.card_rate.format(rate="0.4"), exact=True)).to_be_visible()
+    assert Chat(stage.service, stage.visitor.session_id).view.compression_rate == 0.4
+
+
+def move(stage: Stage, key: str, arrow: str, count: int) -> None:
+    thumb = stage.visitor.find(key).get_by_role("slider")
+    thumb.focus()
+    for _ in range(count):
+        thumb.press(arrow)
+
+
 def rolling_chosen(stage: Stage) -> None:
     stage.close_panel()
+    stage.visitor.open()
     choose_strategy(stage, "rolling")
     expect(stage.visitor.find("empty")).to_contain_text(stage.words.strategy_notes["rolling"])
     stage.close_sidebar()
@@ -83,7 +115,7 @@ def next_summary_told(stage: Stage) -> None:
 
 def models_listed(stage: Stage) -> None:
     stage.close_panel()
-    open_settings(stage)
+    _open_settings(stage)
     expect(stage.visitor.page.locator(".gauge .model")).to_have_text(OTHER_MODEL)
     stage.visitor.find("model").get_by_role("combobox").click()
     expect(stage.visitor.page.get_by_role("option", name=OTHER_MODEL)).to_be_visible()
@@ -101,8 +133,10 @@ def compact_offered(stage: Stage) -> None:
 
 
 def compacting(stage: Stage) -> None:
-    stage.endpoint.script(hang(is_silent=True), kind="summary", to=f"전략을 바꿀 이야기입니다 ({stage.words.language})")
+    told = f"전략을 바꿀 이야기입니다 ({stage.words.language})"
+    hanging = stage.endpoint.script(hang(is_silent=True), kind="summary", to=told)
     stage.button("compact").click()
+    stage.endpoint.wait_until(lambda _: hanging.is_asked_for)
     stage.close_sidebar()
     expect(stage.visitor.page.locator("p.phase")).to_have_text(stage.words.compacting)
 
@@ -111,10 +145,11 @@ def compaction_stopped(stage: Stage) -> None:
     stage.button("stop").click()
     expect(stage.visitor.page.get_by_text(stage.words.input_reasons["compact_stopped"])).to_be_visible()
     expect(stage.visitor.find("stop")).to_have_count(0)
+    stage.endpoint.wait_until(lambda endpoint: not endpoint.hanging_count)  # its call has ended, too
 
 
 def compacted(stage: Stage) -> None:
-    open_settings(stage)
+    _open_settings(stage)
     stage.button("compact").click()
     expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
     stage.close_sidebar()

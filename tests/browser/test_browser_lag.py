@@ -1,18 +1,39 @@
+"""A slow server, a slow browser, requests that are lost or meet: what was pressed and said counts, and once."""
+
 from __future__ import annotations
 
+import re
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Browser, expect
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, WebSocket, expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from component.live import WATCH_SECONDS
+from component.slots import TURNS_AFTER, TURNS_BEFORE
+from graph.service import ChatService
 from tests.browser.conftest import ROOT, scripted_settings, started, visiting
 from tests.browser.visitor import Visitor
-from tests.fake.chat import question
-from tests.fake.openai_reply import hang
+from tests.browser.wire import (
+    Deliver,
+    Hold,
+    deliver_twice,
+    lose,
+    on_the_way,
+    outdate_timers,
+    together,
+    without_timers,
+)
+from tests.fake.chat import Chat, question
+from tests.fake.openai_reply import Body, Reply, hang, slowed, text
 from tests.fake.openai_server import FakeOpenAI
+
+pytestmark = pytest.mark.slow
 
 FAKE: Final = ROOT / "tests" / "fake"
 TIMES: Final = 6
@@ -21,21 +42,63 @@ THUMB: Final = 'button[data-thumb="up"]'
 PRESS_ALL: Final = """(thumb) => [0, 1, 2].forEach((place) => setTimeout(
     () => document.querySelectorAll(thumb)[place].click(), 5 * place,
 ))"""
+# A busy browser: what should run at once runs after the timers that were due before. Streamlit sends a press so.
+LATE: Final = """
+const soon = window.setTimeout.bind(window);
+window.setTimeout = (run, after, ...rest) => soon(run, after === 0 ? {milliseconds} : after, ...rest);
+"""
+WHILE_ANSWERING_MILLISECONDS: Final = 290  # a little less than a run of the live turn
+WHILE_IDLE_MILLISECONDS: Final = 1000 * WATCH_SECONDS + 300
+REQUEST: Final = '{"event":"changed"'
+MAIN, CHAT = 0, 1  # the script that hears presses stands before it
 
 
-@contextmanager
-def answering(chromium: Browser, folder: Path, endpoint: FakeOpenAI, script: str, **settings: str) -> Iterator[Visitor]:
-    shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
-    asked = "서버가 느릴 때 오래 걸리는 답"
-    endpoint.script(hang("여기까지 씁니다. "), to=asked)
-    with (
-        started(folder, {**scripted_settings(endpoint), **settings}, script=FAKE / script) as address,
-        visiting(chromium, address) as visitor,
-    ):
-        visitor.open()
-        visitor.write(asked)
-        expect(visitor.turn(1)).to_contain_text("여기까지 씁니다.")
-        yield visitor
+class Runs:
+    """What came over the page's connection since this was made or cleared.
+
+    Attributes:
+        whole_count: How many times the whole page was drawn.
+        paths: Where each drawing stands in the page's tree.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.clear()
+        page.on("websocket", lambda socket: socket.on("framereceived", self._note))
+
+    def clear(self) -> None:
+        self.whole_count = 0
+        self.paths: list[tuple[int, ...]] = []
+
+    def _note(self, data: str | bytes) -> None:
+        message = ForwardMsg()
+        message.ParseFromString(data if isinstance(data, bytes) else data.encode())
+        if message.WhichOneof("type") == "new_session":
+            self.whole_count += not message.metadata.run.fragment_ids
+        elif message.metadata.delta_path:
+            self.paths.append(tuple(message.metadata.delta_path))
+
+
+@pytest.fixture
+def chat(other_server: ChatService) -> Chat:
+    chat = Chat(other_server)
+    chat.ask(1, 8)
+    return chat
+
+
+def opened(visitor: Visitor, server: ChatService) -> tuple[Chat, Hold]:
+    chat = Chat(server)
+    chat.ask(1, 4)
+    hold = Hold(visitor)
+    visitor.open(f"?session={chat.session_id}")
+    return chat, hold
+
+
+def begin_answer(visitor: Visitor, fake_openai: FakeOpenAI, asked: str) -> None:
+    fake_openai.script(hang("여기까지 씁니다. "), to=asked)
+    visitor.open()
+    visitor.write(asked)
+    expect(visitor.turn(1)).to_contain_text("여기까지 씁니다.")
+    visitor.find("stop").locator("button").wait_for()  # it is drawn after the chat
 
 
 def stop(visitor: Visitor) -> None:
@@ -43,24 +106,28 @@ def stop(visitor: Visitor) -> None:
     visitor.wait_for_end(1)
 
 
-def expect_back(visitor: Visitor, text: str) -> None:
-    visitor.write(text)
-    expect(visitor.field).to_have_value(text)
+def turns(visitor: Visitor) -> Locator:
+    return visitor.page.locator('[class*="st-key-turn_"]')
 
 
-def test_nothing_drawn_is_lost_while_the_server_lags(
+@contextmanager
+def answering(chromium: Browser, folder: Path, endpoint: FakeOpenAI, script: str, **settings: str) -> Iterator[Visitor]:
+    shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
+    with (
+        started(folder, {**scripted_settings(endpoint), **settings}, script=FAKE / script) as address,
+        visiting(chromium, address) as visitor,
+    ):
+        begin_answer(visitor, endpoint, "서버가 느릴 때 오래 걸리는 답")
+        yield visitor
+
+
+def test_nothing_is_lost_and_nothing_that_is_gone_stays_while_the_server_lags(
     chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
 ) -> None:
     with answering(chromium, tmp_path, fake_openai, "lagging_app.py") as visitor:
         for number in range(TIMES):
-            expect_back(visitor, f"성급한 말 {number}")
-        stop(visitor)
-
-
-def test_nothing_that_is_gone_stays_while_the_server_lags(
-    chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
-) -> None:
-    with answering(chromium, tmp_path, fake_openai, "lagging_app.py") as visitor:
+            visitor.write(f"성급한 말 {number}")
+            expect(visitor.field).to_have_value(f"성급한 말 {number}")
         stop(visitor)
         for number in range(2, 2 + TIMES):
             visitor.write(question(number))
@@ -70,6 +137,8 @@ def test_nothing_that_is_gone_stays_while_the_server_lags(
             visitor.wait_for_end(number)
             expect(visitor.find("stop")).to_have_count(0)
             expect(visitor.every("regenerate")).to_have_count(1)
+        visitor.page.evaluate(PRESS_ALL, THUMB)
+        expect(visitor.page.locator(f'{THUMB}[aria-pressed="true"]')).to_have_count(3)
         visitor.write("/reset")
         visitor.find("dialog_confirm").locator("button").click()
         expect(visitor.find("undo_reset")).to_be_visible()
@@ -83,16 +152,435 @@ def test_page_that_is_asked_for_between_two_runs_is_drawn_in_its_place(
     between = {"STREAMLIT_RUNNER_POST_SCRIPT_GC": "true"}
     with answering(chromium, tmp_path, fake_openai, "pausing_app.py", **between) as visitor:
         for number in range(TIMES):
-            expect_back(visitor, f"성급한 말 {number}")
+            visitor.write(f"성급한 말 {number}")
+            expect(visitor.field).to_have_value(f"성급한 말 {number}")
             expect(visitor.turn(1)).to_be_visible()
             expect(visitor.every("chat")).to_have_count(1)
         stop(visitor)
 
 
-def test_presses_one_right_after_another_all_count(chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI) -> None:
-    with answering(chromium, tmp_path, fake_openai, "lagging_app.py") as visitor:
-        stop(visitor)
-        visitor.ask(question(2), question(3), first=2)
-        expect(visitor.page.locator(THUMB)).to_have_count(3)
-        visitor.page.evaluate(PRESS_ALL, THUMB)
-        expect(visitor.page.locator(f'{THUMB}[aria-pressed="true"]')).to_have_count(3)
+def test_a_chat_that_is_left_and_opened_again_before_the_browser_hears_of_it_is_drawn(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat, hold = opened(visitor, other_server)
+    visitor.ask(question(5), question(6), first=5)
+    hold.is_holding = True
+    visitor.find("new_chat").locator("button").click()
+    visitor.page.wait_for_timeout(1_000)
+    visitor.find(f"session_{chat.session_id}").locator("button").click()
+    visitor.page.wait_for_timeout(1_000)
+    hold.let_go()
+    visitor.settle()
+    expect(visitor.turn(6)).to_be_visible()
+    visitor.ask(question(7), first=7)
+
+
+def test_a_timer_that_had_not_heard_which_chat_is_open_leaves_it_open(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 4)
+    outdated = outdate_timers(visitor)
+    visitor.open(f"?session={chat.session_id}")
+    expect(visitor.turn(4)).to_be_visible()
+    visitor.page.wait_for_timeout(1_000 * (WATCH_SECONDS + 2))
+    assert outdated
+    visitor.settle()
+    expect(visitor.turn(4)).to_be_visible()
+    visitor.ask(question(5), first=5)
+    assert visitor.session_id == chat.session_id
+
+
+def test_a_press_counts_while_the_page_or_the_script_that_hears_it_is_on_its_way(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 1)
+    hold = Hold(visitor, 'data-thumb="up"')
+
+    def come_late(script: Route) -> None:
+        visitor.page.wait_for_timeout(1_500)
+        script.continue_()
+
+    visitor.page.route(re.compile(r"BidiComponent[^/]*\.js"), come_late)
+    visitor.page.goto(f"{visitor.address}?session={chat.session_id}")
+    good = visitor.page.locator(THUMB)
+    good.click()
+    visitor.page.wait_for_timeout(500)
+    hold.let_go()
+    visitor.settle()
+    expect(good).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_tab_stays_open_though_the_answer_to_the_choice_before_comes_behind_it(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    _, hold = opened(visitor, other_server)
+    before, after = (visitor.page.get_by_role("tab", name=name) for name in ("통계", "모델 입력"))
+    hold.is_holding = True
+    before.click()
+    hold.wait()
+    late = hold.count
+    after.click()
+    expect(after).to_have_attribute("aria-selected", "true")
+    visitor.field.focus()
+    hold.let_go(late)
+    visitor.page.wait_for_timeout(500)
+    expect(after).to_have_attribute("aria-selected", "true")
+    expect(visitor.field).to_be_focused()
+    hold.let_go()
+    visitor.settle()
+    expect(after).to_have_attribute("aria-selected", "true")
+    expect(visitor.find("panel").locator('[class*="st-key-input_request_"]').first).to_be_visible()
+
+
+def test_a_box_that_is_closed_again_stays_closed_though_the_answer_to_its_opening_comes_behind_it(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    _, hold = opened(visitor, other_server)
+    fold = visitor.page.locator('[class*="st-key-fold_"]')
+    content = fold.get_by_test_id("stExpanderDetails")
+    hold.is_holding = True
+    fold.locator("summary").click()
+    hold.wait()
+    late = hold.count
+    fold.locator("summary").click()
+    expect(content).to_have_attribute("inert", "")
+    hold.let_go(late)
+    visitor.page.wait_for_timeout(500)
+    expect(content).to_have_attribute("inert", "")
+    hold.let_go()
+    visitor.settle()
+    expect(content).to_have_attribute("inert", "")
+    fold.locator("summary").click()
+    expect(content.get_by_text("대신 보는 글")).to_be_visible()
+
+
+def test_the_tab_with_the_focus_keeps_it_and_hears_a_key_while_the_tabs_are_drawn(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    _, hold = opened(visitor, other_server)
+    first, second, third = (visitor.page.get_by_role("tab", name=name) for name in ("요약", "통계", "모델 입력"))
+    first.focus()
+    hold.is_holding = True
+    visitor.page.keyboard.press("ArrowRight")
+    hold.wait()
+    while hold.count and not second.is_disabled():
+        hold.let_go(1)
+        visitor.page.wait_for_timeout(50)
+    expect(second).to_be_disabled()
+    expect(second).to_be_focused()
+    visitor.page.keyboard.press("ArrowRight")
+    hold.let_go()
+    visitor.settle()
+    expect(third).to_have_attribute("aria-selected", "true")
+    expect(third).to_be_focused()
+    expect(visitor.find("panel").locator('[class*="st-key-input_request_"]').first).to_be_visible()
+
+
+def test_a_refused_message_comes_back_before_what_was_typed_however_late_the_browser_sends_it(
+    visitor: Visitor, fake_openai: FakeOpenAI
+) -> None:
+    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_ANSWERING_MILLISECONDS))
+    begin_answer(visitor, fake_openai, "늦은 브라우저에서 오래 걸리는 답")
+    for number in range(TIMES):
+        visitor.write(f"성급한 말 {number}")
+        expect(visitor.field).to_have_value(f"성급한 말 {number}")
+        if number == 0:  # the same words aren't told twice within a few seconds
+            expect(visitor.page.get_by_test_id("stToast")).to_be_visible()
+    visitor.write("먼저 한 말")
+    visitor.field.press_sequentially("나중 말")
+    expect(visitor.field).to_have_value("먼저 한 말\n나중 말")
+    stop(visitor)
+    visitor.field.press("Enter")
+    visitor.wait_for_end(2)
+    expect(visitor.turn(2)).to_contain_text("나중 말")
+
+
+def press_along_with_a_timer(button: Locator, wire: WebSocket, key: str) -> None:
+    presses: list[bytes] = []
+
+    def is_its_own(request: str | bytes) -> bool:
+        presses.extend([request] if isinstance(request, bytes) and f"-{key}".encode() in request else [])
+        return len(presses) == len(["the timer's", "its own"])
+
+    with wire.expect_event("framesent", is_its_own):
+        button.click()
+
+
+def test_what_a_timer_takes_along_counts_once_and_stays(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = ("아주 긴 물음입니다. " * 200).strip()
+    fake_openai.script(text("첫째 답"), text("둘째 답"), to=asked)
+    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_IDLE_MILLISECONDS))
+    with visitor.page.expect_websocket() as wire:
+        visitor.open()
+    visitor.ask(asked)
+    press_along_with_a_timer(visitor.find("regenerate").locator("button"), wire.value, "regenerate")
+    expect(visitor.turn(1)).to_contain_text("둘째 답")
+    visitor.wait_for_end(1)
+    more = visitor.turn(1).locator('[class*="st-key-more_"] button')
+    press_along_with_a_timer(more, wire.value, "more_")
+    visitor.ask("그다음 말", first=2)
+    expect(visitor.turn(1).locator('[class*="st-key-whole_"]')).to_be_visible()
+    assert len(fake_openai.bodies("chat", to=asked)) == len(["asked", "asked again"])
+
+
+def open_menu(visitor: Visitor, choice: str) -> None:
+    menu = visitor.find(f"menu_{visitor.session_id}")
+    menu.hover()
+    menu.locator("button").click()
+    visitor.page.get_by_role("menuitem", name=choice).click()
+
+
+def test_a_dialog_that_is_accepted_counts_though_a_timer_takes_it_along(visitor: Visitor) -> None:
+    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_IDLE_MILLISECONDS))
+    with visitor.page.expect_websocket() as wire:
+        visitor.open()
+    visitor.ask("지울 대화")
+    open_menu(visitor, "삭제")
+    press_along_with_a_timer(visitor.find("dialog_confirm").locator("button"), wire.value, "dialog_confirm")
+    expect(visitor.page.get_by_role("dialog")).to_have_count(0)
+    expect(visitor.open_row).to_have_count(0)
+
+
+def test_a_dialog_that_is_closed_as_the_answer_ends_is_gone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked, may_answer = "대화 상자를 열어 둔 동안 끝날 답을 주세요.", threading.Event()
+
+    def answer(_: Body) -> Reply:
+        may_answer.wait(60)
+        return text("이제 끝났습니다.")
+
+    fake_openai.script(answer, to=asked)
+    together(visitor, "dialog_confirm", "redraw__events")
+    visitor.open()
+    visitor.write(asked)
+    expect(visitor.turn(1)).to_be_visible()
+    open_menu(visitor, "이름 바꾸기")
+    visitor.page.get_by_role("dialog").get_by_role("textbox").fill("새로 지은 이름")
+    visitor.find("dialog_confirm").locator("button").click()
+    may_answer.set()
+    visitor.wait_for_end(1)
+    expect(visitor.page.get_by_role("dialog")).to_have_count(0)
+    expect(visitor.open_row).to_contain_text("새로 지은 이름")
+
+
+@pytest.mark.parametrize("deliver", [lose, deliver_twice])
+def test_a_message_is_said_once_whatever_becomes_of_its_request(visitor: Visitor, deliver: Deliver) -> None:
+    on_the_way(visitor, "꼭 한 번", deliver)
+    visitor.open()
+    visitor.ask("꼭 한 번 전해질 첫마디", "그다음 말", "그다음 말")
+    expect(turns(visitor)).to_have_count(3)
+    expect(visitor.field).to_have_value("")
+    on_the_way(visitor, "또 한 번", deliver)
+    visitor.page.reload()
+    visitor.settle()
+    visitor.ask("또 한 번 전해질 말", first=4)
+    visitor.page.reload()
+    visitor.settle()
+    expect(turns(visitor)).to_have_count(4)
+
+
+def test_a_message_whose_request_is_lost_is_said_in_its_chat_though_the_page_is_left_at_once(visitor: Visitor) -> None:
+    on_the_way(visitor, "옮겨 다녀도", lose)
+    visitor.open()
+    visitor.ask("첫째 대화")
+    session_id = visitor.session_id
+    visitor.write("옮겨 다녀도 첫째 대화의 말")
+    visitor.find("new_chat").locator("button").click()
+    expect(visitor.find("suggestions")).to_be_visible()
+    visitor.ask("둘째 대화")
+    expect(turns(visitor)).to_have_count(1)
+    visitor.find(f"session_{session_id}").locator("button").click()
+    expect(visitor.turn(2)).to_contain_text("옮겨 다녀도 첫째 대화의 말")
+    visitor.wait_for_end(2)
+    on_the_way(visitor, "남겨 두고", lose)
+    visitor.page.reload()
+    visitor.settle()
+    visitor.write("남겨 두고 떠난 말")
+    visitor.page.reload()
+    visitor.settle()
+    visitor.wait_for_end(3)
+    expect(visitor.turn(3)).to_contain_text("남겨 두고 떠난 말")
+
+
+def test_presses_that_share_a_request_count_each(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_ANSWERING_MILLISECONDS))
+    begin_answer(visitor, fake_openai, "한 요청에 실린 말과 중지")
+    visitor.field.fill("함께 실린 말")
+    visitor.field.evaluate(
+        f"""(field) => {{
+            const options = {{ key: "Enter", code: "Enter", keyCode: 13, bubbles: true, cancelable: true }};
+            field.dispatchEvent(new KeyboardEvent("keydown", options));
+            setTimeout(() => document.querySelector(".st-key-stop button").click(), {WHILE_ANSWERING_MILLISECONDS} / 3);
+        }}"""
+    )
+    visitor.wait_for_end(1)
+    expect(visitor.turn(1)).to_contain_text("중지했습니다.")
+    assert visitor.shared_requests
+
+
+def hold_down(visitor: Visitor, button: Locator) -> float:
+    """Presses the mouse in the middle of the button, holds it, and returns how far down that is."""
+    button.hover()
+    visitor.page.mouse.down()
+    box = button.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"] / 2
+
+
+def wait_until_moved(visitor: Visitor, button: Locator, y: float) -> None:
+    visitor.page.wait_for_function(
+        "([button, y]) => { const box = button.getBoundingClientRect(); return box.bottom < y || box.top > y; }",
+        arg=[button.element_handle(), y],
+    )
+
+
+def test_a_press_counts_though_a_growing_answer_moves_the_page(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked, may_answer = "눌린 동안 자라는 답을 주세요.", threading.Event()
+
+    def answer(_: Body) -> Reply:
+        may_answer.wait(30)
+        return text("\n\n".join(f"{number}번째 줄입니다." for number in range(60)))
+
+    fake_openai.script(answer, to=asked)
+    visitor.open()
+    visitor.ask("먼저 짧은 물음을 하나 드립니다.")
+    visitor.write(asked)
+    expect(visitor.turn(2)).to_be_visible()
+    copy = visitor.turn(1).locator("button.copy")
+    visitor.page.evaluate("() => navigator.clipboard.writeText('')")
+    y = hold_down(visitor, copy)
+    may_answer.set()
+    wait_until_moved(visitor, copy, y)
+    visitor.page.mouse.up()
+    visitor.page.wait_for_function("() => navigator.clipboard.readText()")
+    visitor.wait_for_end(2)
+
+
+def test_a_press_counts_though_the_column_is_scrolled_and_is_none_when_it_is_drawn_away(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 1280, "height": 500})
+    visitor.open()
+    visitor.open_settings()
+    shortcuts = visitor.find("shortcuts").locator("button")
+    y = hold_down(visitor, shortcuts)
+    visitor.page.mouse.wheel(0, -200)
+    wait_until_moved(visitor, shortcuts, y)
+    visitor.page.mouse.up()
+    expect(visitor.page.get_by_text("메시지 입력란으로 가기")).to_be_visible()
+    visitor.page.keyboard.press("Escape")
+    visitor.page.set_viewport_size({"width": 1280, "height": 800})
+    hold_down(visitor, visitor.find("suggestion_0").locator("button"))
+    visitor.find("suggestion_2").hover()
+    visitor.page.mouse.up()
+    visitor.field.fill("아직 아무것도 보내지 않았습니다.")
+    expect(visitor.find("suggestions")).to_be_visible()
+
+
+def test_a_message_and_its_answer_draw_nothing_else(visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI) -> None:
+    asked = "이 말과 그 답만 그립니다."
+    fake_openai.script(slowed(text(" ".join(f"낱말{number}" for number in range(40))), 0.02), to=asked)
+    runs = Runs(visitor.page)
+    visitor.open(f"?session={chat.session_id}")
+    slider = visitor.find("slider_rail").get_by_role("slider")
+    slider.evaluate("(slider) => { slider.dataset.mark = 'the same'; }")
+    visitor.page.wait_for_timeout(500)
+    runs.clear()
+    visitor.ask(asked, first=9)
+    expect(visitor.find("stop")).to_have_count(0)
+    assert runs.whole_count == 0
+    places = {path[:3] for path in runs.paths if path[:2] == (MAIN, CHAT)}
+    assert len(places) == 2  # the turn before, which can't be answered anew any more, and this one
+    expect(slider).to_have_attribute("data-mark", "the same")
+
+
+def test_a_page_at_rest_is_left_as_it_is(visitor: Visitor, chat: Chat) -> None:
+    runs = Runs(visitor.page)
+    visitor.open(f"?session={chat.session_id}")
+    panel = visitor.open_statistics()
+    visitor.ask(question(9), question(10), first=9)
+    expect(panel.get_by_text("총 요약: 3개 (9턴 압축)")).to_be_visible()
+    expect(visitor.find("stop")).to_have_count(0)  # the bar is drawn after the turn and the panel
+    visitor.settle()
+    visitor.page.wait_for_timeout(1_000)
+    runs.clear()
+    visitor.page.wait_for_timeout(1_000 * (2 * WATCH_SECONDS + 1))
+    assert runs.whole_count == 0
+    assert not visitor.page.locator("i.redraw").count()
+    watched = {path[:3] for path in runs.paths}
+    assert len(watched) == 1
+    assert watched.pop()[:2] == (MAIN, CHAT)
+
+
+def test_a_long_visit_draws_the_page_anew_when_its_places_are_used_up(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, TURNS_BEFORE + 1)
+    visitor.open(f"?session={chat.session_id}")
+    last = TURNS_BEFORE + 1 + TURNS_AFTER + 2
+    visitor.ask(*map(question, range(TURNS_BEFORE + 2, last + 1)), first=TURNS_BEFORE + 2)
+    expect(turns(visitor)).to_have_count(last)
+    for number in range(1, last + 1):
+        expect(turns(visitor).nth(number - 1)).to_have_attribute("data-turn", str(number))
+    expect(visitor.every("regenerate")).to_have_count(1)
+
+
+def test_a_long_chat_goes_on_without_a_drawing_of_the_whole_page(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 25)
+    chat.wait_for_folds()
+    runs = Runs(visitor.page)
+    visitor.open(f"?session={chat.session_id}")
+    visitor.ask(question(26), first=26)
+    runs.clear()
+    visitor.ask(*map(question, range(27, 34)), first=27)
+    expect(visitor.find("panel").get_by_text("[28-30턴 요약]")).to_be_visible()
+    assert runs.whole_count == 0
+
+
+def test_a_lost_request_for_what_has_changed_is_made_again(visitor: Visitor, chat: Chat) -> None:
+    on_the_way(visitor, REQUEST, lose)
+    runs = Runs(visitor.page)
+    visitor.open(f"?session={chat.session_id}")
+    runs.clear()
+    visitor.ask(question(9), question(10), first=9)
+    expect(visitor.find("panel").get_by_text("[7-9턴 요약]")).to_be_visible()
+    expect(visitor.turn(9).locator('[class*="st-key-fold_"]')).to_be_visible()
+    assert runs.whole_count == 0
+    past = visitor.turn(3).locator('[class*="st-key-past_"]')
+    expect(past).to_have_count(0)
+    chat.service.folds.reset(chat.session_id)
+    expect(past).to_have_count(1)  # a fold far above is drawn anew, too
+
+
+def test_a_press_that_meets_a_request_for_what_has_changed_draws_no_whole_page(
+    visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.script(hang("여기까지 말합니다. "), to="오래 걸리는 말")
+    together(visitor, "-tabs_rail", REQUEST)
+    runs = Runs(visitor.page)
+    visitor.open(f"?session={chat.session_id}")
+    visitor.write("오래 걸리는 말")
+    expect(visitor.turn(9)).to_contain_text("여기까지 말합니다.")
+    for number in range(3):
+        visitor.write(f"성급한 말 {number}")
+        expect(visitor.field).to_have_value(f"성급한 말 {number}")
+    runs.clear()
+    visitor.find("panel").get_by_role("tab", name="통계").click()
+    visitor.find("stop").locator("button").click()
+    visitor.wait_for_end(9)
+    expect(visitor.find("panel").get_by_text("📊 요약 통계")).to_be_visible()
+    assert runs.whole_count == 0
+
+
+def test_an_answer_is_shown_as_it_comes_though_no_clock_of_the_page_asks(
+    visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI
+) -> None:
+    asked = "시계 없이 기다리는 말"
+    fake_openai.script(hang("여기까지 ", "말합니다. "), to=asked)
+    without_timers(visitor)
+    visitor.open(f"?session={chat.session_id}")
+    visitor.write(asked)
+    expect(visitor.turn(9)).to_contain_text("여기까지 말합니다.")
+    visitor.find("stop").locator("button").click()
+    visitor.wait_for_end(9)

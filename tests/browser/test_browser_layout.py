@@ -1,3 +1,5 @@
+"""Where things stand and how large they are: on a wide page, on a phone and on paper."""
+
 from __future__ import annotations
 
 import pytest
@@ -6,7 +8,7 @@ from playwright.sync_api import Browser, expect
 from graph.service import ChatService
 from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
-from tests.fake.chat import Chat
+from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -24,6 +26,31 @@ def 함수():
 
 مرحبا بالعالم
 """
+ARABIC = "مرحبا!\n" + "كلمات كثيرة في سطر واحد " * 3
+FROM_THE_RIGHT = """(part) => {
+    const line = document.createRange();
+    line.setStart(document.createTreeWalker(part, NodeFilter.SHOW_TEXT).nextNode(), 0);
+    line.setEnd(line.startContainer, 1);
+    return part.getBoundingClientRect().right - line.getBoundingClientRect().right;
+}"""
+# Where the number of a turn begins and ends, from the left edge of what the chat scrolls in.
+NUMBER = """(turn) => {
+    const style = getComputedStyle(turn, "::before");
+    const left = turn.getBoundingClientRect().left - document.querySelector("#stMain").getBoundingClientRect().left;
+    const moved = new DOMMatrix(style.transform).m41;
+    return [left + parseFloat(style.left) + moved, parseFloat(style.width)];
+}"""
+STRUCTURED = """<summary>
+1. **Task Overview**
+   질문 4번: 서버 이전은 10월 4일에, 예산은 420만 원으로 하기로 했다.
+2. **Current State**
+   - [문서](https://example.com/a_b)와 https://example.com/c, kim@example.com 참고
+   - ![그림](https://example.com/x.png)
+
+## Next Steps
+트래픽을 옮긴다.
+</summary>"""
+FONT_SIZE = "element => parseFloat(getComputedStyle(element).fontSize)"
 
 
 @pytest.mark.parametrize("who", ["phone", "visitor"])
@@ -52,6 +79,73 @@ def test_wide_tables_and_code_scroll_inside_themselves(
     assert turn.locator("p", has_text="مرحبا").evaluate("p => getComputedStyle(p).unicodeBidi") == "plaintext"
 
 
+def test_a_wide_page_keeps_the_panel_in_view_and_dims_folded_turns_until_they_are_read(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 5)
+    visitor.open(f"?session={chat.session_id}")
+    expect(visitor.find("open_panel")).to_be_hidden()
+    box = visitor.find("panel").bounding_box()
+    assert box is not None
+    assert (box["y"], box["height"], box["x"] + box["width"]) == (0, 800, 1280)
+    for number in range(1, 6):  # the page's script numbers them a moment after they are drawn
+        expect(visitor.turn(number)).to_have_attribute("data-turn", str(number))
+    numbers = visitor.page.locator('[class*="st-key-turn_"]')
+    assert numbers.evaluate_all("turns => turns.map(turn => getComputedStyle(turn, '::before').content)") == [
+        f'"{number}"' for number in range(1, 6)
+    ]
+    rule = "turn => getComputedStyle(turn, '::after').width"
+    assert [visitor.turn(number).evaluate(rule) for number in (2, 4)] == ["2px", "auto"]
+    answers = [visitor.turn(number).get_by_test_id("stChatMessage").last for number in (3, 4)]
+    dimmed = "message => getComputedStyle(message).opacity < 0.9"
+    visitor.page.wait_for_function(dimmed, arg=answers[0].element_handle())  # it gets dim by and by
+    assert not answers[1].evaluate(dimmed)
+    answers[0].hover()
+    visitor.page.wait_for_function(f"message => !({dimmed})(message)", arg=answers[0].element_handle())
+
+
+@pytest.mark.parametrize("width", [390, pytest.param(768, marks=pytest.mark.slow)])
+def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor, width: int) -> None:
+    phone.page.set_viewport_size({"width": width, "height": 844})
+    phone.open()
+    phone.ask("전화기에서 고를 대화입니다.")
+    sidebar = phone.page.get_by_test_id("stSidebar")
+    session = phone.find(f"session_{phone.session_id}").locator("button")
+    for choice in (phone.find("new_chat").locator("button"), session):
+        phone.page.get_by_test_id("stExpandSidebarButton").click()
+        expect(sidebar).to_have_attribute("data-collapsed", "false")
+        choice.click()
+        expect(sidebar).to_have_attribute("data-collapsed", "true")
+    expect(phone.turn(1)).to_be_in_viewport()
+
+
+def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "인쇄할 긴 답을 주세요."
+    fake_openai.script(text("\n\n".join(f"{number}번째 줄입니다." for number in range(80))), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    visitor.page.emulate_media(media="print")
+    for hidden in ("stSidebar", "stHeader", "stBottom"):
+        expect(visitor.page.get_by_test_id(hidden)).to_be_hidden()
+    expect(visitor.find("panel")).to_be_hidden()
+    expect(visitor.page.get_by_test_id("stMainBlockContainer")).to_have_css("padding-right", "0px")
+    # The whole chat is on paper, not the part that was in view.
+    assert visitor.page.evaluate("document.documentElement.scrollHeight") > 2500
+    visitor.page.emulate_media(media="screen")
+
+
+def test_a_box_opens_and_closes_at_once_for_whoever_wants_no_motion(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.open_settings()
+    box, content = visitor.find("settings").locator("details"), visitor.find("shortcuts")
+    heights = box.evaluate("box => [box.getBoundingClientRect().height, box.scrollHeight]")
+    assert heights[0] >= heights[1]
+    visitor.open_settings()
+    assert not content.is_visible()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("who", "title"), [("visitor", "각주"), ("english", "Footnotes")])
 def test_footnotes_have_a_small_title_in_the_language_of_the_page(
     who: str, title: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI
@@ -64,10 +158,10 @@ def test_footnotes_have_a_small_title_in_the_language_of_the_page(
     small = visitor.turn(1).get_by_role("heading", name=title, exact=True)
     large = visitor.turn(1).get_by_role("heading", name="제목", exact=True)
     expect(small).to_have_text(title)
-    size = "heading => parseFloat(getComputedStyle(heading).fontSize)"
-    assert small.evaluate(size) < large.evaluate(size)
+    assert small.evaluate(FONT_SIZE) < large.evaluate(FONT_SIZE)
 
 
+@pytest.mark.slow
 def test_the_focus_ring_of_a_row_lies_inside_it(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("초점 테두리를 볼 대화입니다.")
@@ -86,27 +180,14 @@ def test_the_focus_ring_of_a_row_lies_inside_it(visitor: Visitor) -> None:
         assert 0 < width <= -offset
 
 
-@pytest.mark.parametrize("width", [390, 768])
-def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor, width: int) -> None:
-    phone.page.set_viewport_size({"width": width, "height": 844})
-    phone.open()
-    phone.ask("전화기에서 고를 대화입니다.")
-    sidebar = phone.page.get_by_test_id("stSidebar")
-    session = phone.find(f"session_{phone.session_id}").locator("button")
-    for choice in (phone.find("new_chat").locator("button"), session):
-        phone.page.get_by_test_id("stExpandSidebarButton").click()
-        expect(sidebar).to_have_attribute("data-collapsed", "false")
-        choice.click()
-        expect(sidebar).to_have_attribute("data-collapsed", "true")
-    expect(phone.turn(1)).to_be_in_viewport()
-
-
+@pytest.mark.slow
 def test_the_empty_page_begins_with_its_title(visitor: Visitor) -> None:
     visitor.page.set_viewport_size({"width": 640, "height": 400})
     visitor.open()
     expect(visitor.find("empty").get_by_role("heading")).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_a_notice_covers_nothing_of_the_panel(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("압축할 것이 없는 대화입니다.")
@@ -120,49 +201,19 @@ def test_a_notice_covers_nothing_of_the_panel(visitor: Visitor) -> None:
     )
 
 
-def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    asked = "인쇄할 긴 답을 주세요."
-    fake_openai.script(text("\n\n".join(f"{number}번째 줄입니다." for number in range(80))), to=asked)
-    visitor.open()
-    visitor.ask(asked)
-    visitor.page.emulate_media(media="print")
-    for hidden in ("stSidebar", "stHeader", "stBottom"):
-        expect(visitor.page.get_by_test_id(hidden)).to_be_hidden()
-    expect(visitor.find("panel")).to_be_hidden()
-    expect(visitor.page.get_by_test_id("stMainBlockContainer")).to_have_css("padding-right", "0px")
-    # The whole chat is on paper, not the part that was in view.
-    assert visitor.page.evaluate("document.documentElement.scrollHeight") > 2500
-    visitor.page.emulate_media(media="screen")
-
-
-def test_turns_have_numbers_and_folded_ones_are_dimmed_until_read(visitor: Visitor, other_server: ChatService) -> None:
-    chat = Chat(other_server)
-    chat.ask(1, 5)
-    visitor.open(f"?session={chat.session_id}")
-    for number in range(1, 6):  # the page's script numbers them a moment after they are drawn
-        expect(visitor.turn(number)).to_have_attribute("data-turn", str(number))
-    numbers = visitor.page.locator('[class*="st-key-turn_"]')
-    assert numbers.evaluate_all("turns => turns.map(turn => getComputedStyle(turn, '::before').content)") == [
-        f'"{number}"' for number in range(1, 6)
-    ]
-    rule = "turn => getComputedStyle(turn, '::after').width"
-    assert [visitor.turn(number).evaluate(rule) for number in (2, 4)] == ["2px", "auto"]
-    answers = [visitor.turn(number).get_by_test_id("stChatMessage").last for number in (3, 4)]
-    dimmed = "message => getComputedStyle(message).opacity < 0.9"
-    visitor.page.wait_for_function(dimmed, arg=answers[0].element_handle())  # it gets dim by and by
-    assert not answers[1].evaluate(dimmed)
-    answers[0].hover()
-    visitor.page.wait_for_function(f"message => !({dimmed})(message)", arg=answers[0].element_handle())
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", ["ko-KR", "en-US"])
-def test_on_a_phone_the_share_of_the_context_stands_beside_what_stops_the_answer(
-    chromium: Browser, address: str, fake_openai: FakeOpenAI, locale: str
+def test_on_a_phone_nothing_hides_the_share_of_the_context_or_the_sign_of_a_fold(
+    chromium: Browser, address: str, other_server: ChatService, fake_openai: FakeOpenAI, locale: str
 ) -> None:
-    asked = f"좁은 곳에서 쓰는 답을 기다립니다 {locale}"
+    chat, asked = Chat(other_server), f"좁은 곳에서 쓰는 답을 기다립니다 {locale}"
+    chat.ask(1, 4)
     fake_openai.script(hang("첫 문장입니다. "), to=asked)
     with visiting(chromium, address, locale=locale, viewport={"width": 390, "height": 844}, has_touch=True) as phone:
-        phone.open()
+        phone.open(f"?session={chat.session_id}")
+        line = phone.page.locator('[class*="st-key-fold_"] summary')
+        for sign in ("stExpanderIcon", "stIconMaterial"):
+            expect(line.get_by_test_id(sign)).to_be_in_viewport(ratio=1)
         phone.write(asked)
         stop = phone.find("stop").locator("button")
         expect(stop).to_be_visible()
@@ -172,17 +223,104 @@ def test_on_a_phone_the_share_of_the_context_stands_beside_what_stops_the_answer
             arg=stop.element_handle(),
         )
         stop.click()
-        phone.wait_for_end(1)
+        phone.wait_for_end(5)
 
 
-@pytest.mark.parametrize("locale", ["ko-KR", "en-US"])
-def test_on_a_phone_the_line_of_a_fold_shows_that_it_opens(
-    chromium: Browser, address: str, other_server: ChatService, locale: str
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_number_of_four_digits_is_in_view(chromium: Browser, address: str, width: int) -> None:
+    with visiting(chromium, address, viewport={"width": width, "height": 844}) as visitor:
+        visitor.open()
+        visitor.ask("번호를 볼 물음입니다.")
+        expect(visitor.turn(1)).to_have_attribute("data-turn", "1")
+        visitor.turn(1).evaluate("(turn) => (turn.dataset.turn = '1000')")
+        left, number_width = visitor.turn(1).evaluate(NUMBER)
+        assert left >= 0
+        assert 15 < number_width < 30
+
+
+@pytest.mark.slow
+def test_words_from_right_to_left_begin_at_the_right(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    fake_openai.script(text(ARABIC.replace("\n", "\n\n")), to=ARABIC)
+    visitor.open()
+    visitor.write(ARABIC)
+    visitor.wait_for_end(1)
+    asked = visitor.turn(1).get_by_test_id("stText").locator("> *").first
+    for part in (asked, visitor.turn(1).get_by_test_id("stChatMessage").last.locator("p").first):
+        assert part.evaluate(FROM_THE_RIGHT) < 3
+
+
+@pytest.mark.slow
+def test_a_message_that_fits_a_wide_page_has_no_button_there(
+    visitor: Visitor, phone: Visitor, other_server: ChatService
 ) -> None:
     chat = Chat(other_server)
-    chat.ask(1, 4)
-    with visiting(chromium, address, locale=locale, viewport={"width": 390, "height": 844}, has_touch=True) as phone:
-        phone.open(f"?session={chat.session_id}")
-        line = phone.page.locator('[class*="st-key-fold_"] summary')
-        for sign in ("stExpanderIcon", "stIconMaterial"):
-            expect(line.get_by_test_id(sign)).to_be_in_viewport(ratio=1)
+    chat.say("이 글은 좁은 화면에서만 열두 줄을 넘습니다. " * 14)
+    for reader, count in ((visitor, 0), (phone, 1)):
+        reader.open(f"?session={chat.session_id}")
+        expect(reader.turn(1)).to_be_visible()
+        buttons = reader.turn(1).get_by_role("button", name="더 보기")
+        expect(buttons.filter(visible=True)).to_have_count(count)
+
+
+@pytest.mark.slow
+def test_a_structured_summary_is_shown_as_markdown_without_links(
+    visitor: Visitor, other_server: ChatService, fake_openai: FakeOpenAI
+) -> None:
+    chat, words = Chat(other_server), " 접은 글을 볼 이야기입니다."
+    for number in range(1, 7):
+        chat.say(question(number) + words)
+        chat.wait_for_folds()
+    fake_openai.script(text(STRUCTURED), kind="summary", to=words)
+    chat.service.folds.compact(chat.session_id)
+    visitor.open(f"?session={chat.session_id}")
+    fold = visitor.page.locator('[class*="st-key-fold_"]').filter(has_text="컨텍스트 압축됨")
+    fold.locator("summary").click()
+    expect(fold.get_by_text("모델이 압축한 대화 대신 보는 글")).to_be_visible()
+    for place in (fold, visitor.find("panel").locator('[class*="st-key-card_rail_"]')):
+        expect(place.locator("ol > li strong")).to_have_text(["Task Overview", "Current State"])
+        expect(place.locator("a, img")).to_have_count(0)
+        said = "[문서](https://example.com/a_b)와 https://example.com/c, kim@example.com 참고"
+        expect(place.locator("ul > li").first).to_have_text(said)
+        assert place.locator("h2").evaluate(FONT_SIZE) <= place.locator("ol > li").first.evaluate(FONT_SIZE)
+
+
+@pytest.mark.slow
+def test_under_the_sliders_stand_our_words_alone_also_while_they_are_touched(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.open_settings()
+    for key in ("slider_rail", "compression_rate"):
+        visitor.find(key).get_by_role("slider").hover(force=True)
+        for number in ("0.10", "0.50"):
+            expect(visitor.find(key).get_by_text(number, exact=True)).to_be_hidden()
+
+
+@pytest.mark.slow
+def test_however_many_chats_there_are_the_open_one_and_the_settings_are_in_view(
+    chromium: Browser, address: str, other_server: ChatService
+) -> None:
+    old, many = Chat(other_server), Chat(other_server)
+    old.ask(1, 1)
+    many.ask(1, 1)
+    many.copy(40)
+    for width, height in ((1280, 800), (1280, 640), (390, 844)):
+        with visiting(chromium, address, viewport={"width": width, "height": height}, has_touch=width < 400) as visitor:
+            visitor.open(f"?session={old.session_id}")
+            if width < 400:
+                visitor.page.get_by_test_id("stExpandSidebarButton").click()
+            head = visitor.find("settings").locator("summary")
+            expect(visitor.find("more_sessions")).to_be_attached()
+            if height == 800:
+                expect(visitor.open_row).to_be_in_viewport(ratio=1)
+                visitor.page.get_by_test_id("stSidebar").hover()
+                visitor.page.mouse.wheel(0, 3000)
+                expect(visitor.find("more_sessions")).to_be_in_viewport()
+                expect(visitor.open_row).to_be_in_viewport(ratio=1)
+            expect(head).to_be_in_viewport(ratio=1)
+            visitor.open_settings()
+            expect(head).to_be_in_viewport(ratio=1)
+            expect(visitor.find("compression_rate").first).to_be_in_viewport(ratio=1)
+            expect(visitor.find("settings").get_by_test_id("stExpanderDetails")).to_be_in_viewport(ratio=1)
+            visitor.find("shortcuts").scroll_into_view_if_needed()
+            expect(visitor.find("shortcuts")).to_be_in_viewport(ratio=1)
+            expect(head).to_be_in_viewport(ratio=1)

@@ -19,6 +19,8 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.proxy import proxied
 from tests.fake.served_app import ask_health, served
 
+pytestmark = pytest.mark.slow
+
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of these servers alone
 Servers = dict[int, subprocess.Popen[bytes]]
 

@@ -1,14 +1,34 @@
-"""The page's script by itself, called as Streamlit calls it."""
+"""The scripts of the page and of its plain buttons by themselves, called as Streamlit calls them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from component import browser
-from tests.browser.script import page_with
+from component import asset_file, browser
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def page_with(chromium: Browser, address: str, content: str, script: str) -> Iterator[Page]:
+    """Opens the page; there `script` is what Streamlit calls, and `sent` an empty list."""
+    with chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{address}/health")
+        page.set_content(content)
+        page.evaluate(
+            """async (script) => {
+                const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+                window.script = (await import(url)).default;
+                window.sent = [];
+            }""",
+            script,
+        )
+        yield page
 
 
 @pytest.fixture
@@ -65,18 +85,6 @@ def test_a_message_in_a_second_new_chat_begins_another_one(page: Page) -> None:
     page.wait_for_function("() => sent.length >= 2")
     messages = page.evaluate("sent.at(-1)[1]")
     assert len({message["session"] for message in messages}) == len(messages) == len(["first", "second"])
-
-
-def test_what_is_typed_behind_a_first_message_stays_in_its_chat(page: Page) -> None:
-    hear(page, "", 0)
-    type_in(page, "첫마디")
-    page.locator("textarea").press("Enter")
-    page.wait_for_function("() => sent.length > 0")
-    (message,) = page.evaluate("sent[0][1]")
-    type_in(page, "이어서 쓰는 말")
-    go(page, message["session"])
-    hear(page, message["session"], 1)
-    assert value(page) == "이어서 쓰는 말"
 
 
 def test_a_chat_that_is_opened_instead_of_the_one_just_begun_has_its_own_draft(page: Page) -> None:
@@ -195,3 +203,41 @@ def test_a_call_that_is_taken_back_behind_the_next_one_leaves_the_page_its_keys(
     )
     page.keyboard.press("/")
     expect(page.locator("textarea")).to_be_focused()
+
+
+@pytest.fixture
+def buttons(chromium: Browser, address: str) -> Iterator[Page]:
+    with page_with(chromium, address, '<button data-press="pin">one</button>', asset_file.read("press.js")) as page:
+        page.evaluate(
+            """() => {
+                window.hear = (heard) => script({ data: { heard }, setTriggerValue: (_, value) => sent.push(value) });
+            }"""
+        )
+        yield page
+
+
+def test_a_script_that_is_mounted_twice_tells_of_one_press_and_takes_nothing_away_when_it_goes(buttons: Page) -> None:
+    buttons.evaluate("() => { hear(0); window.leave = hear(0); hear(0); }")
+    buttons.get_by_role("button").click()
+    assert buttons.evaluate("sent.map((presses) => presses.length)") == [1]
+    buttons.evaluate("() => { hear(sent[0][0].at); leave(); sent.length = 0; }")
+    buttons.get_by_role("button").click()
+    assert buttons.evaluate("sent.map((presses) => presses.length)") == [1]
+    assert buttons.evaluate("document.documentElement.hasAttribute('data-hears')")
+
+
+def test_a_press_is_told_again_until_it_is_heard_or_half_a_minute_is_over(buttons: Page) -> None:
+    buttons.clock.install()
+    buttons.evaluate("() => { hear(0); }")
+    buttons.get_by_role("button").click()
+    buttons.clock.run_for(3_100)
+    assert buttons.evaluate("sent.length") == 2
+    first, second = buttons.evaluate("sent.map(([press]) => press.at)")
+    assert first == second
+    buttons.evaluate("(heard) => { hear(heard); }", first)
+    buttons.clock.run_for(60_000)
+    assert buttons.evaluate("sent.length") == 2
+    buttons.evaluate("() => { sent.length = 0; }")
+    buttons.get_by_role("button").click()
+    buttons.clock.run_for(300_000)
+    assert buttons.evaluate("sent.length") == 10  # for half a minute

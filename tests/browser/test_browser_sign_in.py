@@ -17,8 +17,9 @@ from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.owners import withdrawn
 from tests.fake.port import free_port
+from tests.fake.upload import TAKEN, opened_tab
 
-SAID = "제 비밀 여행지는 통영입니다."
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -46,26 +47,6 @@ def guest(chromium: Browser, site: Site) -> Iterator[Visitor]:
         yield opened
 
 
-def test_only_what_was_said_by_whoever_is_signed_in_is_shown(guest: Visitor, site: Site, beside: ChatService) -> None:
-    come(guest)
-    guest.expect_language("ko")
-    expect(guest.page.get_by_test_id("stSidebar")).to_have_count(0)
-    sign_in(guest, "minsu")
-    guest.ask(SAID)
-    theirs = guest.session_id
-    assert beside.sessions.list() == ()
-    (item,) = beside.for_owner(site.owner("minsu")).sessions.list()
-    assert item.session_id == theirs
-    sign_out(guest)
-    sign_in(guest, "yeonghui")
-    expect(guest.find("sessions")).to_have_count(0)
-    guest.open(f"?session={theirs}")
-    expect(guest.page.get_by_text("대화를 찾을 수 없습니다")).to_be_visible()
-    expect(guest.page.get_by_text("통영")).to_have_count(0)
-    guest.open("?session=no-such-session")
-    expect(guest.page.get_by_text("대화를 찾을 수 없습니다")).to_be_visible()
-
-
 def test_a_reload_and_another_tab_are_signed_in_too_and_out_with_the_first(
     guest: Visitor, chromium: Browser, site: Site
 ) -> None:
@@ -77,20 +58,6 @@ def test_a_reload_and_another_tab_are_signed_in_too_and_out_with_the_first(
         sign_out(guest)
         other.find("sign_in").wait_for()
         expect(other.find("ask")).to_have_count(0)
-
-
-def test_a_draft_is_its_writers_alone(guest: Visitor) -> None:
-    sign_in(guest, "minsu")
-    guest.field.fill("아직 보내지 않은 민수의 말")
-    guest.page.reload()
-    guest.settle()
-    expect(guest.field).to_have_value("아직 보내지 않은 민수의 말")
-    sign_out(guest)
-    sign_in(guest, "yeonghui")
-    expect(guest.field).to_have_value("")
-    guest.page.reload()
-    guest.settle()
-    expect(guest.field).to_have_value("")
 
 
 def test_whoever_signs_in_comes_to_the_chat_that_was_asked_for(guest: Visitor) -> None:
@@ -137,21 +104,16 @@ def test_what_somebody_sends_who_is_out_is_sent_when_he_is_in_again(
 
 
 @pytest.mark.parametrize("name", ["nonce", "state"])
-def test_an_answer_to_another_question_signs_nobody_in(guest: Visitor, name: str) -> None:
+def test_a_refusal_or_an_answer_to_another_question_signs_nobody_in(guest: Visitor, name: str) -> None:
     come(guest)
+    guest.find("sign_in").get_by_role("button").click()
+    guest.page.get_by_role("button", name="Deny").click()
     guest.find("sign_in").get_by_role("button").click()
     guest.page.get_by_role("button", name="minsu").wait_for()
     guest.page.goto(re.sub(rf"{name}=\w+", f"{name}=another", guest.page.url))
     guest.page.get_by_role("button", name="minsu").click()
     guest.find("sign_in").wait_for()
     expect(guest.find("ask")).to_have_count(0)
-
-
-def test_who_says_no_at_the_provider_is_asked_again(guest: Visitor) -> None:
-    come(guest)
-    guest.find("sign_in").get_by_role("button").click()
-    guest.page.get_by_role("button", name="Deny").click()
-    guest.find("sign_in").wait_for()
 
 
 def test_a_cookie_of_ones_own_making_signs_nobody_in(guest: Visitor) -> None:
@@ -236,3 +198,23 @@ def test_a_sign_in_begun_on_one_server_ends_on_another(
             visitor.page.goto(back.replace(first.address, second))
             visitor.open()
             expect(visitor.find("visitor")).to_contain_text(NAMES["minsu"])
+
+
+def cookies_of(visitor: Visitor, subject: str) -> dict[str, str]:
+    sign_in(visitor, subject)
+    said = visitor.context.cookies(visitor.address)
+    visitor.context.clear_cookies()
+    return {cookie["name"]: cookie["value"] for cookie in said if cookie["name"].startswith("_streamlit_user")}
+
+
+def test_only_the_tabs_own_visitor_sends_files(guest: Visitor, site: Site, beside: ChatService) -> None:
+    minsu, yeonghui = (cookies_of(guest, subject) for subject in ("minsu", "yeonghui"))
+    forged = {name: value[:-4] + "AAAA" for name, value in minsu.items()}
+    with opened_tab(site.address, minsu) as tab, opened_tab(site.address, {}) as strange:
+        assert tab.put(b"text").status_code == TAKEN
+        for cookies in ({}, yeonghui, forged):
+            assert tab.put(b"text", cookies=cookies).status_code == 403
+        for cookies in ({}, minsu):
+            assert strange.put(b"text", cookies=cookies).status_code == 403
+        with withdrawn(beside, site.owner("minsu")):
+            assert tab.put(b"text").status_code == 403

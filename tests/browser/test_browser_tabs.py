@@ -1,5 +1,8 @@
+"""A chat in another tab, in the browser's history, and in another language."""
+
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import visiting
@@ -22,3 +25,36 @@ def test_another_tab_follows_by_itself(
         fake_openai.script(text("이것은 다시 쓴 답입니다."), to="첫 탭에서 하는 둘째 말입니다.")
         visitor.find("regenerate").locator("button").click()
         expect(other.turn(2)).to_contain_text("이것은 다시 쓴 답입니다.")
+
+
+def test_back_and_forth_open_what_the_address_names(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("뒤로 가서 다시 볼 대화입니다.")
+    first = visitor.session_id
+    visitor.find("new_chat").locator("button").click()
+    expect(visitor.find("empty")).to_be_visible()
+    visitor.ask("앞으로 가서 다시 볼 대화입니다.")
+    second = visitor.session_id
+    visitor.page.go_back()
+    expect(visitor.find("empty")).to_be_visible()
+    visitor.page.go_back()
+    expect(visitor.turn(1)).to_contain_text("뒤로 가서")
+    assert visitor.session_id == first
+    visitor.ask("여기서 이어 갑니다.", first=2)
+    visitor.page.go_forward()
+    expect(visitor.find("empty")).to_be_visible()
+    visitor.page.go_forward()
+    expect(visitor.turn(1)).to_contain_text("앞으로 가서")
+    assert visitor.session_id == second
+
+
+@pytest.mark.slow
+def test_copy_has_its_own_name_again_in_whatever_language_the_page_is(english: Visitor) -> None:
+    english.open()
+    english.ask("A question in the one language before the page turns to the other.")
+    english.open_settings()
+    english.find("language").get_by_role("radio", name="한국어").press("Enter")
+    english.expect_language("ko")
+    english.turn(1).get_by_role("button", name="답변 복사").click()
+    expect(english.turn(1).get_by_role("button", name="복사했습니다")).to_be_visible()
+    expect(english.turn(1).get_by_role("button", name="답변 복사")).to_be_visible()

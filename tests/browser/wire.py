@@ -29,56 +29,76 @@ def on_the_way(visitor: Visitor, words: str, deliver: Deliver) -> None:
     """Has the first request that holds these words delivered so."""
     met: list[bytes] = []
 
-    def connect(browser: WebSocketRoute) -> None:
-        server = browser.connect_to_server()
+    def pass_on(server: WebSocketRoute, request: bytes) -> None:
+        if met or words.encode() not in request:
+            server.send(request)
+        else:
+            met.append(request)
+            deliver(server, request)
 
-        def pass_on(request: str | bytes) -> None:
-            data = request if isinstance(request, bytes) else request.encode()
-            if met or words.encode() not in data:
-                server.send(request)
-            else:
-                met.append(data)
-                deliver(server, data)
-
-        browser.on_message(pass_on)
-
-    visitor.page.route_web_socket("**/_stcore/stream", connect)
+    _through(visitor, pass_on)
 
 
 def lose_until(visitor: Visitor, words: str, gate: threading.Event) -> None:
     """Loses each request that holds these words until the gate is open."""
 
-    def connect(browser: WebSocketRoute) -> None:
-        server = browser.connect_to_server()
+    def pass_on(server: WebSocketRoute, request: bytes) -> None:
+        if gate.is_set() or words.encode() not in request:
+            server.send(request)
 
-        def pass_on(request: str | bytes) -> None:
-            data = request if isinstance(request, bytes) else request.encode()
-            if gate.is_set() or words.encode() not in data:
-                server.send(request)
-
-        browser.on_message(pass_on)
-
-    visitor.page.route_web_socket("**/_stcore/stream", connect)
+    _through(visitor, pass_on)
 
 
 def outdate_timers(visitor: Visitor) -> list[BackMsg]:
     """Has the page's timers ask as they do before the browser has heard which chat is open; returns what they asked."""
     met: list[BackMsg] = []
 
+    def pass_on(server: WebSocketRoute, request: bytes) -> None:
+        asked = BackMsg.FromString(request)
+        if asked.rerun_script.is_auto_rerun:
+            asked.rerun_script.query_string = ""
+            met.append(asked)
+        server.send(asked.SerializeToString())
+
+    _through(visitor, pass_on)
+    return met
+
+
+def without_timers(visitor: Visitor) -> None:
+    """Loses what the page asks for by its clocks alone."""
+
+    def pass_on(server: WebSocketRoute, request: bytes) -> None:
+        if not BackMsg.FromString(request).rerun_script.is_auto_rerun:
+            server.send(request)
+
+    _through(visitor, pass_on)
+
+
+def together(visitor: Visitor, first: str, second: str) -> None:
+    """Holds back the first request that holds the words `first` until one that holds `second` goes out."""
+    held: list[bytes] = []
+    met: list[bytes] = []
+
+    def pass_on(server: WebSocketRoute, request: bytes) -> None:
+        if not met and not held and first.encode() in request:
+            held.append(request)
+            return
+        if held and second.encode() in request:
+            met.append(held.pop())
+            server.send(met[0])
+        server.send(request)
+
+    _through(visitor, pass_on)
+
+
+def _through(visitor: Visitor, pass_on: Deliver) -> None:
+    """Has each request of the page go through this on its way to the server."""
+
     def connect(browser: WebSocketRoute) -> None:
         server = browser.connect_to_server()
-
-        def pass_on(request: str | bytes) -> None:
-            asked = BackMsg.FromString(request if isinstance(request, bytes) else request.encode())
-            if asked.rerun_script.is_auto_rerun:
-                asked.rerun_script.query_string = ""
-                met.append(asked)
-            server.send(asked.SerializeToString())
-
-        browser.on_message(pass_on)
+        browser.on_message(lambda sent: pass_on(server, sent if isinstance(sent, bytes) else sent.encode()))
 
     visitor.page.route_web_socket("**/_stcore/stream", connect)
-    return met
 
 
 class Hold:
@@ -136,43 +156,3 @@ class Hold:
         if self.behind and self.behind[0].encode() in data:
             del self.behind[0]
             self.is_holding = not self.behind
-
-
-def together(visitor: Visitor, first: str, second: str) -> None:
-    """Holds back the first request that holds the words `first` until one that holds `second` goes out."""
-    held: list[str | bytes] = []
-    met: list[str | bytes] = []
-
-    def connect(browser: WebSocketRoute) -> None:
-        server = browser.connect_to_server()
-
-        def pass_on(request: str | bytes) -> None:
-            data = request if isinstance(request, bytes) else request.encode()
-            if not met and not held and first.encode() in data:
-                held.append(request)
-                return
-            if held and second.encode() in data:
-                met.append(held.pop())
-                server.send(met[0])
-            server.send(request)
-
-        browser.on_message(pass_on)
-
-    visitor.page.route_web_socket("**/_stcore/stream", connect)
-
-
-def without_timers(visitor: Visitor) -> None:
-    """Loses what the page asks for by its clocks alone."""
-
-    def connect(browser: WebSocketRoute) -> None:
-        server = browser.connect_to_server()
-
-        def pass_on(request: str | bytes) -> None:
-            message = BackMsg()
-            message.ParseFromString(request if isinstance(request, bytes) else request.encode())
-            if not message.rerun_script.is_auto_rerun:
-                server.send(request)
-
-        browser.on_message(pass_on)
-
-    visitor.page.route_web_socket("**/_stcore/stream", connect)

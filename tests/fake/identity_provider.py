@@ -21,7 +21,7 @@ from werkzeug.serving import make_server
 
 COOKIE_SECRET: Final = "secret-of-the-cookies-0123456789"  # noqa: S105  # of test servers alone
 NAMES: Final[Mapping[str, str]] = {"minsu": "김민수", "yeonghui": "이영희"}
-# Its pages ask another host for their looks.
+# Its pages ask another host for their looks, and a whole browser asks itself for an icon that it lacks.
 _STYLE_SHEET: Final = re.compile(rb"<link\b[^>]*>")
 _HOUR: Final = timedelta(hours=1)
 
@@ -80,5 +80,5 @@ class IdentityProvider:
 
 def _without_style_sheet(response: Response) -> Response:
     if response.mimetype == "text/html":
-        response.set_data(_STYLE_SHEET.sub(b"", response.get_data()))
+        response.set_data(_STYLE_SHEET.sub(b'<link rel="icon" href="data:,">', response.get_data()))
     return response

@@ -22,6 +22,7 @@ from websockets.typing import Origin, Subprotocol
 
 BOUNDARY: Final = "part"
 XSRF: Final = "_streamlit_xsrf"
+TAKEN: Final = 204
 
 
 def form_of(data: bytes) -> bytes:

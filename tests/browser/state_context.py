@@ -1,0 +1,123 @@
+"""The states of a reset, of compactions, and of a chat whose beginning isn't drawn."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from graph.view import TurnOptions
+from tests.browser.stage import Stage
+from tests.fake.body import raw_turns, shape
+from tests.fake.chat import Chat, question
+from tests.fake.openai_reply import text
+
+WITH_CODE = """<summary>
+배포를 확인하는 코드입니다.
+
+```python
+def steps() -> list[str]:  # the order of the move, the longest line of this summary
+    return ["replicate the database", "move the traffic", "check", 7] if True else []
+```
+</summary>"""
+
+
+def reset_dialog(stage: Stage) -> None:
+    chat = Chat(stage.service)
+    chat.ask(1, 4)
+    stage.visitor.open(f"?session={chat.session_id}")
+    stage.visitor.write("/reset")
+    expect(stage.button("dialog_confirm")).to_be_visible()
+
+
+def reset_cancelled(stage: Stage) -> None:
+    stage.button("dialog_cancel").click()
+    expect(stage.dialog).to_have_count(0)
+    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_have_count(0)
+
+
+def reset_done(stage: Stage) -> None:
+    stage.visitor.write("/reset")
+    stage.button("dialog_confirm").click()
+    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_be_visible()
+    past = stage.visitor.page.locator("[class*=st-key-past_]")
+    expect(past).to_contain_text(stage.words.fold_divider_past.partition("·")[0].format(turns="1–3"))
+    expect(past).to_have_css("opacity", "0.75")
+
+
+def reset_undone(stage: Stage) -> None:
+    """The model knows the summary again."""
+    stage.button("undo_reset").click()
+    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_have_count(0)
+    divider = stage.words.fold_divider.partition("·")[0].format(turns="1–3")
+    expect(stage.visitor.page.get_by_text(divider)).to_be_visible()
+    stage.visitor.ask(question(5), first=5)
+    assert shape(stage.endpoint.bodies("chat")[-1]) == [(1, 3), 4, 5]
+
+
+def reset_holds(stage: Stage) -> None:
+    """With the next message there is no way back, and the model knows nothing of before."""
+    stage.visitor.write("/reset")
+    stage.button("dialog_confirm").click()
+    expect(stage.visitor.find("undo_reset")).to_be_visible()
+    stage.visitor.ask(question(6), first=6)
+    assert raw_turns(stage.endpoint.bodies("chat")[-1]) == [6]
+    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_be_visible()
+    expect(stage.visitor.find("undo_reset")).to_have_count(0)
+
+
+def compacted(stage: Stage) -> None:
+    chat = Chat(stage.service)
+    asked = "코드까지 남길 대화입니다. "
+    for _ in range(6):
+        chat.say(asked + "배포를 확인하는 코드를 봅니다. " * 30, options=TurnOptions(strategy="compaction"))
+    stage.visitor.open(f"?session={chat.session_id}")
+    stage.endpoint.script(text(WITH_CODE), text(WITH_CODE), kind="summary", to=asked, may_stay=True)
+    stage.visitor.write("/compact")
+    expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
+    expect(stage.visitor.page.locator('[class*="st-key-fold_"]')).to_be_attached()
+
+
+def compaction_card(stage: Stage) -> None:
+    if stage.is_narrow:
+        stage.button("open_panel").click()
+    expect(stage.panel.locator('[class*="st-key-restore_"]')).to_be_visible()
+    word = stage.panel.locator("code .token.keyword").first
+    expect(word).to_have_css("color", "rgb(142, 194, 255)" if stage.is_dark else "rgb(11, 79, 168)")
+    code = stage.panel.locator('[class*="st-key-card_"] pre').first
+    expect(code).to_have_attribute("tabindex", "0")
+    code.focus()
+    stage.visitor.page.keyboard.press("ArrowRight")
+    stage.visitor.page.wait_for_function("code => code.scrollLeft > 0", arg=code.element_handle())
+
+
+def compacted_again(stage: Stage) -> None:
+    chat = Chat(stage.service, stage.visitor.session_id)
+    for number in range(7, 12):
+        chat.say(question(number) * 3, options=TurnOptions(strategy="compaction"))
+    chat.service.folds.compact(chat.session_id)
+    stage.visitor.open(f"?session={chat.session_id}")
+    if stage.is_narrow:
+        stage.button("open_panel").click()
+    earlier = stage.panel.locator('[class*="st-key-compactions_"]')
+    earlier.locator("summary").click()
+    expect(earlier.locator('[class*="st-key-restore_"]')).to_be_visible()
+    expect(earlier.locator("pre code")).to_be_visible()  # it comes later than the words around it
+
+
+def restored(stage: Stage) -> None:
+    stage.panel.locator('[class*="st-key-restore_"] button').filter(visible=True).first.click()
+    expect(stage.panel.locator('[class*="st-key-compactions_"]')).to_have_count(0)
+    expect(stage.panel.locator('[class*="st-key-restore_"]')).to_have_count(1)
+
+
+def long_chat(stage: Stage) -> None:
+    chat = Chat(stage.service)
+    chat.ask(1, 31)
+    stage.visitor.open(f"?session={chat.session_id}")
+    expect(stage.visitor.find("earlier")).to_be_attached()
+    expect(stage.visitor.turn(1)).to_have_count(0)
+
+
+def earlier_shown(stage: Stage) -> None:
+    stage.button("earlier").click()
+    expect(stage.visitor.turn(1)).to_be_attached()
+    expect(stage.visitor.find("earlier")).to_have_count(0)

@@ -1,0 +1,80 @@
+"""The states of the settings: the keys, the language, the theme and the strategy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from playwright.sync_api import expect
+
+from component.word import LANGUAGE_NAMES
+from component.wording import words_of
+from tests.browser.stage import Stage
+
+BACKGROUNDS: Final = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 23)"}
+
+
+def settings_open(stage: Stage) -> None:
+    stage.visitor.open()
+    stage.open_sidebar()
+    stage.visitor.open_settings()
+    expect(stage.visitor.find("shortcuts")).to_be_visible()
+
+
+def shortcuts_open(stage: Stage) -> None:
+    stage.button("shortcuts").click()
+    expect(stage.visitor.page.get_by_test_id("stPopoverBody").locator("table")).to_be_visible()
+
+
+def languages_changed(stage: Stage) -> None:
+    stage.visitor.page.keyboard.press("Escape")
+    own = stage.words.language
+    for language in ("ko" if own == "en" else "en", own):
+        stage.visitor.find("language").get_by_role("radio", name=LANGUAGE_NAMES[language]).click()
+        stage.visitor.expect_language(language)
+        expect(stage.visitor.find("new_chat")).to_contain_text(words_of(language).new_chat)
+
+
+def themes_changed(stage: Stage) -> None:
+    own, other = ("dark", "light") if stage.is_dark else ("light", "dark")
+    for theme, shown in ((other, other), (own, own), ("system", own)):
+        choose_theme(stage, theme)
+        expect_theme(stage, shown)
+        stage.visitor.settle()
+
+
+def choices_hold(stage: Stage) -> None:
+    """A reload keeps the language and the theme that were chosen."""
+    own, other = ("dark", "light") if stage.is_dark else ("light", "dark")
+    language = "ko" if stage.words.language == "en" else "en"
+    choose_theme(stage, other)
+    stage.visitor.find("language").get_by_role("radio", name=LANGUAGE_NAMES[language]).click()
+    stage.visitor.expect_language(language)
+    stage.visitor.page.reload()
+    stage.visitor.settle()
+    expect_theme(stage, other)
+    stage.open_sidebar()
+    stage.visitor.open_settings()
+    expect(stage.visitor.find("theme").get_by_role("radio", name=words_of(language).themes[other])).to_be_checked()
+    stage.visitor.find("theme").get_by_role("radio", name=words_of(language).themes["system"]).click()
+    expect_theme(stage, own)
+    stage.visitor.find("language").get_by_role("radio", name=LANGUAGE_NAMES[stage.words.language]).click()
+    stage.visitor.expect_language(stage.words.language)
+
+
+def strategies_listed(stage: Stage) -> None:
+    stage.visitor.page.keyboard.press("Escape")
+    stage.visitor.find("strategy").get_by_role("combobox").click()
+    expect(stage.visitor.page.get_by_role("option").first).to_be_visible()
+
+
+def without_summaries(stage: Stage) -> None:
+    stage.visitor.page.get_by_role("option", name=stage.words.strategies["window"]).click()
+    expect(stage.visitor.find("compression_rate").get_by_role("slider")).to_be_disabled()
+
+
+def choose_theme(stage: Stage, theme: str) -> None:
+    stage.visitor.find("theme").get_by_role("radio", name=stage.words.themes[theme]).click()
+
+
+def expect_theme(stage: Stage, theme: str) -> None:
+    expect(stage.visitor.page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUNDS[theme])

@@ -1,0 +1,427 @@
+"""What somebody does while an answer, a summary or a file is still on its way: nothing of it is lost."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from component.wording import words_of
+from graph.service import ChatService
+from tests.browser.conftest import preparing, scripted_settings, started, visiting
+from tests.browser.sight import MESSAGE, press_enter, sights
+from tests.browser.stage import staged
+from tests.browser.state_attach import attach, sent_with, wait_for_files
+from tests.browser.state_project import inside, press
+from tests.browser.state_setting import BACKGROUNDS
+from tests.browser.visitor import Visitor
+from tests.fake.chat import Chat, question
+from tests.fake.openai_reply import Body, Reply, hang, slowed, text
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.pdf import pdf_of
+
+ASKED: Final = "그동안 다른 일을 할 답을 주세요."
+ANSWER: Final = "이제 끝났습니다."
+EDITED: Final = "예산을 두 배로 고쳐 쓴 요약입니다."
+STEERING: Final = words_of("ko").steering
+# What a browser with much to do does.
+LATE_TIMERS: Final = """
+const early = window.setTimeout;
+window.setTimeout = (act, milliseconds = 0, ...rest) => early(act, milliseconds + 300, ...rest);
+"""
+
+
+@pytest.fixture
+def may_answer(fake_openai: FakeOpenAI) -> Iterator[threading.Event]:
+    """The answer to ASKED waits for this."""
+    gate = threading.Event()
+
+    def answer(_: Body) -> Reply:
+        gate.wait(60)
+        return text(ANSWER)
+
+    fake_openai.script(answer, to=ASKED)
+    yield gate
+    gate.set()
+
+
+@pytest.fixture
+def chat(other_server: ChatService) -> Chat:
+    """Four turns, of which three are folded."""
+    made = Chat(other_server)
+    for number in range(1, 5):
+        made.say(question(number) * 3)
+        made.wait_for_folds()
+    return made
+
+
+def ask(visitor: Visitor, number: int = 1) -> None:
+    visitor.write(ASKED)
+    expect(visitor.turn(number)).to_be_visible()
+
+
+def end(visitor: Visitor, gate: threading.Event, number: int = 1) -> None:
+    gate.set()
+    expect(visitor.turn(number)).to_contain_text(ANSWER)
+    expect(visitor.turn(number).get_by_role("status")).to_have_count(0)
+
+
+def dialog_of(visitor: Visitor) -> Locator:
+    return visitor.page.get_by_role("dialog")
+
+
+def card(visitor: Visitor) -> Locator:
+    return visitor.find("panel").locator('[class*="st-key-card_rail_"]').first
+
+
+def pick(visitor: Visitor, choice: str) -> None:
+    card(visitor).locator('[class*="st-key-menu_card_"] button').click()
+    visitor.page.get_by_role("menuitem", name=choice).click()
+
+
+def test_the_drawer_stays_open_until_it_is_dismissed(phone: Visitor, may_answer: threading.Event) -> None:
+    phone.open()
+    ask(phone)
+    phone.find("open_panel").locator("button").click()
+    expect(dialog_of(phone)).to_be_focused()
+    # So it comes when the focus was lost with the tab that it stood in.
+    phone.page.evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))")
+    expect(dialog_of(phone)).to_have_count(0)
+    expect(phone.find("stop")).to_be_visible()
+    phone.find("open_panel").locator("button").click()
+    expect(dialog_of(phone)).to_be_visible()
+    end(phone, may_answer)
+    expect(dialog_of(phone)).to_be_visible()
+    dialog_of(phone).get_by_role("button", name="Close").click()
+    phone.wait_for_end(1)
+    expect(dialog_of(phone)).to_have_count(0)
+
+
+def test_other_widgets_leave_a_running_answer_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "천천히 답해 주세요."
+    fake_openai.script(slowed(text(" ".join(f"낱말{number}" for number in range(40))), 0.06), to=asked)
+    visitor.open()
+    visitor.write(asked)
+    expect(visitor.turn(1)).to_contain_text("낱말3")
+    visitor.open_statistics()
+    visitor.find("new_chat").locator("button").click()
+    expect(visitor.find("suggestions")).to_be_visible()
+    visitor.page.locator('[class*="st-key-session_"] button', has_text=asked).first.click()
+    visitor.wait_for_end(1)
+    expect(visitor.turn(1)).to_contain_text("낱말39")
+    assert len(fake_openai.bodies("chat", to=asked)) == 1
+
+
+@pytest.mark.slow
+def test_a_name_and_a_question_that_are_being_typed_survive_the_end_of_an_answer(
+    visitor: Visitor, may_answer: threading.Event
+) -> None:
+    visitor.open()
+    visitor.ask("먼저 짧은 물음을 하나 드립니다.")
+    ask(visitor, 2)
+    visitor.turn(1).get_by_role("button", name="질문 고치기").click()
+    field = visitor.turn(1).get_by_role("textbox")
+    field.press_sequentially(" 다시 묻습니다.")
+    menu = visitor.find(f"menu_{visitor.session_id}")
+    menu.hover()
+    menu.locator("button").click()
+    visitor.page.get_by_role("menuitem", name="이름 바꾸기").click()
+    dialog_of(visitor).get_by_role("textbox").fill("새로 지은 이름")
+    end(visitor, may_answer, 2)
+    expect(dialog_of(visitor).get_by_role("textbox")).to_have_value("새로 지은 이름")
+    dialog_of(visitor).get_by_role("button", name="저장").click()
+    visitor.wait_for_end(2)
+    expect(visitor.open_row).to_contain_text("새로 지은 이름")
+    expect(dialog_of(visitor)).to_have_count(0)
+    expect(field).to_have_value("먼저 짧은 물음을 하나 드립니다. 다시 묻습니다.")
+
+
+@pytest.mark.slow
+def test_a_summary_is_edited_while_an_answer_is_written(
+    visitor: Visitor, chat: Chat, may_answer: threading.Event
+) -> None:
+    visitor.open(f"?session={chat.session_id}")
+    ask(visitor, 5)
+    pick(visitor, "고치기")
+    field = dialog_of(visitor).get_by_role("textbox")
+    field.fill("버릴 말")
+    visitor.page.keyboard.press("Escape")
+    expect(dialog_of(visitor)).to_have_count(0)
+    expect(visitor.find("stop")).to_be_visible()  # the dialog had the key alone
+    pick(visitor, "고치기")
+    field.fill(EDITED)
+    end(visitor, may_answer, 5)
+    expect(field).to_have_value(EDITED)
+    visitor.find("dialog_confirm").locator("button").click()
+    expect(dialog_of(visitor)).to_have_count(0)
+    expect(card(visitor)).to_contain_text(EDITED)
+
+
+@pytest.mark.slow
+def test_a_message_is_pinned_while_an_answer_is_written(visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI) -> None:
+    asked = "천천히 길게 답해 주세요, 그동안 고정합니다."
+    fake_openai.script(hang("첫 문장은 여기까지입니다. "), to=asked)
+    visitor.open(f"?session={chat.session_id}")
+    visitor.write(asked)
+    expect(visitor.turn(5)).to_contain_text("첫 문장은 여기까지입니다.")
+    visitor.turn(4).hover()
+    pin = visitor.turn(4).get_by_role("button", name=STEERING.pin).nth(1)
+    for pressed in ("true", "false"):
+        pin.click()
+        expect(pin).to_have_attribute("aria-pressed", pressed)
+    visitor.find("stop").locator("button").click()
+    visitor.wait_for_end(5)
+
+
+@pytest.mark.slow
+def test_a_summary_is_made_anew_with_a_wish_while_the_page_stays_usable(
+    visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI
+) -> None:
+    gate = threading.Event()
+
+    def summarise(_: Body) -> Reply:
+        gate.wait(60)
+        return text(
+            "(1턴) 예산은 120만 원이고 담당자는 김민수, 서버 이전은 10월 1일이다. 데이터베이스를 먼저 복제한다."
+        )
+
+    fake_openai.script(summarise, kind="summary", to="예산을 빠짐없이")
+    visitor.open(f"?session={chat.session_id}")
+    pick(visitor, STEERING.remake)
+    dialog_of(visitor).get_by_role("textbox").fill("예산을 빠짐없이")
+    visitor.find("dialog_confirm").locator("button").click()
+    expect(visitor.page.get_by_text("1-3턴 요약을 새로 만드는 중…")).to_be_visible()
+    expect(visitor.find("stop")).to_have_count(0)
+    visitor.field.fill("쓰던 말")
+    gate.set()
+    expect(visitor.find("change_bar")).to_contain_text("새로 만들었습니다")
+    expect(card(visitor)).to_contain_text("v2")
+    expect(visitor.field).to_have_value("쓰던 말")
+    visitor.find("take_back_bar").locator("button").click()
+    expect(card(visitor)).not_to_contain_text("v2")
+
+
+@pytest.mark.slow
+def test_what_a_slow_model_folds_again_is_told_in_the_drawer(
+    phone: Visitor, chat: Chat, fake_openai: FakeOpenAI
+) -> None:
+    gate = threading.Event()
+
+    def summarize(_: Body) -> Reply:
+        gate.wait(60)
+        return text("서버 이전은 10월 1일, 담당자는 김민수, 예산은 120만 원입니다.")
+
+    fake_openai.script(summarize, kind="summary", to=question(1))
+    phone.open(f"?session={chat.session_id}")
+    phone.find("open_panel").locator("button").click()
+    drawer = dialog_of(phone)
+    newest = drawer.locator('[class*="st-key-card_drawer_"]').first
+    for choice in (STEERING.undo_fold, STEERING.fold_again):
+        # Until a run ends, what it has moved also stands where it was.
+        newest.locator('[class*="st-key-menu_card_"] button').first.click()
+        phone.page.get_by_role("menuitem", name=choice, exact=True).click()
+        expect(newest).to_contain_text(STEERING.undone)
+    expect(drawer.locator(".st-key-change_drawer")).to_contain_text(STEERING.undo_fold_done.format(turns="1-3"))
+    phone.page.wait_for_timeout(1000)  # longer than a quick model, whose result the press itself tells
+    gate.set()
+    expect(drawer.locator(".st-key-change_drawer")).to_contain_text(STEERING.fold_again_done.format(turns="1-3"))
+    expect(newest).to_contain_text("예산은 120만 원")
+    expect(newest).not_to_contain_text(STEERING.undone)
+
+
+@pytest.mark.slow
+def test_choosing_a_theme_loses_neither_draft_nor_answer(visitor: Visitor, may_answer: threading.Event) -> None:
+    visitor.open()
+    ask(visitor)
+    visitor.field.fill("아직 보내지 않은 말")
+    visitor.page.evaluate("window.stays = true")
+    visitor.open_settings()
+    visitor.find("theme").get_by_role("radio", name="어둡게").press("Enter")
+    expect(visitor.page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUNDS["dark"])
+    end(visitor, may_answer)
+    visitor.wait_for_end(1)
+    expect(visitor.field).to_have_value("아직 보내지 않은 말")
+    assert visitor.page.evaluate("window.stays")
+
+
+@pytest.mark.slow
+def test_the_last_of_quick_changes_holds_though_each_waits_for_the_database(visitor: Visitor, folder: Path) -> None:
+    visitor.open()
+    visitor.ask(question(1))
+    visitor.open_settings()
+    thumb = visitor.find("compression_rate").get_by_role("slider")
+    thumb.focus()
+    with closing(sqlite3.connect(folder / "data" / "turnfold.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(4):
+            thumb.press("ArrowRight")
+            visitor.page.wait_for_timeout(300)  # longer than the page waits before it tells the server
+        other.execute("ROLLBACK")
+        expect(visitor.find("panel").get_by_text("현재 압축률: 0.5")).to_be_visible()
+        visitor.page.reload()
+        visitor.settle()
+        expect(visitor.find("panel").get_by_text("현재 압축률: 0.5")).to_be_visible()
+        rates = other.execute("SELECT compression_rate FROM session WHERE session_id = ?", [visitor.session_id])
+        assert rates.fetchall() == [(0.5,)]
+
+
+@pytest.mark.slow
+def test_the_tab_of_the_input_follows_the_next_answer_unless_another_turn_is_chosen(
+    visitor: Visitor, chat: Chat
+) -> None:
+    visitor.open(f"?session={chat.session_id}")
+    panel = visitor.find("panel")
+    panel.get_by_role("tab", name="모델 입력").click()
+    visitor.ask(question(5), first=5)
+    expect(panel.get_by_text("5턴에 보낸 양")).to_be_visible()
+    chooser = panel.locator('[class*="st-key-input_turn_"]').get_by_role("combobox")
+    chooser.scroll_into_view_if_needed()
+    visitor.page.wait_for_timeout(300)  # a list closes when what it stands in is scrolled
+    chooser.click()
+    visitor.page.get_by_role("option", name="4턴에 보낸 것", exact=True).click()
+    expect(panel.get_by_text("4턴에 보낸 양")).to_be_visible()
+    visitor.ask(question(6), first=6)
+    expect(panel.get_by_text("4턴에 보낸 양")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    fake_openai.script(hang("여기까지 씁니다. "), to=ASKED)
+    visitor.open()
+    ask(visitor)
+    visitor.find("stop").locator("button").wait_for()  # it is drawn after the chat
+    attach(visitor, ("a.txt", b"first"), ("b.txt", b"second"), ("c.txt", b"third"))
+    visitor.find("ask").get_by_role("button", name="c.txt 빼기").click()
+    expect(visitor.find("ask").get_by_test_id("stFileChip")).to_have_count(2)
+    visitor.write("파일과 함께 기다릴 말")
+    expect(visitor.field).to_have_value("파일과 함께 기다릴 말")
+    visitor.find("detach_0").locator("button").click()
+    expect(visitor.find("attached")).not_to_contain_text("a.txt")
+    visitor.find("stop").locator("button").click()
+    visitor.wait_for_end(1)
+    visitor.field.press("Enter")
+    visitor.wait_for_end(2)
+    assert sent_with(fake_openai, "파일과 함께 기다릴 말")[1] == [("b.txt", "second")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hurry", ["", LATE_TIMERS], ids=["idle", "busy"])
+def test_what_is_typed_while_a_file_is_read_stays(visitor: Visitor, fake_openai: FakeOpenAI, hurry: str) -> None:
+    visitor.page.add_init_script(hurry)
+    visitor.open()
+    attach(visitor, ("pages.pdf", pdf_of(*["page"] * 40)))
+    visitor.write("먼저 보낸 말")
+    visitor.field.press_sequentially("다음 말")
+    visitor.wait_for_end(1)
+    expect(visitor.field).to_have_value("다음 말")
+    assert sent_with(fake_openai, "먼저 보낸 말")[1][0].name == "pages.pdf"
+
+
+@pytest.mark.slow
+def test_what_is_dropped_on_the_field_is_attached_and_needs_no_words(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    visitor.open()
+    dragged = visitor.page.evaluate_handle(
+        """() => {
+            const dragged = new DataTransfer();
+            dragged.items.add(new File(["dropped text"], "dropped.md", { type: "text/markdown" }));
+            return dragged;
+        }"""
+    )
+    visitor.field.dispatch_event("dragover", {"dataTransfer": dragged})
+    expect(visitor.find("ask").get_by_text(words_of("ko").attachment.drop)).to_be_visible()
+    target = visitor.find("ask").locator("[role=presentation]").first
+    target.dispatch_event("drop", {"dataTransfer": dragged})
+    wait_for_files(visitor, 1)
+    visitor.field.fill("아직 쓰는 중")
+    visitor.field.evaluate(
+        """(field) => field.dispatchEvent(
+            new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true, isComposing: true }))"""
+    )
+    assert visitor.field.input_value() == "아직 쓰는 중"
+    wait_for_files(visitor, 1)
+    visitor.field.fill("")
+    visitor.field.press("Enter")
+    visitor.wait_for_end(1)
+    expect(visitor.turn(1).get_by_test_id("stChatMessage").first.get_by_text("dropped.md")).to_be_visible()
+    assert sent_with(fake_openai, "")[1] == [("dropped.md", "dropped text")]
+
+
+@pytest.mark.slow
+def test_a_press_and_a_text_in_the_tab_of_a_project_count_while_an_answer_is_written(
+    chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI, may_answer: threading.Event
+) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    settings = {"PROJECT_ROOTS": str(root)}
+    with (
+        started(tmp_path, {**scripted_settings(fake_openai), **settings}) as address,
+        preparing(tmp_path, fake_openai, **settings) as service,
+        staged(chromium, address, "light, Korean, 1280", fake_openai, service, tmp_path) as stage,
+    ):
+        projects, visitor = service.projects, stage.visitor
+        projects.open_plan(str(root), "배포")
+        projects.open_task(str(root), "첫째 일")
+        projects.open_task(str(root), "둘째 일")
+        visitor.open()
+        visitor.open_settings()
+        visitor.find("project_listed").get_by_role("combobox").click()
+        visitor.page.get_by_role("option", name=root.name).first.click()
+        expect(visitor.find("known")).to_be_visible()
+        stage.open_tab(stage.words.project.tab)
+        visitor.field.fill(ASKED)
+        assert press_enter(visitor) == ASKED
+        expect(visitor.find("stop")).to_be_visible()
+        press(stage, "icon_complete_0")
+        expect(inside(stage, "tasks")).to_contain_text(stage.words.project.done_tasks.format(count=1))
+        assert [task.is_done for task in projects.get(str(root)).plans[0].tasks] == [True, False]
+        press(stage, "icon_new_decisions")
+        stage.panel.get_by_role("textbox").fill("답이 끝나도 남을 글")
+        may_answer.set()
+        visitor.wait_for_end(1)
+        assert sights(visitor) == {MESSAGE}  # the card of the project goes with the first message
+        projects.edit_summary(str(root), "다른 곳에서 고친 요약")
+        visitor.page.wait_for_timeout(4_000)  # longer than the page waits to look for what others did
+        expect(stage.panel.get_by_role("textbox")).to_have_value("답이 끝나도 남을 글")
+        press(stage, "save")
+        expect(inside(stage, "summary")).to_contain_text("다른 곳에서 고친 요약")
+        assert [decision.text for decision in projects.get(str(root)).decisions] == ["답이 끝나도 남을 글"]
+
+
+@pytest.mark.slow
+def test_a_title_comes_into_the_list_by_itself(chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI) -> None:
+    first, title, gate = "서버를 새 곳으로 옮기려고 합니다.", "서버 이전 계획", threading.Event()
+
+    def answer(_: Body) -> Reply:
+        assert gate.wait(60)
+        return text(f'"{title}."')
+
+    fake_openai.script(answer, kind="title", to=first)
+    settings = {**scripted_settings(fake_openai), "AUTO_TITLES": "true"}
+    with started(tmp_path, settings) as address, visiting(chromium, address) as visitor:
+        visitor.open()
+        visitor.ask(first, "언제가 좋을까요?")
+        listed = visitor.find(f"session_{visitor.session_id}").locator("button")
+        expect(listed).to_have_text(first)
+        visitor.page.evaluate("() => { window.isSamePage = true; }")
+        visitor.field.fill("아직 쓰고 있는 말")
+        gate.set()
+        expect(listed).to_have_text(title)
+        expect(visitor.field).to_have_value("아직 쓰고 있는 말")
+        assert visitor.page.evaluate("() => window.isSamePage")
+
+
+@pytest.mark.slow
+def test_the_way_back_from_a_deletion_goes_after_ten_seconds(visitor: Visitor, chat: Chat) -> None:
+    visitor.open(f"?session={chat.session_id}")
+    visitor.find("icon_select").locator("button").click()
+    visitor.find(f"tick_{chat.session_id}").locator("label").click()
+    visitor.find("delete_ticked").locator("button").click()
+    expect(visitor.find("deleted")).to_be_visible()
+    expect(visitor.find("deleted")).to_have_count(0)
+    expect(visitor.find(f"session_{chat.session_id}")).to_have_count(0)

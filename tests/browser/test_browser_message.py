@@ -1,0 +1,214 @@
+"""The message field: its keys, its drafts, the focus, and what is seen from the moment that a message is sent."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import expect
+
+from graph.settings import Settings
+from tests.browser.sight import EMPTY_PAGE, MESSAGE, places, press_enter, sights
+from tests.browser.visitor import SETTLED, Visitor
+from tests.browser.wire import Hold
+from tests.fake.openai_reply import text
+from tests.fake.openai_server import FakeOpenAI
+
+MESSAGE_CHARS: Final = Settings.model_fields["message_chars"].default
+BUBBLE: Final = "\n\x04user\x12\x04user"  # as Streamlit sends it: with the question's bubble, before its words
+ENTER: Final = """(field) => field.dispatchEvent(
+    new KeyboardEvent("keydown", {{ key: "Enter", bubbles: true, cancelable: true, {composing} }}))"""
+# Streamlit draws the message field before the page's own script runs: somebody quick types in between.
+TYPE_AT_ONCE: Final = """new MutationObserver((_, observer) => {
+    const field = document.querySelector(".st-key-ask textarea");
+    if (!field) return;
+    observer.disconnect();
+    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, "빠른 손");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+}).observe(document, { childList: true, subtree: true });"""
+
+
+def test_an_enter_that_ends_a_syllable_or_a_line_sends_nothing(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.field.focus()
+    keyboard = visitor.context.new_cdp_session(visitor.page)
+    keyboard.send("Input.imeSetComposition", {"text": "안녕하세", "selectionStart": 4, "selectionEnd": 4})
+    expect(visitor.field).to_have_value("안녕하세")
+    # What an input method sends for Enter while it composes: key code 229, with isComposing set.
+    keyboard.send(
+        "Input.dispatchKeyEvent",
+        {"type": "rawKeyDown", "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 229},
+    )
+    keyboard.send("Input.insertText", {"text": "안녕하세요"})
+    expect(visitor.field).to_have_value("안녕하세요")
+    for composing in ("isComposing: true", "keyCode: 229", "shiftKey: true", "ctrlKey: true"):
+        visitor.field.evaluate(ENTER.format(composing=composing))
+        assert visitor.field.input_value() == "안녕하세요"
+        assert visitor.page.evaluate("sessionStorage.getItem('turnfold_outbox')") is None
+    expect(visitor.page.locator('[class*="st-key-turn_"]')).to_have_count(0)
+    visitor.field.press("Enter")
+    visitor.wait_for_end(1)
+    expect(visitor.turn(1)).to_contain_text("안녕하세요")
+    expect(visitor.page.locator('[class*="st-key-turn_"]')).to_have_count(1)
+
+
+def test_shortcuts_reach_field_and_new_chat(visitor: Visitor) -> None:
+    visitor.open()
+    expect(visitor.field).to_be_focused()
+    visitor.ask("단축키를 시험하려고 대화를 시작합니다.")
+    visitor.settle()  # the script that hears of the new chat puts the focus into the field
+    visitor.field.evaluate("field => field.blur()")
+    visitor.page.keyboard.press("/")
+    expect(visitor.field).to_be_focused()
+    expect(visitor.field).to_have_value("")
+    visitor.page.keyboard.press("Control+Shift+KeyO")
+    expect(visitor.find("suggestions")).to_be_visible()
+    expect(visitor.field).to_be_focused()
+
+
+def test_each_session_has_its_own_draft_and_a_reload_keeps_it(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("초안을 남길 대화입니다.")
+    session_id = visitor.session_id
+    visitor.field.fill("아직 보내지 않은 말")
+    visitor.find("new_chat").locator("button").click()
+    expect(visitor.find("suggestions")).to_be_visible()
+    expect(visitor.field).to_have_value("")
+    visitor.field.fill("새 대화의 말")
+    visitor.find(f"session_{session_id}").locator("button").click()
+    expect(visitor.field).to_have_value("아직 보내지 않은 말")
+    visitor.page.reload()
+    visitor.settle()
+    expect(visitor.field).to_have_value("아직 보내지 않은 말")
+    visitor.field.press("Enter")
+    visitor.wait_for_end(2)
+    expect(visitor.turn(2)).to_contain_text("아직 보내지 않은 말")
+    visitor.page.reload()
+    visitor.settle()
+    expect(visitor.field).to_have_value("")
+
+
+@pytest.mark.parametrize("who", ["visitor", pytest.param("phone", marks=pytest.mark.slow)])
+def test_a_message_is_seen_at_once_and_only_once_where_its_turn_will_stand(
+    who: str, request: pytest.FixtureRequest
+) -> None:
+    visitor: Visitor = request.getfixturevalue(who)
+    visitor.open()
+    for number, message in enumerate(("바로 보여야 하는 첫마디", "바로 보여야 하는 질문"), 1):
+        visitor.field.fill(message)
+        assert press_enter(visitor) == message
+        visitor.wait_for_end(number)
+        assert sights(visitor) == {MESSAGE}
+        assert len(places(visitor)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "parts"), [(1, ()), (2, (BUBBLE,))], ids=["turn", "bubble"])
+def test_a_message_keeps_its_place_while_its_turn_is_half_drawn(
+    visitor: Visitor, number: int, parts: tuple[str, ...]
+) -> None:
+    hold = Hold(visitor)
+    visitor.open()
+    visitor.ask(*["질문이 이미 하나 있습니다."] * (number - 1))
+    hold.behind = [f"turn_{number}", *parts]
+    visitor.field.fill("말풍선보다 늦게 그려지는 말")
+    press_enter(visitor)
+    hold.wait()
+    hold.let_go()
+    expect(visitor.turn(number)).to_contain_text("말풍선보다 늦게 그려지는 말")
+    assert sights(visitor) == {MESSAGE}
+    assert len(places(visitor)) == 1
+
+
+@pytest.mark.slow
+def test_what_is_refused_or_no_message_gives_the_empty_page_back(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.field.fill("/compact")
+    assert press_enter(visitor) is None
+    expect(visitor.page.get_by_test_id("stToast")).to_be_visible()
+    assert sights(visitor) == {EMPTY_PAGE}
+    long = "긴" * (MESSAGE_CHARS + 1)
+    visitor.field.fill(long)
+    shown = press_enter(visitor)
+    assert shown
+    assert long.startswith(shown)
+    expect(visitor.field).to_have_value(long)
+    expect(visitor.find("empty").get_by_role("heading")).to_be_in_viewport()
+    expect(visitor.find("suggestions").get_by_role("button")).to_have_count(4)
+    assert sights(visitor) == {MESSAGE, EMPTY_PAGE}
+
+
+@pytest.mark.slow
+def test_what_is_typed_while_a_new_chat_begins_stays(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "답하는 동안 더 쓸 첫 물음입니다."
+    fake_openai.script(text(*"천천히 나오는 답", pause_seconds=0.2), to=asked)
+    visitor.page.add_init_script(TYPE_AT_ONCE)
+    visitor.open()
+    expect(visitor.field).to_have_value("빠른 손")
+    visitor.write(asked)
+    visitor.field.press_sequentially("이어서 쓰는 말", delay=60)
+    expect(visitor.turn(1)).to_be_visible()
+    visitor.wait_for_end(1)
+    expect(visitor.field).to_have_value("이어서 쓰는 말")
+
+
+@pytest.mark.slow
+def test_what_is_typed_while_another_chat_opens_is_for_that_chat(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("먼저 연 대화입니다.")
+    first = visitor.session_id
+    visitor.field.press_sequentially("먼저 연 대화의 초안")
+    visitor.page.evaluate(
+        """() => {
+            const field = document.querySelector(".st-key-ask textarea");
+            const push = history.pushState.bind(history);
+            history.pushState = (...change) => {
+                push(...change);
+                Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, "빠른 손");
+                field.dispatchEvent(new Event("input", { bubbles: true }));
+            };
+        }"""
+    )
+    visitor.find("new_chat").locator("button").click()
+    expect(visitor.find("empty")).to_be_visible()
+    visitor.page.wait_for_selector(SETTLED)
+    expect(visitor.field).to_have_value("빠른 손")
+    visitor.page.goto(f"{visitor.address}?session={first}")
+    visitor.settle()
+    expect(visitor.field).to_have_value("먼저 연 대화의 초안")
+
+
+@pytest.mark.slow
+def test_a_page_that_went_blank_comes_back_with_its_draft(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("화면이 사라져도 남아 있을 말입니다.")
+    visitor.field.fill("아직 보내지 않은 말")
+    visitor.page.evaluate(
+        "() => { document.getElementById('root').remove(); setTimeout(() => { throw new Error('blank'); }); }"
+    )
+    expect(visitor.turn(1)).to_contain_text("화면이 사라져도 남아 있을 말입니다.")
+    expect(visitor.field).to_have_value("아직 보내지 않은 말")
+    assert all("blank" in complaint for complaint in visitor.complaints)
+    visitor.complaints.clear()
+
+
+@pytest.mark.slow
+def test_on_the_way_through_the_list_only_the_chat_that_has_the_focus_stops_at_its_menu(visitor: Visitor) -> None:
+    visitor.open()
+    rows = []
+    for number in (1, 2, 3):
+        visitor.find("new_chat").locator("button").click()
+        expect(visitor.find("suggestions")).to_be_visible()
+        visitor.ask(f"목록의 {number}번째 대화입니다.")
+        rows.append(visitor.session_id)
+    visitor.open()
+    newest, middle, oldest = (visitor.find(f"session_{row}").locator("button") for row in reversed(rows))
+    oldest.focus()
+    visitor.page.keyboard.press("Shift+Tab")
+    expect(middle).to_be_focused()
+    visitor.page.keyboard.press("Shift+Tab")
+    expect(newest).to_be_focused()
+    visitor.page.keyboard.press("Tab")
+    expect(visitor.find(f"menu_{rows[2]}").locator("button")).to_be_focused()
+    visitor.page.keyboard.press("Tab")
+    expect(middle).to_be_focused()

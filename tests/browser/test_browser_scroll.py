@@ -1,0 +1,269 @@
+"""Where the page goes by itself: along with an answer, to a turn that somebody asks for, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from graph.service import ChatService
+from tests.browser.visitor import Visitor
+from tests.browser.wire import lose, on_the_way
+from tests.fake.chat import Chat
+from tests.fake.openai_reply import ScriptedCall, hang, text, tools
+from tests.fake.openai_server import FakeOpenAI
+
+LONG = "\n\n".join(f"{number}번째 줄입니다." for number in range(40))
+REST = "box => box.scrollHeight - box.clientHeight - box.scrollTop"
+LOOKED_UP = ScriptedCall("recall", '{"query": "낙하산"}', "call-recall")
+
+
+@pytest.fixture(scope="module")
+def told_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
+    """A chat of 36 turns, the last of which looked up the second, which alone names the parachute.
+
+    It has twelve summaries, and its earlier turns aren't drawn at first.
+    """
+    chat = Chat(other_server)
+    for number in range(1, 37):
+        told = "암호는 낙하산입니다." if number == 2 else f"{number}째 기억할 말입니다. " * 10
+        if number == 36:
+            told = "암호를 찾아봅시다."
+            endpoint.script(tools(LOOKED_UP), text("암호는 낙하산이었습니다."), to=told)
+        else:
+            endpoint.script(text(f"{number}째 기억할 답입니다. " * 10), to=told)
+        chat.say(told)
+        chat.wait_for_folds()
+    return chat.session_id
+
+
+def rest(visitor: Visitor) -> float:
+    return float(visitor.page.locator("#stMain").evaluate(REST))
+
+
+def wait_for_end_in_view(visitor: Visitor) -> None:
+    box = visitor.page.locator("#stMain").element_handle()
+    visitor.page.wait_for_function(f"box => ({REST})(box) < 2", arg=box)
+
+
+def scroll(visitor: Visitor, pixels: int, *, left: int = 500) -> None:
+    visitor.page.mouse.move(left, 300)
+    visitor.page.mouse.wheel(0, pixels)
+
+
+def ask_for_long_answers(visitor: Visitor, fake_openai: FakeOpenAI, *asked: str, first: int = 1) -> None:
+    for message in asked:
+        fake_openai.script(text(LONG), to=message)
+    visitor.ask(*asked, first=first)
+
+
+def pull_down(phone: Visitor, pixels: int) -> None:
+    """Moves the page with a finger."""
+    screen = phone.context.new_cdp_session(phone.page)
+    for y in range(200, 200 + pixels, 10):
+        kind = "touchStart" if y == 200 else "touchMove"
+        screen.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": 200, "y": y}]})
+    phone.page.wait_for_timeout(100)  # from under a finger that has come to rest, the page doesn't roll on
+    screen.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    screen.detach()
+
+
+def stream_slowly(visitor: Visitor, fake_openai: FakeOpenAI, asked: str) -> None:
+    """Asks for an answer of 150 lines and waits for the thirtieth."""
+    fake_openai.script(text(*(f"{number}번째 줄입니다.\n\n" for number in range(150)), pause_seconds=0.03), to=asked)
+    visitor.open()
+    visitor.write(asked)
+    expect(visitor.turn(1)).to_contain_text("30번째 줄입니다.")
+
+
+def stays_in_view(visitor: Visitor, part: Locator) -> None:
+    visitor.page.wait_for_timeout(2000)  # longer than a jump holds its place
+    expect(part).to_be_in_viewport()
+
+
+def test_who_scrolls_up_is_left_alone_and_gets_back_by_a_button(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    stream_slowly(visitor, fake_openai, "천천히 길게 답해 주세요.")
+    scroll(visitor, -400)
+    button = visitor.page.locator("button.to-end")
+    expect(button).to_be_visible()
+    visitor.wait_for_end(1)
+    assert rest(visitor) > 400
+    button.click()
+    wait_for_end_in_view(visitor)
+    expect(button).to_be_hidden()
+    scroll(visitor, -1500)
+    expect(button).to_be_visible()
+    ask_for_long_answers(visitor, fake_openai, "위를 보다가 보내는 물음입니다.", first=2)
+    wait_for_end_in_view(visitor)
+
+
+@pytest.mark.slow
+def test_a_message_sent_by_the_button_is_followed_too(phone: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "위를 보다가 단추로 보내는 물음입니다."
+    phone.open()
+    ask_for_long_answers(phone, fake_openai, "단추로 보내기 전의 물음입니다.")
+    scroll(phone, -1500, left=200)
+    expect(phone.page.locator("button.to-end")).to_be_visible()
+    fake_openai.script(text(LONG), to=asked)
+    phone.field.fill(asked)
+    phone.page.get_by_test_id("stChatInputSubmitButton").click()
+    phone.wait_for_end(2)
+    wait_for_end_in_view(phone)
+
+
+def draw_again(visitor: Visitor) -> None:
+    """Moves the page as a turn that is drawn again does: it is shorter for a moment, and the browser moves it up."""
+    visitor.turn(2).evaluate(
+        """async (turn) => {
+            document.querySelector("#stMain").scrollTop -= 300;
+            turn.style.paddingBottom = "40px";
+            await new Promise(requestAnimationFrame);
+            await new Promise(requestAnimationFrame);
+        }"""
+    )
+
+
+@pytest.mark.slow
+def test_neither_typing_nor_a_way_up_and_back_is_scrolling_away(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    visitor.open()
+    ask_for_long_answers(visitor, fake_openai, "글을 쓰며 누릅니다.", "글을 쓰며 또 누릅니다.")
+    wait_for_end_in_view(visitor)
+    for key in ("a", "Shift", "ArrowUp", "Home"):
+        visitor.field.press(key)
+        draw_again(visitor)
+        wait_for_end_in_view(visitor)
+    scroll(visitor, -1500)
+    visitor.page.wait_for_function("() => document.documentElement.classList.contains('away-from-end')")
+    visitor.page.locator("button.to-end").evaluate("(button) => button.click()")
+    draw_again(visitor)
+    wait_for_end_in_view(visitor)
+
+
+@pytest.mark.slow
+def test_who_scrolls_back_to_the_end_is_taken_along_again(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    stream_slowly(visitor, fake_openai, "길게 답하는 동안 위로 갔다가 돌아옵니다.")
+    scroll(visitor, -400)
+    expect(visitor.page.locator("button.to-end")).to_be_visible()
+    for number in range(60, 110, 10):  # a line that comes between a wheel and its scroll is a new end
+        scroll(visitor, 100_000)
+        expect(visitor.turn(1)).to_contain_text(f"{number}번째 줄입니다.")
+    visitor.wait_for_end(1)
+    wait_for_end_in_view(visitor)
+
+
+@pytest.mark.slow
+def test_who_scrolls_up_with_a_finger_is_left_there(phone: Visitor, fake_openai: FakeOpenAI) -> None:
+    stream_slowly(phone, fake_openai, "길게 답하는 동안 손가락으로 올립니다.")
+    pull_down(phone, 400)
+    expect(phone.page.locator("button.to-end")).to_be_visible()
+    top = phone.page.locator("#stMain").evaluate("box => box.scrollTop")
+    phone.wait_for_end(1)
+    assert rest(phone) > 400
+    phone.page.wait_for_function("top => Math.abs(document.querySelector('#stMain').scrollTop - top) <= 2", arg=top)
+
+
+@pytest.mark.slow
+def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, told_session: str) -> None:
+    visitor.open(f"?session={told_session}")
+    wait_for_end_in_view(visitor)
+    seventh = visitor.turn(7)
+    scroll(visitor, -100_000)
+    visitor.page.wait_for_function("turn => turn.getBoundingClientRect().top > 0", arg=seventh.element_handle())
+    before = seventh.evaluate("turn => turn.getBoundingClientRect().top")
+    visitor.find("earlier").locator("button").click()
+    expect(visitor.turn(1)).to_be_attached()
+    visitor.settle()
+    visitor.page.wait_for_function(
+        "(top) => Math.abs(document.querySelector('.st-key-turn_7').getBoundingClientRect().top - top) <= 2", arg=before
+    )
+
+
+@pytest.mark.slow
+def test_a_card_shows_earlier_turns_first_and_a_folds_line_opens_what_hides_its_card(
+    visitor: Visitor, told_session: str
+) -> None:
+    visitor.open(f"?session={told_session}")
+    visitor.open_statistics()
+    fold = visitor.page.locator('[class*="st-key-fold_"]').filter(has_text="위 10–12턴은")
+    cards = visitor.find("panel").locator('[class*="st-key-card_rail_"]')
+    visitor.note_marks()
+    fold.locator("summary").click()
+    card = cards.filter(has_text="[10-12턴 요약]")
+    visitor.wait_for_marks(card)
+    expect(card).to_be_in_viewport()
+    expect(fold.get_by_text("모델이 10–12턴 대신 보는 글")).to_be_visible()
+    expect(visitor.turn(1)).to_have_count(0)
+    visitor.find("panel").get_by_text("[1-3턴]").click()
+    visitor.note_marks()
+    cards.filter(has_text="[1-3턴 요약]").get_by_role("button", name="이 턴으로 가기").click()
+    visitor.wait_for_marks(*map(visitor.turn, (1, 2, 3)))
+    stays_in_view(visitor, visitor.turn(1).get_by_test_id("stChatMessage").first)
+    expect(visitor.turn(36)).to_be_attached()
+    visitor.page.mouse.move(500, 300)
+    visitor.page.mouse.wheel(0, 1000)
+    expect(visitor.turn(1).get_by_test_id("stChatMessage").first).not_to_be_in_viewport()
+
+
+@pytest.mark.slow
+def test_a_turn_that_was_looked_up_is_gone_to_also_while_an_answer_streams(
+    visitor: Visitor, told_session: str, fake_openai: FakeOpenAI
+) -> None:
+    visitor.open(f"?session={told_session}")
+    expect(visitor.turn(36).locator(".recalled")).to_have_text("기억 찾기: 2턴")
+    fake_openai.script(tools(LOOKED_UP), hang("그 암호는 "), to="암호를 또 찾아봅시다.")
+    visitor.write("암호를 또 찾아봅시다.")
+    expect(visitor.find("streaming")).to_contain_text("그 암호는")
+    line = visitor.turn(37).locator(".recalled")
+    expect(line).to_have_text("기억 찾기: 2턴, 36턴")
+    expect(visitor.turn(2)).to_have_count(0)
+    line.get_by_role("button", name="2턴으로 가기", exact=True).click()
+    stays_in_view(visitor, visitor.turn(2))
+    visitor.find("stop").locator("button").click()
+    visitor.wait_for_end(37)
+    expect(line).to_have_text("기억 찾기: 2턴, 36턴")
+
+
+@pytest.mark.slow
+def test_a_turn_is_gone_to_though_the_request_for_it_is_lost(visitor: Visitor, told_session: str) -> None:
+    on_the_way(visitor, '"turns"', lose)
+    visitor.open(f"?session={told_session}")
+    visitor.turn(36).get_by_role("button", name="2턴으로 가기").click()
+    expect(visitor.turn(2)).to_be_in_viewport()
+
+
+@pytest.mark.slow
+def test_a_turn_is_gone_to_though_the_page_finds_a_change_at_that_moment(
+    visitor: Visitor, told_session: str, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.script(hang("여기까지 씁니다. "), to="그동안 오래 걸리는 답")
+    visitor.open(f"?session={told_session}")
+    visitor.write("그동안 오래 걸리는 답")
+    answering = visitor.page.locator('[class*="st-key-turn_"]').last
+    expect(answering).to_contain_text("여기까지 씁니다.")
+    visitor.page.evaluate(
+        """() => {
+            const found = Object.assign(document.createElement("i"), { className: "redraw", hidden: true });
+            found.dataset.mark = "1000000";
+            document.querySelector(".st-key-turn_36 .recalled-turn").click();
+            document.querySelector("[data-testid='stMain']").append(found);
+        }"""
+    )
+    expect(visitor.turn(2)).to_be_in_viewport()
+    visitor.find("stop").locator("button").click()
+    expect(answering).to_contain_text("중지했습니다.")
+
+
+@pytest.mark.slow
+def test_a_line_that_was_found_leads_to_its_turn_again_and_again(visitor: Visitor, told_session: str) -> None:
+    visitor.open()
+    visitor.find("search").locator("input").fill("낙하산입니다")
+    line = visitor.find(f"found_{told_session}").get_by_role("button")
+    expect(line).to_contain_text("2턴: 암호는 낙하산입니다.")
+    line.click()
+    expect(visitor.turn(2)).to_be_in_viewport()
+    assert visitor.session_id == told_session
+    stays_in_view(visitor, visitor.turn(2))
+    visitor.turn(2).hover()
+    visitor.page.mouse.wheel(0, 5_000)
+    expect(visitor.turn(2)).not_to_be_in_viewport()
+    line.click()
+    expect(visitor.turn(2)).to_be_in_viewport()
