@@ -12,6 +12,7 @@ from tests.fake.openai_reply import ScriptedCall, failure, hang, slowed, text, t
 UNANSWERED: Final = "이번에는 답이 오지 않습니다."
 AGAIN: Final = '한 번 더 답합니다.\n\n| 값 | 뜻 |\n|---|---|\n| "5" | **다섯** & <여섯> |'
 SLOW: Final = "천천히 길게 답해 주세요."
+FONT_SIZE: Final = "element => parseFloat(getComputedStyle(element).fontSize)"
 RICH: Final = """# 제목
 
 | 값 | 뜻 |
@@ -29,6 +30,10 @@ def five() -> int:
 
 - [x] 한 일
 - [ ] 할 일
+
+각주[^1]입니다.
+
+[^1]: 7쪽
 """
 
 
@@ -37,6 +42,9 @@ def rich_answer(stage: Stage) -> None:
     stage.write("표와 코드와 식을 보여 주세요.", text(RICH))
     stage.visitor.wait_for_end(1)
     expect(stage.visitor.turn(1).locator(".katex").first).to_be_visible()
+    heads = ("제목", stage.words.footnotes)
+    large, small = (stage.visitor.turn(1).get_by_role("heading", name=name, exact=True) for name in heads)
+    assert small.evaluate(FONT_SIZE) < large.evaluate(FONT_SIZE)
 
 
 def steps_open(stage: Stage) -> None:
@@ -84,6 +92,14 @@ def copied(stage: Stage) -> None:
 def streaming(stage: Stage) -> None:
     stage.write(SLOW, hang("첫 문장은 여기까지입니다. "))
     expect(stage.visitor.find("streaming")).to_be_visible()
+    stop = stage.button("stop")
+    expect(stop).to_be_visible()
+    if stage.is_narrow:  # beside it stands the share of the context
+        stage.visitor.page.wait_for_function(
+            """(stop) => document.querySelector(".gauge b").getBoundingClientRect().right
+                <= stop.getBoundingClientRect().left""",
+            arg=stop.element_handle(),
+        )
 
 
 def refused(stage: Stage) -> None:
@@ -94,7 +110,6 @@ def refused(stage: Stage) -> None:
 
 def stopped(stage: Stage) -> None:
     """Escape stops it; what was said and what is typed stays."""
-    stage.button("stop").wait_for()
     stage.visitor.page.keyboard.press("Escape")
     expect(stage.visitor.turn(4)).to_contain_text(stage.words.stopped_partial)
     expect(stage.visitor.turn(4)).to_contain_text("첫 문장은 여기까지입니다.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+from typing import Final
+
+from playwright.sync_api import Locator, expect
 
 from graph.view import TurnOptions
 from tests.browser.stage import Stage
@@ -10,8 +12,22 @@ from tests.fake.body import raw_turns, shape
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import text
 
-WITH_CODE = """<summary>
-배포를 확인하는 코드입니다.
+# Where the number of a turn begins and ends, from the left edge of what the chat scrolls in.
+NUMBER: Final = """(turn) => {
+    const style = getComputedStyle(turn, "::before");
+    const left = turn.getBoundingClientRect().left - document.querySelector("#stMain").getBoundingClientRect().left;
+    const moved = new DOMMatrix(style.transform).m41;
+    return [left + parseFloat(style.left) + moved, parseFloat(style.width)];
+}"""
+FONT_SIZE: Final = "element => parseFloat(getComputedStyle(element).fontSize)"
+STRUCTURED: Final = """<summary>
+1. **Task Overview**
+   배포를 확인하는 코드입니다.
+2. **Current State**
+   - [문서](https://example.com/a_b)와 https://example.com/c, kim@example.com 참고
+   - ![그림](https://example.com/x.png)
+
+## Next Steps
 
 ```python
 def steps() -> list[str]:  # the order of the move, the longest line of this summary
@@ -70,10 +86,21 @@ def compacted(stage: Stage) -> None:
     for _ in range(6):
         chat.say(asked + "배포를 확인하는 코드를 봅니다. " * 30, options=TurnOptions(strategy="compaction"))
     stage.visitor.open(f"?session={chat.session_id}")
-    stage.endpoint.script(text(WITH_CODE), text(WITH_CODE), kind="summary", to=asked, may_stay=True)
+    stage.endpoint.script(text(STRUCTURED), text(STRUCTURED), kind="summary", to=asked, may_stay=True)
     stage.visitor.write("/compact")
     expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
-    expect(stage.visitor.page.locator('[class*="st-key-fold_"]')).to_be_attached()
+    fold = stage.visitor.page.locator('[class*="st-key-fold_"]')
+    fold.locator("summary").click()
+    expect_structured(fold)
+
+
+def expect_structured(place: Locator) -> None:
+    """A summary is shown as Markdown, but leads nowhere and loads nothing."""
+    expect(place.locator("ol > li strong")).to_have_text(["Task Overview", "Current State"])
+    expect(place.locator("a, img")).to_have_count(0)
+    said = "[문서](https://example.com/a_b)와 https://example.com/c, kim@example.com 참고"
+    expect(place.locator("ul > li").first).to_have_text(said)
+    assert place.locator("h2").evaluate(FONT_SIZE) <= place.locator("ol > li").first.evaluate(FONT_SIZE)
 
 
 def compaction_card(stage: Stage) -> None:
@@ -82,7 +109,9 @@ def compaction_card(stage: Stage) -> None:
     expect(stage.panel.locator('[class*="st-key-restore_"]')).to_be_visible()
     word = stage.panel.locator("code .token.keyword").first
     expect(word).to_have_css("color", "rgb(142, 194, 255)" if stage.is_dark else "rgb(11, 79, 168)")
-    code = stage.panel.locator('[class*="st-key-card_"] pre').first
+    card = stage.panel.locator('[class*="st-key-card_"]').first
+    expect_structured(card)
+    code = card.locator("pre")
     expect(code).to_have_attribute("tabindex", "0")
     code.focus()
     stage.visitor.page.keyboard.press("ArrowRight")
@@ -115,6 +144,12 @@ def long_chat(stage: Stage) -> None:
     stage.visitor.open(f"?session={chat.session_id}")
     expect(stage.visitor.find("earlier")).to_be_attached()
     expect(stage.visitor.turn(1)).to_have_count(0)
+    last = stage.visitor.turn(31)
+    expect(last).to_have_attribute("data-turn", "31")
+    last.evaluate("(turn) => (turn.dataset.turn = '1000')")  # four digits are in view, too
+    left, width = last.evaluate(NUMBER)
+    assert left >= 0
+    assert 15 < width < 30
 
 
 def earlier_shown(stage: Stage) -> None:

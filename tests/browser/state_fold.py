@@ -25,7 +25,7 @@ FIRST_WORD: Final = """element => {
 }"""
 
 
-def session(stage: Stage) -> str:
+def _session(stage: Stage) -> str:
     return stage.visitor.session_id
 
 
@@ -89,7 +89,10 @@ def panel_open(stage: Stage) -> None:
     stage.visitor.page.keyboard.press("Escape")
     if stage.is_narrow:
         stage.button("open_panel").click()
-    card, record = stage.panel.locator('[class*="st-key-card_"]').first, stage.service.folds.records(session(stage))[-1]
+    card, record = (
+        stage.panel.locator('[class*="st-key-card_"]').first,
+        stage.service.folds.records(_session(stage))[-1],
+    )
     expect(card.get_by_text(stage.words.card_title.format(turns="10-12"))).to_be_visible()
     sizes = {"original": format_count(record.original_chars), "summary": format_count(record.summary_chars)}
     percent = round(100 * record.summary_chars / record.original_chars)
@@ -127,13 +130,13 @@ def statistics(stage: Stage) -> None:
     """Its figures and its money are those of the service."""
     stage.open_tab(stage.words.tab_statistics)
     expect(stage.panel.locator('[data-testid="stVegaLiteChart"] :is(svg, canvas)').first).to_be_visible()
-    records = stage.service.folds.records(session(stage))
+    records = stage.service.folds.records(_session(stage))
     original, summary = (format_count(sum(sizes)) for sizes in zip(*map(sizes_of, records), strict=True))
     expect(stage.panel.get_by_text(stage.words.stat_count.format(count=4, turns=12))).to_be_visible()
     expect(stage.panel.get_by_text(stage.words.stat_chars.format(original=original, summary=summary))).to_be_visible()
     costs, said = stage.service.costs, stage.words.cost
     box = stage.panel.locator(".st-key-cost")
-    expect(box.get_by_text(said.of_session.format(amount=amount_of(costs.of_session(session(stage)))))).to_be_visible()
+    expect(box.get_by_text(said.of_session.format(amount=amount_of(costs.of_session(_session(stage)))))).to_be_visible()
     expect(box.get_by_text(said.of_all.format(amount=amount_of(costs.of_all())))).to_be_visible()
 
 
@@ -156,7 +159,7 @@ def input_blocks_open(stage: Stage) -> None:
     stage.visitor.settle()  # till then the boxes of the other turn stand there
     for kind in ("system", "tools", "records", "raw"):
         block(stage, kind).locator("summary").first.click()
-    sent = stage.service.folds.inputs(session(stage), 5)[-1]
+    sent = stage.service.folds.inputs(_session(stage), 5)[-1]
     expect(block(stage, "system").get_by_test_id("stText")).to_have_text(sent.blocks[0].text or "")
     block(stage, "tool").locator("summary").first.click()
     expect(block(stage, "tool").get_by_test_id("stCode")).to_contain_text('"name": "get_current_time"')
@@ -166,7 +169,7 @@ def input_blocks_open(stage: Stage) -> None:
     more = record.locator('[class*="st-key-more_input_"] button')
     more.click()
     expect(more).to_contain_text(stage.words.show_less)
-    expect(record.get_by_test_id("stText")).to_have_text(stage.service.folds.records(session(stage))[0].summary)
+    expect(record.get_by_test_id("stText")).to_have_text(stage.service.folds.records(_session(stage))[0].summary)
 
 
 def input_history_open(stage: Stage) -> None:
@@ -228,3 +231,14 @@ def recalled_followed(stage: Stage) -> None:
     stage.visitor.turn(14).get_by_role("button", name=stage.words.to_turn.format(turn=5)).click()
     stage.visitor.wait_for_marks(stage.visitor.turn(5))
     stays_in_view(stage, stage.visitor.turn(5).get_by_test_id("stChatMessage").first)
+
+
+def tables_changed(stage: Stage) -> None:
+    """What was changed in the tables is said not to be what was sent."""
+    change = "UPDATE message SET content = replace(content, '김민수', '이영희') WHERE session_id = "
+    Chat(stage.service).change(f"{change}'{_session(stage)}'")
+    stage.visitor.open(f"?session={_session(stage)}")
+    if stage.is_narrow:
+        stage.button("open_panel").click()
+    stage.open_tab(stage.words.input.tab)
+    expect(stage.panel.get_by_text(stage.words.input.unverified)).to_be_visible()

@@ -78,3 +78,5 @@ def choose_theme(stage: Stage, theme: str) -> None:
 
 def expect_theme(stage: Stage, theme: str) -> None:
     expect(stage.visitor.page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUNDS[theme])
+    expect(stage.visitor.page.get_by_test_id("stMainMenu")).to_be_hidden()
+    expect(stage.visitor.page.get_by_test_id("stMainMenuPopover")).to_have_count(0)

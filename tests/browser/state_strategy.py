@@ -56,6 +56,9 @@ def first_summary_explained(stage: Stage) -> None:
     expect(panel.locator("ol.steps li")).to_contain_text([words.step_talk, words.step_fold, words.step_sent])
     expect(panel.get_by_text(words.turns_left.format(count=3))).to_be_visible()
     expect(panel.locator(".sample")).to_contain_text(words.sample_text)
+    stage.open_tab(words.input.tab)
+    expect(panel.get_by_text(words.input.nothing)).to_be_visible()
+    stage.open_tab(words.tab_summaries)
 
 
 def slider_moved(stage: Stage) -> None:
@@ -81,7 +84,11 @@ def slider_moved(stage: Stage) -> None:
 
 
 def move(stage: Stage, key: str, arrow: str, count: int) -> None:
+    """Moves a slider by keys; under it stand our words alone, also while it is touched."""
     thumb = stage.visitor.find(key).get_by_role("slider")
+    thumb.hover(force=True)
+    for number in ("0.10", "0.50"):
+        expect(stage.visitor.find(key).get_by_text(number, exact=True)).to_be_hidden()
     thumb.focus()
     for _ in range(count):
         thumb.press(arrow)

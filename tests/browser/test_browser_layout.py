@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, expect
 from graph.service import ChatService
 from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
-from tests.fake.chat import Chat, question
-from tests.fake.openai_reply import hang, text
+from tests.fake.chat import Chat
+from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
 HEAD = "| " + " | ".join(f"아주긴열이름{number}" for number in range(9)) + " |"
@@ -33,24 +33,6 @@ FROM_THE_RIGHT = """(part) => {
     line.setEnd(line.startContainer, 1);
     return part.getBoundingClientRect().right - line.getBoundingClientRect().right;
 }"""
-# Where the number of a turn begins and ends, from the left edge of what the chat scrolls in.
-NUMBER = """(turn) => {
-    const style = getComputedStyle(turn, "::before");
-    const left = turn.getBoundingClientRect().left - document.querySelector("#stMain").getBoundingClientRect().left;
-    const moved = new DOMMatrix(style.transform).m41;
-    return [left + parseFloat(style.left) + moved, parseFloat(style.width)];
-}"""
-STRUCTURED = """<summary>
-1. **Task Overview**
-   질문 4번: 서버 이전은 10월 4일에, 예산은 420만 원으로 하기로 했다.
-2. **Current State**
-   - [문서](https://example.com/a_b)와 https://example.com/c, kim@example.com 참고
-   - ![그림](https://example.com/x.png)
-
-## Next Steps
-트래픽을 옮긴다.
-</summary>"""
-FONT_SIZE = "element => parseFloat(getComputedStyle(element).fontSize)"
 
 
 @pytest.mark.parametrize("who", ["phone", "visitor"])
@@ -146,22 +128,6 @@ def test_a_box_opens_and_closes_at_once_for_whoever_wants_no_motion(visitor: Vis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("who", "title"), [("visitor", "각주"), ("english", "Footnotes")])
-def test_footnotes_have_a_small_title_in_the_language_of_the_page(
-    who: str, title: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI
-) -> None:
-    visitor: Visitor = request.getfixturevalue(who)
-    asked = f"각주를 하나 달아 주세요, {who}."
-    fake_openai.script(text("## 제목\n\n본문[^1]입니다.\n\n[^1]: 7쪽"), to=asked)
-    visitor.open()
-    visitor.ask(asked)
-    small = visitor.turn(1).get_by_role("heading", name=title, exact=True)
-    large = visitor.turn(1).get_by_role("heading", name="제목", exact=True)
-    expect(small).to_have_text(title)
-    assert small.evaluate(FONT_SIZE) < large.evaluate(FONT_SIZE)
-
-
-@pytest.mark.slow
 def test_the_focus_ring_of_a_row_lies_inside_it(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("초점 테두리를 볼 대화입니다.")
@@ -202,44 +168,6 @@ def test_a_notice_covers_nothing_of_the_panel(visitor: Visitor) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("locale", ["ko-KR", "en-US"])
-def test_on_a_phone_nothing_hides_the_share_of_the_context_or_the_sign_of_a_fold(
-    chromium: Browser, address: str, other_server: ChatService, fake_openai: FakeOpenAI, locale: str
-) -> None:
-    chat, asked = Chat(other_server), f"좁은 곳에서 쓰는 답을 기다립니다 {locale}"
-    chat.ask(1, 4)
-    fake_openai.script(hang("첫 문장입니다. "), to=asked)
-    with visiting(chromium, address, locale=locale, viewport={"width": 390, "height": 844}, has_touch=True) as phone:
-        phone.open(f"?session={chat.session_id}")
-        line = phone.page.locator('[class*="st-key-fold_"] summary')
-        for sign in ("stExpanderIcon", "stIconMaterial"):
-            expect(line.get_by_test_id(sign)).to_be_in_viewport(ratio=1)
-        phone.write(asked)
-        stop = phone.find("stop").locator("button")
-        expect(stop).to_be_visible()
-        phone.page.wait_for_function(
-            """(stop) => document.querySelector(".gauge b").getBoundingClientRect().right
-                <= stop.getBoundingClientRect().left""",
-            arg=stop.element_handle(),
-        )
-        stop.click()
-        phone.wait_for_end(5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_number_of_four_digits_is_in_view(chromium: Browser, address: str, width: int) -> None:
-    with visiting(chromium, address, viewport={"width": width, "height": 844}) as visitor:
-        visitor.open()
-        visitor.ask("번호를 볼 물음입니다.")
-        expect(visitor.turn(1)).to_have_attribute("data-turn", "1")
-        visitor.turn(1).evaluate("(turn) => (turn.dataset.turn = '1000')")
-        left, number_width = visitor.turn(1).evaluate(NUMBER)
-        assert left >= 0
-        assert 15 < number_width < 30
-
-
-@pytest.mark.slow
 def test_words_from_right_to_left_begin_at_the_right(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     fake_openai.script(text(ARABIC.replace("\n", "\n\n")), to=ARABIC)
     visitor.open()
@@ -261,38 +189,6 @@ def test_a_message_that_fits_a_wide_page_has_no_button_there(
         expect(reader.turn(1)).to_be_visible()
         buttons = reader.turn(1).get_by_role("button", name="더 보기")
         expect(buttons.filter(visible=True)).to_have_count(count)
-
-
-@pytest.mark.slow
-def test_a_structured_summary_is_shown_as_markdown_without_links(
-    visitor: Visitor, other_server: ChatService, fake_openai: FakeOpenAI
-) -> None:
-    chat, words = Chat(other_server), " 접은 글을 볼 이야기입니다."
-    for number in range(1, 7):
-        chat.say(question(number) + words)
-        chat.wait_for_folds()
-    fake_openai.script(text(STRUCTURED), kind="summary", to=words)
-    chat.service.folds.compact(chat.session_id)
-    visitor.open(f"?session={chat.session_id}")
-    fold = visitor.page.locator('[class*="st-key-fold_"]').filter(has_text="컨텍스트 압축됨")
-    fold.locator("summary").click()
-    expect(fold.get_by_text("모델이 압축한 대화 대신 보는 글")).to_be_visible()
-    for place in (fold, visitor.find("panel").locator('[class*="st-key-card_rail_"]')):
-        expect(place.locator("ol > li strong")).to_have_text(["Task Overview", "Current State"])
-        expect(place.locator("a, img")).to_have_count(0)
-        said = "[문서](https://example.com/a_b)와 https://example.com/c, kim@example.com 참고"
-        expect(place.locator("ul > li").first).to_have_text(said)
-        assert place.locator("h2").evaluate(FONT_SIZE) <= place.locator("ol > li").first.evaluate(FONT_SIZE)
-
-
-@pytest.mark.slow
-def test_under_the_sliders_stand_our_words_alone_also_while_they_are_touched(visitor: Visitor) -> None:
-    visitor.open()
-    visitor.open_settings()
-    for key in ("slider_rail", "compression_rate"):
-        visitor.find(key).get_by_role("slider").hover(force=True)
-        for number in ("0.10", "0.50"):
-            expect(visitor.find(key).get_by_text(number, exact=True)).to_be_hidden()
 
 
 @pytest.mark.slow
