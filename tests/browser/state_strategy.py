@@ -88,7 +88,7 @@ def move(stage: Stage, key: str, arrow: str, count: int) -> None:
     thumb = stage.visitor.find(key).get_by_role("slider")
     thumb.hover(force=True)
     for number in ("0.10", "0.50"):
-        expect(stage.visitor.find(key).get_by_text(number, exact=True)).to_be_hidden()
+        expect(stage.visitor.find(key).get_by_text(number, exact=True).filter(visible=True)).to_have_count(0)
     thumb.focus()
     for _ in range(count):
         thumb.press(arrow)

@@ -28,7 +28,7 @@ def told_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
         told = "암호는 낙하산입니다." if number == 2 else f"{number}째 기억할 말입니다. " * 10
         if number == 36:
             told = "암호를 찾아봅시다."
-            endpoint.script(tools(LOOKED_UP), text("암호는 낙하산이었습니다."), to=told)
+            endpoint.script(tools(LOOKED_UP), text("찾았습니다."), to=told)
         else:
             endpoint.script(text(f"{number}째 기억할 답입니다. " * 10), to=told)
         chat.say(told)
@@ -115,7 +115,7 @@ def draw_again(visitor: Visitor) -> None:
     visitor.turn(2).evaluate(
         """async (turn) => {
             document.querySelector("#stMain").scrollTop -= 300;
-            turn.style.paddingBottom = "40px";
+            turn.style.paddingBottom = `${40 + (parseFloat(turn.style.paddingBottom) || 0)}px`;
             await new Promise(requestAnimationFrame);
             await new Promise(requestAnimationFrame);
         }"""
@@ -192,6 +192,7 @@ def test_a_card_shows_earlier_turns_first_and_a_folds_line_opens_what_hides_its_
     expect(card).to_be_in_viewport()
     expect(fold.get_by_text("모델이 10–12턴 대신 보는 글")).to_be_visible()
     expect(visitor.turn(1)).to_have_count(0)
+    expect(visitor.page.locator("[data-marked]")).to_have_count(0)
     visitor.find("panel").get_by_text("[1-3턴]").click()
     visitor.note_marks()
     cards.filter(has_text="[1-3턴 요약]").get_by_role("button", name="이 턴으로 가기").click()
@@ -213,13 +214,13 @@ def test_a_turn_that_was_looked_up_is_gone_to_also_while_an_answer_streams(
     visitor.write("암호를 또 찾아봅시다.")
     expect(visitor.find("streaming")).to_contain_text("그 암호는")
     line = visitor.turn(37).locator(".recalled")
-    expect(line).to_have_text("기억 찾기: 2턴, 36턴")
+    expect(line).to_have_text("기억 찾기: 2턴")
     expect(visitor.turn(2)).to_have_count(0)
     line.get_by_role("button", name="2턴으로 가기", exact=True).click()
     stays_in_view(visitor, visitor.turn(2))
     visitor.find("stop").locator("button").click()
     visitor.wait_for_end(37)
-    expect(line).to_have_text("기억 찾기: 2턴, 36턴")
+    expect(line).to_have_text("기억 찾기: 2턴")
 
 
 @pytest.mark.slow
@@ -255,7 +256,7 @@ def test_a_turn_is_gone_to_though_the_page_finds_a_change_at_that_moment(
 @pytest.mark.slow
 def test_a_line_that_was_found_leads_to_its_turn_again_and_again(visitor: Visitor, told_session: str) -> None:
     visitor.open()
-    visitor.find("search").locator("input").fill("낙하산입니다")
+    visitor.find("search").locator("input").fill("낙하산")
     line = visitor.find(f"found_{told_session}").get_by_role("button")
     expect(line).to_contain_text("2턴: 암호는 낙하산입니다.")
     line.click()
