@@ -234,6 +234,7 @@ def without_memory(stage: Stage) -> None:
 def begun(stage: Stage) -> None:
     stage.service.projects.open_plan(str(root_of(stage)), "다시 배포")
     stage.button("with_memory").click()
+    expect(stage.visitor.find("known")).to_contain_text("다시 배포")
     stage.visitor.find("project_suggestions").locator("button").first.click()
     stage.visitor.wait_for_end(1)
     stage.visitor.find("known_begun").locator("summary").click()

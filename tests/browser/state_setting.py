@@ -6,7 +6,7 @@ from typing import Final
 
 from playwright.sync_api import expect
 
-from component.word import LANGUAGE_NAMES
+from component.word import LANGUAGE_NAMES, Language
 from component.wording import words_of
 from tests.browser.stage import Stage
 
@@ -27,10 +27,8 @@ def shortcuts_open(stage: Stage) -> None:
 
 def languages_changed(stage: Stage) -> None:
     stage.visitor.page.keyboard.press("Escape")
-    own = stage.words.language
-    for language in ("ko" if own == "en" else "en", own):
-        stage.visitor.find("language").get_by_role("radio", name=LANGUAGE_NAMES[language]).click()
-        stage.visitor.expect_language(language)
+    for language in (other_language(stage), stage.words.language):
+        choose_language(stage, language)
         expect(stage.visitor.find("new_chat")).to_contain_text(words_of(language).new_chat)
 
 
@@ -45,20 +43,18 @@ def themes_changed(stage: Stage) -> None:
 def choices_hold(stage: Stage) -> None:
     """A reload keeps the language and the theme that were chosen."""
     own, other = ("dark", "light") if stage.is_dark else ("light", "dark")
-    language = "ko" if stage.words.language == "en" else "en"
     choose_theme(stage, other)
-    stage.visitor.find("language").get_by_role("radio", name=LANGUAGE_NAMES[language]).click()
-    stage.visitor.expect_language(language)
+    choose_language(stage, other_language(stage))
     stage.visitor.page.reload()
     stage.visitor.settle()
     expect_theme(stage, other)
     stage.open_sidebar()
     stage.visitor.open_settings()
-    expect(stage.visitor.find("theme").get_by_role("radio", name=words_of(language).themes[other])).to_be_checked()
-    stage.visitor.find("theme").get_by_role("radio", name=words_of(language).themes["system"]).click()
+    themes = words_of(other_language(stage)).themes
+    expect(stage.visitor.find("theme").get_by_role("radio", name=themes[other])).to_be_checked()
+    stage.visitor.find("theme").get_by_role("radio", name=themes["system"]).click()
     expect_theme(stage, own)
-    stage.visitor.find("language").get_by_role("radio", name=LANGUAGE_NAMES[stage.words.language]).click()
-    stage.visitor.expect_language(stage.words.language)
+    choose_language(stage, stage.words.language)
 
 
 def strategies_listed(stage: Stage) -> None:
@@ -70,6 +66,15 @@ def strategies_listed(stage: Stage) -> None:
 def without_summaries(stage: Stage) -> None:
     stage.visitor.page.get_by_role("option", name=stage.words.strategies["window"]).click()
     expect(stage.visitor.find("compression_rate").get_by_role("slider")).to_be_disabled()
+
+
+def other_language(stage: Stage) -> Language:
+    return "ko" if stage.words.language == "en" else "en"
+
+
+def choose_language(stage: Stage, language: Language) -> None:
+    stage.visitor.find("language").get_by_role("radio", name=LANGUAGE_NAMES[language]).click()
+    stage.visitor.expect_language(language)
 
 
 def choose_theme(stage: Stage, theme: str) -> None:
