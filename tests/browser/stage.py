@@ -76,10 +76,10 @@ class Stage:
             # A list that opens while it slides in is closed again.
             expect(sidebar).to_be_in_viewport(ratio=1)
 
-    def choose(self, menu: Locator | str, choice: str) -> None:
-        """Chooses something in a menu; "" is that of the open chat in the list, a text that of another one."""
-        if isinstance(menu, str):
-            menu = self.visitor.find(f"menu_{menu or self.visitor.session_id}")
+    def choose(self, choice: str, menu: Locator | None = None) -> None:
+        """Chooses something in a menu, without one in that of the open chat in the list."""
+        if menu is None:
+            menu = self.visitor.find(f"menu_{self.visitor.session_id}")
             menu.hover()
         menu.locator("button").first.click()
         self.visitor.page.get_by_role("menuitem", name=choice, exact=True).click()

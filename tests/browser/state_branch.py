@@ -96,13 +96,13 @@ def pinned(stage: Stage) -> None:
     head = stage.visitor.find("sessions").get_by_text(said.pinned, exact=True)
     stage.open_sidebar()
     expect(first).not_to_have_class(OPEN)
-    stage.choose("", said.pin)
+    stage.choose(said.pin)
     expect(first).to_have_class(OPEN)
     expect(head).to_be_visible()
-    stage.choose("", said.unpin)
+    stage.choose(said.unpin)
     expect(head).to_have_count(0)
     expect(first).not_to_have_class(OPEN)
-    stage.choose("", said.pin)
+    stage.choose(said.pin)
     expect(head).to_be_visible()
 
 
@@ -144,7 +144,7 @@ def brought_back(stage: Stage) -> None:
 
 def branch_of_a_whole_chat(stage: Stage) -> None:
     said = stage.words.sessions
-    stage.choose("", said.fork)
+    stage.choose(said.fork)
     expect(stage.visitor.find("branch_of")).to_contain_text(said.branch_of.format(title="하나", turn=4))
     if stage.is_narrow:
         expect(stage.visitor.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")

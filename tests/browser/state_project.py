@@ -93,7 +93,7 @@ def save(stage: Stage, *texts: str) -> None:
 
 def pick_in_tab(stage: Stage, name: str, choice: str) -> None:
     place = "drawer" if stage.is_narrow else "rail"
-    stage.choose(stage.panel.locator(f".st-key-menu_project_{name}_{place}").first, choice)
+    stage.choose(choice, stage.panel.locator(f".st-key-menu_project_{name}_{place}").first)
 
 
 def chosen(stage: Stage) -> None:
@@ -119,7 +119,7 @@ def known(stage: Stage) -> None:
 
 
 def line_edited(stage: Stage) -> None:
-    stage.choose(stage.visitor.find("menu_project_line_3_chat"), stage.words.project.edit)
+    stage.choose(stage.words.project.edit, stage.visitor.find("menu_project_line_3_chat"))
     expect(stage.visitor.find("known").get_by_role("textbox")).to_have_value("포트는 8502를 쓴다")
 
 

@@ -24,7 +24,7 @@ def search(stage: Stage, words: str) -> None:
 
 def choose(stage: Stage, choice: str) -> None:
     """Chooses something that is asked about."""
-    stage.choose("", choice)
+    stage.choose(choice)
     expect(stage.dialog).to_be_visible()
 
 
