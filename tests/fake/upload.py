@@ -77,6 +77,7 @@ def opened_tab(address: str, cookies: Mapping[str, str]) -> Iterator[Tab]:
         additional_headers={"Cookie": said},
         proxy=None,
         max_size=None,
+        close_timeout=0.1,  # what the page sends isn't read, so its half of the end never comes
     ) as wire:
         wire.send(BackMsg(rerun_script=ClientState()).SerializeToString())
         while True:
