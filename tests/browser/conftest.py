@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Playwright, expect, sync_playwright
@@ -19,6 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Playwright, expe
 from graph.service import ChatService, open_service
 from graph.settings import Settings
 from tests.browser.visitor import PATIENCE_MILLISECONDS, Visitor
+from tests.fake.identity_provider import IdentityProvider
 from tests.fake.openai_server import FakeOpenAI
 
 ROOT = Path(__file__).parents[2]
@@ -225,3 +227,39 @@ def phone(chromium: Browser, address: str) -> Iterator[Visitor]:
 def english(chromium: Browser, address: str) -> Iterator[Visitor]:
     with visiting(chromium, address, locale="en-US") as opened:
         yield opened
+
+
+NARROW_LIMITS = {
+    "CONTEXT_STRATEGY": "compaction",
+    "ENABLE_AUTO_COMPACTION": "false",
+    "MAX_CONTEXT_TOKENS": "2000",
+    "ROLLING_SENDS_UNSUMMARISED": "false",
+}
+
+
+class Place(NamedTuple):
+    """Where a journey goes; `service` is another server's on the same files."""
+
+    address: str
+    service: ChatService
+
+
+@pytest.fixture
+def place(journey: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI, tmp_path: Path) -> Iterator[Place]:
+    """Where a journey goes: the server that most tests share, or one of its own."""
+    from tests.browser.site import opened_site  # noqa: PLC0415  # it imports this file
+
+    with ExitStack() as stack:
+        if journey == "sign-in":
+            provider = stack.enter_context(IdentityProvider())
+            site = stack.enter_context(opened_site(tmp_path, fake_openai, provider))
+            service = stack.enter_context(preparing(tmp_path, fake_openai))
+            yield Place(site.address, service.for_owner(site.owner("minsu")))
+        elif journey in {"project", "full context"}:
+            (tmp_path / "projects" / "shop").mkdir(parents=True)
+            changes = {"project": {"PROJECT_ROOTS": str(tmp_path / "projects/shop")}}.get(journey, NARROW_LIMITS)
+            address = stack.enter_context(started(tmp_path, {**scripted_settings(fake_openai), **changes}))
+            yield Place(address, stack.enter_context(preparing(tmp_path, fake_openai, **changes)))
+        else:
+            address = request.getfixturevalue("offline_address" if journey == "first chat" else "address")
+            yield Place(address, request.getfixturevalue("other_server"))

@@ -29,6 +29,8 @@ LOOKS: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
+WIDE, NARROW = LOOKS
+
 
 def words_in(look: str) -> Words:
     return words_of("en" if LOOKS[look]["locale"] == "en-US" else "ko")

@@ -16,7 +16,7 @@ from component.wording import words_of
 from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
 from tests.browser.sight import MESSAGE, press_enter, sights
-from tests.browser.stage import staged
+from tests.browser.stage import WIDE, staged
 from tests.browser.state_attach import attach, sent_with, wait_for_files
 from tests.browser.state_project import inside, press
 from tests.browser.state_setting import BACKGROUNDS
@@ -368,7 +368,7 @@ def test_a_press_and_a_text_in_the_tab_of_a_project_count_while_an_answer_is_wri
     with (
         started(tmp_path, {**scripted_settings(fake_openai), **settings}) as address,
         preparing(tmp_path, fake_openai, **settings) as service,
-        staged(chromium, address, "light, Korean, 1280", fake_openai, service, tmp_path) as stage,
+        staged(chromium, address, WIDE, fake_openai, service, tmp_path) as stage,
     ):
         projects, visitor = service.projects, stage.visitor
         projects.open_plan(str(root), "배포")

@@ -1,0 +1,39 @@
+"""What people do with a wide page, one journey a subject; no state on the way breaks a rule of axe.
+
+`make test` has each journey on a wide or on a narrow page and in one theme, `make test-all` on both and in both themes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.axe import walk_without_violation
+from tests.browser.conftest import Place
+from tests.browser.stage import WIDE, staged
+from tests.browser.state import JOURNEYS, states_of
+from tests.fake.openai_server import FakeOpenAI
+
+pytestmark = pytest.mark.timeout(900)  # a journey is one test of up to twenty states
+
+
+def walk(
+    journey: str, chromium: Browser, place: Place, endpoint: FakeOpenAI, folder: Path, *, in_both_themes: bool
+) -> None:
+    with staged(chromium, place.address, WIDE, endpoint, place.service, folder) as stage:
+        walk_without_violation(stage, states_of(JOURNEYS[journey]), in_both_themes=in_both_themes)
+
+
+@pytest.mark.parametrize("journey", list(JOURNEYS)[0::2])
+def test_journey(journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path) -> None:
+    walk(journey, chromium, place, fake_openai, tmp_path, in_both_themes=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_journey_in_both_themes(
+    journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path
+) -> None:
+    walk(journey, chromium, place, fake_openai, tmp_path, in_both_themes=True)
