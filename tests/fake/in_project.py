@@ -37,10 +37,6 @@ def stable_part(body: Body) -> str:
     return HEADING.split(system_prompt(body), maxsplit=1)[0].rstrip("\n")
 
 
-def blocks_of(chat: Chat, kind: str) -> list[str]:
-    return [row[0] for row in chat.rows("SELECT text FROM context_block WHERE kind = ? ORDER BY version", kind)]
-
-
 def answer_without_repeating(server: FakeOpenAI) -> None:
     """Has the endpoint answer with nothing of what it was sent, so that a block is only where the product put it."""
     server.respond_with(
