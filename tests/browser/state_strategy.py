@@ -92,6 +92,7 @@ def move(stage: Stage, key: str, arrow: str, count: int) -> None:
     thumb.focus()
     for _ in range(count):
         thumb.press(arrow)
+        stage.visitor.settle()  # a drawer that is drawn anew between two presses loses the second
 
 
 def rolling_chosen(stage: Stage) -> None:
