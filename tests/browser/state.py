@@ -7,6 +7,8 @@ from inspect import isfunction
 from types import ModuleType
 from typing import Final
 
+import pytest
+
 from tests.browser import (
     state_answer,
     state_attach,
@@ -54,3 +56,11 @@ JOURNEYS: Final = {
     "sign-in": state_sign_in,
     "full context": state_full,
 }
+# What `make test` leaves to `make test-all`: what goes wrong, and chats that outgrow their context.
+SLOW_JOURNEYS: Final = ("reset and compaction", "trouble", "full context")
+
+
+def quick_journeys(first: int) -> list[object]:
+    """Every other journey from this one on, for a width in `make test`; the slow ones are marked."""
+    names = list(JOURNEYS)[first::2]
+    return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_JOURNEYS else name for name in names]

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 from tests.browser.axe import walk_without_violation
 from tests.browser.conftest import Place
 from tests.browser.stage import NARROW, staged
-from tests.browser.state import JOURNEYS, states_of
+from tests.browser.state import JOURNEYS, quick_journeys, states_of
 from tests.fake.openai_server import FakeOpenAI
 
 pytestmark = pytest.mark.timeout(900)  # a journey is one test of up to twenty states
@@ -26,7 +26,7 @@ def walk(
         walk_without_violation(stage, states_of(JOURNEYS[journey]), in_both_themes=in_both_themes)
 
 
-@pytest.mark.parametrize("journey", list(JOURNEYS)[1::2])
+@pytest.mark.parametrize("journey", quick_journeys(1))
 def test_journey(journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path) -> None:
     walk(journey, chromium, place, fake_openai, tmp_path, in_both_themes=False)
 
