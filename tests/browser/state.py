@@ -56,8 +56,8 @@ JOURNEYS: Final = {
     "sign-in": state_sign_in,
     "full context": state_full,
 }
-# What `make test` leaves to `make test-all`: what goes wrong, and chats that outgrow their context.
-SLOW_JOURNEYS: Final = ("reset and compaction", "trouble", "full context")
+# What `make test` leaves to `make test-all`: beside the main roads, what goes wrong, and chats that outgrow their context.
+SLOW_JOURNEYS: Final = ("settings", "reset and compaction", "trouble", "full context")
 
 
 def quick_journeys(first: int) -> list[object]:

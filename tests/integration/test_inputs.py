@@ -82,7 +82,13 @@ def change(chat: Chat, statement: str) -> None:
 
 @pytest.mark.parametrize(
     ("strategy", "language"),
-    [("interval", "ko"), ("interval", "en"), ("rolling", "en"), ("compaction", "ko"), ("window", "ko")],
+    [
+        ("interval", "ko"),
+        pytest.param("interval", "en", marks=pytest.mark.slow),
+        ("rolling", "en"),
+        ("compaction", "ko"),
+        pytest.param("window", "ko", marks=pytest.mark.slow),
+    ],
 )
 def test_every_call_is_told_and_built_again_as_it_was_sent(
     chat_with: OpenChat, server: FakeOpenAI, strategy: str, language: str

@@ -231,6 +231,7 @@ def test_every_turn_is_sent_once_however_folds_are_steered(open_plot: OpenPlot, 
     steer(open_plot, steps)
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 @repeatable(12)
 @example([*[("ask",)] * 12, ("regenerate",), ("restore", 0), ("ask",), ("ask",)])

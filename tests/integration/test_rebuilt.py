@@ -54,7 +54,14 @@ def other_words(file: Path) -> None:
         checkpointer.put(kept.config, cast("Checkpoint", changed), kept.metadata, kept.checkpoint["channel_versions"])
 
 
-@pytest.mark.parametrize("harm", [gone, cut_in_half, garbage_rows, other_types, other_words])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        gone,
+        other_words,
+        *(pytest.param(harm, marks=pytest.mark.slow) for harm in (cut_in_half, garbage_rows, other_types)),
+    ],
+)
 def test_a_checkpoint_that_is_damaged_or_gone_is_made_anew(
     open_chat: OpenChat, server: FakeOpenAI, harm: Callable[[Path], None]
 ) -> None:

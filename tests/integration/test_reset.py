@@ -50,7 +50,9 @@ def figures(chat: Chat) -> tuple[object, ...]:
     )
 
 
-@pytest.mark.parametrize("strategy", ["interval", "compaction", "window"])
+@pytest.mark.parametrize(
+    "strategy", ["interval", *(pytest.param(name, marks=pytest.mark.slow) for name in ("compaction", "window"))]
+)
 def test_an_undone_reset_never_was(chat_with: OpenChat, server: FakeOpenAI, strategy: str) -> None:
     chat = chat_with(**EARLY, context_strategy=strategy)
     twin = Chat(chat.service)

@@ -62,9 +62,9 @@ def all_records(chat: Chat) -> set[tuple[str, str]]:
     [
         ("interval", "rolling"),
         ("rolling", "compaction"),
-        ("compaction", "interval"),
-        ("compaction", "window"),
-        ("window", "interval"),
+        pytest.param("compaction", "interval", marks=pytest.mark.slow),
+        pytest.param("compaction", "window", marks=pytest.mark.slow),
+        pytest.param("window", "interval", marks=pytest.mark.slow),
     ],
 )
 def test_switching_keeps_every_record_and_loses_nothing(
@@ -171,7 +171,9 @@ def test_a_compaction_that_fails_or_hangs_leaves_no_gap(chat_with: OpenChat, ser
     assert waits == 1 or fault == "fails"
 
 
-@pytest.mark.parametrize("strategy", ["interval", "rolling", "compaction"])
+@pytest.mark.parametrize(
+    "strategy", ["interval", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rolling", "compaction"))]
+)
 def test_a_fold_that_was_killed_leaves_no_gap_and_is_made_anew(
     open_chat: OpenChat, server: FakeOpenAI, strategy: str
 ) -> None:
