@@ -56,7 +56,7 @@ JOURNEYS: Final = {
     "sign-in": state_sign_in,
     "full context": state_full,
 }
-# What `make test` leaves to `make test-all`: beside the main roads, what goes wrong, and chats that outgrow their context.
+# What `make test` leaves to `make test-all`: settings, what goes wrong, and chats that outgrow their context.
 SLOW_JOURNEYS: Final = ("settings", "reset and compaction", "trouble", "full context")
 
 
