@@ -23,8 +23,8 @@ settings.register_profile("thorough", _BASE, max_examples=200)
 settings.load_profile("quick")
 
 # The product waits for the disk at each commit: a second or two of each chat, beside other work far more.
-if (_fold_worker := fast_folder()) is not None:
-    tempfile.tempdir = str(_fold_worker)
+if (_memory := fast_folder()) is not None:
+    tempfile.tempdir = str(_memory)
 
 
 @pytest.fixture(scope="session")
@@ -71,10 +71,10 @@ def database_url(request: pytest.FixtureRequest, engine: str) -> SecretStr | Non
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs the tests of a file that says `both_engines` over each engine, but for those that are about SQLite alone."""
-    marker = metafunc.definition.get_closest_marker("both_engines")
-    if "engine" in metafunc.fixturenames and marker and not metafunc.definition.get_closest_marker("sqlite"):
-        marks = [pytest.mark.postgres] if marker.kwargs.get("smoke") else [pytest.mark.postgres, pytest.mark.slow]
-        metafunc.parametrize("engine", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
+    marker = metafunc.definition.get_closest_marker
+    if "engine" in metafunc.fixturenames and marker("both_engines") and not marker("sqlite"):
+        postgres = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])
+        metafunc.parametrize("engine", ["sqlite", postgres], indirect=True)
 
 
 def pytest_collection_finish() -> None:
