@@ -174,7 +174,7 @@ def test_every_turn_is_sent_once_in_a_story_of_a_changed_context(open_plot: Open
     change_context(open_plot, steps)
 
 
-@pytest.mark.timeout(900)  # each story over Postgres dies several times
+@pytest.mark.sqlite
 @repeatable(24)
 @given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
 def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: OpenPlot, steps: list[Step]) -> None:
