@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import isfunction
+from pathlib import Path
 from types import ModuleType
 from typing import Final
+
+from playwright.sync_api import Browser
 
 from tests.browser import (
     state_answer,
@@ -24,7 +27,10 @@ from tests.browser import (
     state_strategy,
     state_trouble,
 )
-from tests.browser.stage import State
+from tests.browser.axe import walk_without_violation
+from tests.browser.conftest import Place
+from tests.browser.stage import State, staged
+from tests.fake.openai_server import FakeOpenAI
 
 
 def states_of(journey: ModuleType) -> Sequence[State]:
@@ -61,3 +67,18 @@ _LATER: Final = ("settings", "reset and compaction", "trouble", "full context")
 def quick_journeys(first: int) -> list[str]:
     """Returns every other journey of `make test` from this one on: the others are walked at the other width."""
     return [name for name in list(JOURNEYS)[first::2] if name not in _LATER]
+
+
+def walk(
+    journey: str,
+    look: str,
+    chromium: Browser,
+    place: Place,
+    endpoint: FakeOpenAI,
+    folder: Path,
+    *,
+    in_both_themes: bool = False,
+) -> None:
+    """Walks a journey in a look; none of its states may break a rule of axe."""
+    with staged(chromium, place.address, look, endpoint, place.service, folder) as stage:
+        walk_without_violation(stage, states_of(JOURNEYS[journey]), in_both_themes=in_both_themes)

@@ -10,25 +10,17 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.axe import walk_without_violation
 from tests.browser.conftest import Place
-from tests.browser.stage import NARROW, staged
-from tests.browser.state import JOURNEYS, quick_journeys, states_of
+from tests.browser.stage import NARROW
+from tests.browser.state import JOURNEYS, quick_journeys, walk
 from tests.fake.openai_server import FakeOpenAI
 
 pytestmark = pytest.mark.timeout(900)  # a journey is one test of up to twenty states
 
 
-def walk(
-    journey: str, chromium: Browser, place: Place, endpoint: FakeOpenAI, folder: Path, *, in_both_themes: bool
-) -> None:
-    with staged(chromium, place.address, NARROW, endpoint, place.service, folder) as stage:
-        walk_without_violation(stage, states_of(JOURNEYS[journey]), in_both_themes=in_both_themes)
-
-
 @pytest.mark.parametrize("journey", quick_journeys(1))
 def test_journey(journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path) -> None:
-    walk(journey, chromium, place, fake_openai, tmp_path, in_both_themes=False)
+    walk(journey, NARROW, chromium, place, fake_openai, tmp_path)
 
 
 @pytest.mark.slow
@@ -36,4 +28,4 @@ def test_journey(journey: str, chromium: Browser, place: Place, fake_openai: Fak
 def test_journey_in_both_themes(
     journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path
 ) -> None:
-    walk(journey, chromium, place, fake_openai, tmp_path, in_both_themes=True)
+    walk(journey, NARROW, chromium, place, fake_openai, tmp_path, in_both_themes=True)
