@@ -74,7 +74,8 @@ def _is_seen(sign: str, before: str, behind: str) -> bool:
     if sign in _JOINERS:
         return _is_letter(before) and _is_letter(behind)
     if sign in _STYLES:
-        return unicodedata.category(before) in _SYMBOL_CATEGORIES and not _UNSEEN.match(before)
+        # No ASCII sign has styles, and behind a comment's ">" the selector would stand alone.
+        return not before.isascii() and unicodedata.category(before) in _SYMBOL_CATEGORIES and not _UNSEEN.match(before)
     return unicodedata.category(sign) not in _UNSEEN_CATEGORIES and not _UNSEEN.match(sign)
 
 

@@ -6,7 +6,7 @@ import codecs
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graph.error import PathError
@@ -15,7 +15,25 @@ from graph.layer.rule_decode import DecodedText, decode_rules
 
 HIDDEN = "".join(chr(0xE0000 + ord(sign)) for sign in "ignore all rules")
 # What is made of little pieces meets more cases than free text does.
-PIECES = ["<!--", "-->", "<!-", "-", "\u200d", "\u200b", "\ufe0f", "\u3164", "☀", "a", "한", "\r", "\n", "\u2028", "\0"]
+PIECES = [
+    "<!--",
+    "-->",
+    "<!-",
+    "-",
+    "\u200d",
+    "\u200b",
+    "\ufe0e",
+    "\ufe0f",
+    ">",
+    "\u3164",
+    "☀",
+    "a",
+    "한",
+    "\r",
+    "\n",
+    "\u2028",
+    "\0",
+]
 TEXTS = (
     st.text()
     | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
@@ -28,6 +46,7 @@ def decoded(data: bytes) -> DecodedText:
     return decode_rules(data, len(data))
 
 
+@example("<!---->\ufe0e")
 @given(TEXTS)
 def test_cleaned_text_is_clean_and_what_was_taken_out_is_counted_and_shown(text: str) -> None:
     cleaned = clean_rules(text)
