@@ -12,6 +12,8 @@ from graph.error import InputError
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
 _TITLE_CHARS: Final = 40
+# Markdown that a title doesn't begin with.
+LEADING_MARKS: Final = "#>*- `"
 _UNSEEN_CATEGORIES: Final = {"Zs", "Zl", "Zp", "Cc", "Cf"}
 # Invisible characters of visible categories: Hangul fillers, the blank braille cell, joiners and selectors.
 _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -59,5 +61,5 @@ def has_visible(text: str) -> bool:
 def title_of(text: str) -> str:
     """Returns the first visible line of a text as a title, at most 40 characters."""
     line = next((line.strip() for line in text.splitlines() if has_visible(line)), "")
-    line = " ".join(line.lstrip("#>*- `").split()) or line
+    line = " ".join(line.lstrip(LEADING_MARKS).split()) or line
     return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1].rstrip() + "…"

@@ -14,7 +14,7 @@ from graph.core.clean import clean_draft
 from graph.core.fold_spec import Asked
 from graph.core.language import is_written_in
 from graph.core.summary_request import language_of
-from graph.core.text import plain_text, title_of
+from graph.core.text import LEADING_MARKS, plain_text, title_of
 from graph.core.turn import is_final_answer, text_of
 from prompt import title as prompt
 from prompt.system.framing import Language
@@ -29,7 +29,7 @@ _LABEL: Final = re.compile(
     r"(?:(?:the|a|suggested|chat|conversation|session)\s+)*title\s*[:：]\s*|(?:(?:대화|채팅)\s*)?제목\s*[:：]\s*",
     re.IGNORECASE,
 )
-_LEAD: Final = re.compile(r"(?:#{1,6}|>|[-*+]|1[.)])\s+")
+_LEAD: Final = re.compile(r"(?:\+|1[.)])\s+")
 _LINK: Final = re.compile(r"!?\[([^\[\]]{1,200})\]\([^()\s]{0,200}\)")
 _MARKUP: Final = re.compile(r"\*\*|~~|`")
 _EMPHASIS: Final = re.compile(r"(?<![\w*])\*([^\s*][^*]*)\*(?![\w*])")
@@ -78,6 +78,7 @@ def _bare(line: str) -> str:
     bare = _EMPHASIS.sub(r"\1", _MARKUP.sub("", _LINK.sub(r"\1", line)))
     while True:
         before = bare
+        bare = bare.lstrip(LEADING_MARKS)
         for mark in (_LEAD, _LABEL):
             if found := mark.match(bare):
                 bare = bare[found.end() :]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
@@ -68,6 +68,8 @@ def test_title_is_in_a_script_of_its_user() -> None:
     assert clean_title("Docker Compose", {"ko"}) == "Docker Compose"
 
 
+@example("*제목: 서버")
+@example('*"서버"')
 @given(ANSWERS)
 def test_whatever_is_answered_becomes_one_short_line(answer: str) -> None:
     title = clean_title(answer)
