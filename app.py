@@ -21,9 +21,10 @@ from api.host import HostCheck
 from api.metrics_guard import MetricsGuard, metrics_route
 from api.program_routes import ProgramRoutes
 from api.server_end import told_of_end
+from api.websocket import bounded_websockets
 from component import delivery, service_provider, sign_in, wide_window
 from component.security import SecurityHeaders
-from component.upload_guard import UploadGuard
+from component.upload_guard import SocketGuard, UploadGuard
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
 from graph.service import open_service
@@ -52,6 +53,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         stack.callback(delivery.use_loop, None)
         stack.enter_context(told_of_end(programs.close))
         stack.enter_context(bounded_connections(room_for_connections()))
+        stack.enter_context(bounded_websockets())
         yield {"settings": settings}
 
 
@@ -86,5 +88,6 @@ app = st.App(
         Middleware(HostCheck, opened_with),
         Middleware(MetricsGuard, opened_with),
         Middleware(UploadGuard, opened_with),
+        Middleware(SocketGuard, opened_with),
     ],
 )

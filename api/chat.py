@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from api.body import read_body
+from api.body import BODY_BYTES, SMALL_BODY_BYTES, read_json
 from api.chat_request import ChatMessage, Followed, project_root_of, read_context, read_message
 from api.chat_stream import ChatStream, has_all
 from api.event_id import EventId, parse_event_id
@@ -79,7 +79,7 @@ class Chat:
     async def send(self, request: Request) -> Response:
         """Sends a message, and streams its turn."""
         service, client = await self._service(request), request.state.client
-        body = read_message(await read_body(request))
+        body = await read_json(request, read_message, most_bytes=BODY_BYTES)
         session_id, turn = await self._in_thread(partial(_send, service, body, client))
         return await self._streamed(service, session_id, turn, None, body.context)
 
@@ -96,7 +96,7 @@ class Chat:
     async def update_context(self, request: Request) -> Response:
         """Takes over what the user is at, for the turns that begin from now on."""
         service, session_id = await self._service(request), request.path_params["session_id"]
-        context = read_context(await read_body(request))
+        context = await read_json(request, read_context, most_bytes=SMALL_BODY_BYTES)
         told = await self._in_thread(partial(_update_context, service, session_id, context))
         return JSONResponse(dict(told))
 

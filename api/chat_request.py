@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from api.body import parse_object
 from api.model_id import parse_model_id
 from api.request import invalid_field
 from api.token_guard import ApiClient
@@ -79,26 +78,26 @@ class _Context(_Exact):
     context: dict[str, str]
 
 
-def read_message(body: bytes) -> ChatMessage:
+def read_message(sent: dict[str, Any]) -> ChatMessage:
     """Returns the body of `POST /chat`.
 
     Raises:
         ProblemError: 400: it isn't such a body; the answer names the field.
     """
     try:
-        return ChatMessage.model_validate(parse_object(body))
+        return ChatMessage.model_validate(sent)
     except ValidationError as error:
         raise invalid_field(error) from None
 
 
-def read_context(body: bytes) -> dict[str, str]:
+def read_context(sent: dict[str, Any]) -> dict[str, str]:
     """Returns the body of `PUT /sessions/{id}/context`.
 
     Raises:
         ProblemError: 400: it isn't an object of texts.
     """
     try:
-        return _Context.model_validate({"context": parse_object(body)}).context
+        return _Context.model_validate({"context": sent}).context
     except ValidationError as error:
         raise invalid_field(error) from None
 

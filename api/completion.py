@@ -11,12 +11,11 @@ from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from api.body import read_body
+from api.body import BODY_BYTES, read_json
 from api.chunk_writer import ChunkWriter, CompletionHead
 from api.event_queue import EventQueue
 from api.event_stream import STALLED_SECONDS, EventStream
@@ -93,10 +92,11 @@ class CreateCompletion:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
         request = Request(scope, receive)
-        body = await read_body(request)
+        client: ApiClient = request.state.client
+        take = partial(parse_request, headers=request.headers, client=client)
+        asked = await read_json(request, take, most_bytes=BODY_BYTES)
         with self._queue() as queue:
-            client: ApiClient = request.state.client
-            opened = await self._in_thread(partial(self._open, body, request.headers, client, queue))
+            opened = await self._in_thread(partial(self._open, asked, client, queue))
             self._queues[queue] = opened.completion.id
             leaving = asyncio.create_task(_watch_leaving(receive, queue))
             try:
@@ -112,9 +112,8 @@ class CreateCompletion:
         is_stop = opened.asked.is_streamed and not opened.asked.goes_on
         return is_stop and list(self._queues.values()).count(opened.completion.id) == 1
 
-    def _open(self, body: bytes, headers: Headers, client: ApiClient, queue: EventQueue) -> _Opened:
+    def _open(self, asked: ParsedRequest, client: ApiClient, queue: EventQueue) -> _Opened:
         completions = self._completions_of(client.owner)
-        asked = parse_request(body, headers, client)
         check_known(asked.model, completions.models())
         completion = completions.begin(asked.request)
         return _Opened(asked, completion, completion.watch(queue.put))

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.problem import REQUEST_ID, ProblemError, new_request_id
+from api.problem import REQUEST_ID, Problem, ProblemError, new_request_id
 from api.refusal import problem_of
 from graph.error import InternalError, TurnfoldError
 
@@ -28,6 +28,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         request_id, is_answered = new_request_id(), False
+        problem: Problem | None = None  # a request that its client gave up is never answered
 
         async def send_with_id(message: Message) -> None:
             nonlocal is_answered
@@ -47,5 +48,5 @@ class Edge:
             if is_answered:
                 raise  # a stream that breaks off is no success to any client
             problem = problem_of(InternalError())
-        if not is_answered:
+        if problem is not None and not is_answered:
             await problem.response()(scope, receive, send_with_id)

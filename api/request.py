@@ -11,7 +11,6 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import Headers
 
-from api.body import parse_object
 from api.header import goes_on, header, hint_of, is_retry, session_of, task_of, user_of
 from api.message import MESSAGES, Sent, SentMessage, chat_of, system_of
 from api.model_id import DEFAULT_ID, parse_model_id
@@ -107,13 +106,12 @@ class CompletionBody(_Sampling):
 _SAMPLING: Final = frozenset(_Sampling.model_fields)
 
 
-def parse_request(body: bytes, headers: Headers, client: ApiClient) -> ParsedRequest:
-    """Returns what a program asks for; nothing of it is looked up.
+def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -> ParsedRequest:
+    """Returns what a program asks for by the object in its body; nothing of it is looked up.
 
     Raises:
         ProblemError: 400: something in it can't be taken; the answer names the field.
     """
-    fields = parse_object(body)
     try:
         sent = CompletionBody.model_validate(fields)
     except ValidationError as error:

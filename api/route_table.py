@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel
 from starlette.routing import Route
 
+from api.body import SMALL_BODY_BYTES
 from api.token_guard import ApiClient
 from graph.service import ChatService
 
@@ -49,6 +50,7 @@ class Operation:
         path: From the root of the server; what stands in braces is text without a slash.
         query: What its query may have, None for nothing.
         body: The type of its body's JSON, None for none.
+        body_bytes: How many its body may have, if it has no handler of its own.
         answer: The type of its answer's JSON; None for an answer without a body, `str` for lines of text.
         status: Of its answer.
         may_be_empty: Whether it may answer 204 instead.
@@ -65,6 +67,7 @@ class Operation:
     answer: Any = None
     query: type[BaseModel] | None = None
     body: Any = None
+    body_bytes: int = SMALL_BODY_BYTES
     status: int = 200
     may_be_empty: bool = False
     media_types: tuple[str, ...] = ("application/json",)

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from api.body import parse_object, read_body
+from api.body import read_json
 from api.request import invalid_field
 from api.route_table import Call, Operation, with_slash
 from api.token_guard import ApiClient
@@ -75,11 +75,12 @@ async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401 
     """Returns the body or the query, checked.
 
     Raises:
-        ProblemError: It isn't what the operation takes; see `read_body` for what else is wrong with a body.
+        ProblemError: It isn't what the operation takes; see `read_json` for what else is wrong with a body.
     """
     try:
         if operation.body is not None:
-            return adapter_of(operation.body).validate_python(parse_object(await read_body(request) or b"{}"))
+            take = adapter_of(operation.body).validate_python
+            return await read_json(request, take, most_bytes=operation.body_bytes, empty=b"{}")
         return operation.query and operation.query.model_validate(dict(request.query_params))
     except ValidationError as error:
         raise invalid_field(error) from None

@@ -7,6 +7,7 @@ from typing import Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from api.body import BODY_BYTES
 from api.message import MESSAGES, SentMessage, chat_of
 from api.route_table import Call, Operation
 from api.session_answer import Exact
@@ -78,6 +79,7 @@ OPERATIONS: Final = (
         "/v1/summarize",
         SummaryAnswer,
         body=Summarize,
+        body_bytes=BODY_BYTES,
         refusals=(404, 502),
         call=_summarize,
         is_slow=True,

@@ -1,12 +1,16 @@
-"""Middleware before Streamlit's upload route: takes files from those alone who are let in, and only so many."""
+"""Middleware before what takes bytes from the page: files and large messages come from those alone who are let in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
 
-from starlette.requests import Request
+import anyio
+import anyio.to_thread
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
@@ -14,10 +18,13 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.web.server.starlette import starlette_websocket
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
+from api.budget import BUDGET, OVER_BUDGET, Budget
+from api.problem import ProblemError
+from api.websocket import SOCKET, Socket
 from component import service_provider
 from graph.attachment import MAX_BYTES, MAX_FILES
-from graph.error import TurnfoldError
-from graph.identity import identity_of
+from graph.error import SignInError, TurnfoldError
+from graph.identity import Identity, identity_of
 from graph.settings import Settings
 
 _PART: Final = "/_stcore/upload_file/"
@@ -26,22 +33,39 @@ _MAX_BODY_BYTES: Final = MAX_BYTES + 64 * 1024
 _MAX_KEPT_BYTES: Final = 256 * 1024 * 1024
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _FORBIDDEN, _TOO_LARGE, _LENGTH_REQUIRED, _TOO_MANY, _UNAVAILABLE = 403, 413, 411, 429, 503
+_THREADS: Final = 16
 
 
 class UploadGuard:
     """Refuses a file before its body is read: a stranger's, one too large, or one more than there is room for.
 
     With a sign-in only a signed-in visitor may send one, and only to a tab of his own. Until a message is sent, its tab
-    keeps at most as many files as it may have, and all tabs together 256 MB.
+    keeps at most as many files as it may have, and all tabs together 256 MB. A file counts from the moment when its
+    body begins; until it is whole its length counts towards the server's budget, too.
 
     Args:
         app: Page and routes.
         settings: Returns the settings; called at the first file.
+        budget: That of the server.
+        kept: Returns how many files a tab keeps, and how many bytes all tabs.
     """
 
-    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Callable[[], Settings],
+        *,
+        budget: Budget = BUDGET,
+        kept: Callable[[str], tuple[int, int]] | None = None,
+    ) -> None:
         self._app = app
         self._read_settings = settings
+        self._budget = budget
+        self._kept = kept or _kept_by_streamlit
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        # Of files whose bodies are being read.
+        self._files: Counter[str] = Counter()
+        self._bytes = 0
 
     @cached_property
     def _settings(self) -> Settings:
@@ -52,43 +76,118 @@ class UploadGuard:
         if scope["type"] != "http" or _PART not in scope["path"]:
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(Request(scope))
-        await (refusal or self._app)(scope, receive, send)
-
-    def _refusal(self, request: Request) -> Response | None:
+        request = Request(scope)
         tab = request.url.path.partition(_PART)[2].partition("/")[0]
-        if not self._is_let_in(request, tab):
-            return PlainTextResponse("Forbidden", _FORBIDDEN)
-        if request.method not in _WITH_BODY:
-            return None
+        if (owner := await self._owner(request, tab)) is None:
+            await PlainTextResponse("Forbidden", _FORBIDDEN)(scope, receive, send)
+        elif request.method not in _WITH_BODY:
+            await self._app(scope, receive, send)
+        elif (refusal := self._refusal(request, tab)) is not None:
+            await refusal(scope, receive, send)
+        else:
+            with self._under_way(tab, owner, int(request.headers["content-length"])) as has_room:
+                await (self._app if has_room else _without_room())(scope, receive, send)
+
+    def _refusal(self, request: Request, tab: str) -> Response | None:
         length = request.headers.get("content-length", "")
         if not (length.isascii() and length.isdecimal()):
             return PlainTextResponse("Length Required", _LENGTH_REQUIRED)
         if int(length) > _MAX_BODY_BYTES:
             return PlainTextResponse("Content Too Large", _TOO_LARGE)
-        return _without_room(tab, int(length))
+        files, held = self._kept(tab)
+        if files + self._files[tab] >= MAX_FILES:
+            return PlainTextResponse("Too Many Files", _TOO_MANY)
+        return _without_room() if held + self._bytes + int(length) > _MAX_KEPT_BYTES else None
 
-    def _is_let_in(self, request: Request, tab: str) -> bool:
-        issuer = self._settings.oidc_issuer
-        if issuer is None:
-            return True
-        visitor = identity_of(_claims(request), issuer=issuer, hours=self._settings.sign_in_hours)
-        owner = identity_of(_claims_of_tab(tab), issuer=issuer, hours=self._settings.sign_in_hours)
+    @contextmanager
+    def _under_way(self, tab: str, owner: str, length: int) -> Iterator[bool]:
+        """Counts a file while its body is read; tells whether the server's budget has room for it."""
+        with self._budget.share(owner) as share:
+            try:
+                share.hold(length)
+            except ProblemError:
+                yield False
+                return
+            self._files[tab] += 1
+            self._bytes += length
+            try:
+                yield True
+            finally:
+                self._bytes -= length
+                self._files -= Counter({tab: 1})
+
+    async def _owner(self, request: Request, tab: str) -> str | None:
+        """Returns who sends a file, None if that one may not."""
+        if self._settings.oidc_issuer is None:
+            return self._settings.turnfold_owner
+        visitor, owner = (_identity(claims, self._settings) for claims in (_claims(request), _claims_of_tab(tab)))
         if visitor is None or owner is None or visitor.owner != owner.owner:
-            return False
+            return None
         try:
-            service_provider.opened().for_owner(visitor.owner, until=visitor.until)
+            await anyio.to_thread.run_sync(_check_admitted, visitor, limiter=self._threads)
         except TurnfoldError:
-            return False
-        return True
+            return None
+        return visitor.owner
 
 
-def _claims(request: Request) -> dict[str, Any]:
-    """Returns what the request's cookie of a sign-in says, none if nobody vouches for it."""
-    said = starlette_websocket._get_signed_cookie_with_chunks(request.cookies, USER_COOKIE_NAME)  # noqa: SLF001  # has no other name
+class SocketGuard:
+    """Says of each websocket of the page whose it is, so that its messages may be large; of a stranger's it doesn't.
+
+    Args:
+        app: Page and routes.
+        settings: Returns the settings; called at the first websocket.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+        self._app = app
+        self._read_settings = settings
+        self._threads = anyio.CapacityLimiter(_THREADS)
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return self._read_settings()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one connection; all that isn't a websocket passes unchanged."""
+        socket = scope.get("state", {}).get(SOCKET)
+        if isinstance(socket, Socket) and (owner := await self._owner(HTTPConnection(scope))) is not None:
+            socket.let_in(owner)
+        await self._app(scope, receive, send)
+
+    async def _owner(self, connection: HTTPConnection) -> str | None:
+        if self._settings.oidc_issuer is None:
+            return self._settings.turnfold_owner
+        if (visitor := _identity(_claims(connection), self._settings)) is None:
+            return None
+        try:
+            await anyio.to_thread.run_sync(_check_admitted, visitor, limiter=self._threads)
+        except SignInError:
+            return None
+        except TurnfoldError:  # a database that can't be read makes nobody a stranger: this lasts as long as the tab
+            pass
+        return visitor.owner
+
+
+def _identity(claims: dict[str, Any], settings: Settings) -> Identity | None:
+    return identity_of(claims, issuer=settings.oidc_issuer or "", hours=settings.sign_in_hours)
+
+
+def _check_admitted(visitor: Identity) -> None:
+    """Checks that a visitor's sign-in lasts and wasn't withdrawn.
+
+    Raises:
+        SignInError: It doesn't, or was.
+        TurnfoldError: That can't be read.
+    """
+    service_provider.opened().for_owner(visitor.owner, until=visitor.until)
+
+
+def _claims(connection: HTTPConnection) -> dict[str, Any]:
+    """Returns what the connection's cookie of a sign-in says, none if nobody vouches for it."""
+    said = starlette_websocket._get_signed_cookie_with_chunks(connection.cookies, USER_COOKIE_NAME)  # noqa: SLF001  # has no other name
     if not said:
         return {}
-    return starlette_websocket._parse_decoded_user_cookie(said, request.headers.get("origin", ""))  # noqa: SLF001  # nor has this
+    return starlette_websocket._parse_decoded_user_cookie(said, connection.headers.get("origin", ""))  # noqa: SLF001  # nor has this
 
 
 def _claims_of_tab(tab: str) -> dict[str, Any]:
@@ -96,11 +195,15 @@ def _claims_of_tab(tab: str) -> dict[str, Any]:
     return dict(session._user_info) if session is not None else {}  # noqa: SLF001  # has no other name
 
 
-def _without_room(tab: str, length: int) -> Response | None:
+def _without_room() -> Response:
+    headers = {"Retry-After": str(OVER_BUDGET.retry_after_seconds)}
+    return PlainTextResponse(OVER_BUDGET.message, _UNAVAILABLE, headers=headers)
+
+
+def _kept_by_streamlit(tab: str) -> tuple[int, int]:
     kept = runtime.get_instance().uploaded_file_mgr
     if not isinstance(kept, MemoryUploadedFileManager):
-        return None
-    if len(kept.file_storage.get(tab, ())) >= MAX_FILES:
-        return PlainTextResponse("Too Many Files", _TOO_MANY)
-    held = sum(stat.byte_length for stats in kept.get_stats().values() for stat in stats)
-    return PlainTextResponse("No Room", _UNAVAILABLE) if held + length > _MAX_KEPT_BYTES else None
+        return 0, 0
+    return len(kept.file_storage.get(tab, ())), sum(
+        stat.byte_length for stats in kept.get_stats().values() for stat in stats
+    )

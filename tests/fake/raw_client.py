@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
+
+from websockets.frames import Opcode
 
 from tests.fake.served_programs import TOKEN
 
@@ -43,3 +46,48 @@ def drip(connection: socket.socket, *, pause_seconds: float = 0.02) -> bool:
             time.sleep(pause_seconds)
         return False
     return True
+
+
+@contextmanager
+def websocket(port: int, path: str, *fields: str, is_compressed: bool = False) -> Iterator[socket.socket]:
+    """A websocket after its handshake, on which each frame is sent by hand."""
+    lines = [
+        f"GET {path} HTTP/1.1",
+        f"Host: 127.0.0.1:{port}",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+        *(["Sec-WebSocket-Extensions: permessage-deflate"] if is_compressed else []),
+        *fields,
+    ]
+    with connected(port) as connection:
+        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        answer = b""
+        while not answer.endswith(b"\r\n\r\n"):
+            answer += connection.recv(1)
+        assert answer.startswith(b"HTTP/1.1 101 "), answer
+        yield connection
+
+
+def frame(
+    payload: bytes, opcode: Opcode = Opcode.BINARY, *, is_last: bool = True, is_compressed: bool = False
+) -> bytes:
+    """A frame as a client sends it, masked by zeros, which change nothing."""
+    first, length = opcode | is_last << 7 | is_compressed << 6, len(payload)
+    if length < 126:
+        head_bytes = struct.pack("!BB", first, 128 | length)
+    elif length < 2**16:
+        head_bytes = struct.pack("!BBH", first, 128 | 126, length)
+    else:
+        head_bytes = struct.pack("!BBQ", first, 128 | 127, length)
+    return head_bytes + bytes(4) + payload
+
+
+def close_code(connection: socket.socket) -> int:
+    """The code that the server closes a websocket with, which says nothing else; 0 for a connection that broke off."""
+    told = b""
+    with suppress(ConnectionResetError):
+        while piece := connection.recv(65_536):
+            told += piece
+    return int.from_bytes(told[2:4]) if told[:1] == bytes([128 | Opcode.CLOSE]) else 0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
-from api.body import JSON_DEPTH
+from api.body import JSON_DEPTH, parse_object
 from api.problem import ProblemError
 from api.request import ParsedRequest, parse_request
 from api.token_guard import ApiClient
@@ -26,7 +26,7 @@ TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": 
 
 def parsed(headers: Mapping[str, str] | None = None, /, **fields: Any) -> ParsedRequest:  # noqa: ANN401  # any JSON
     body = {"model": "turnfold", "messages": [QUESTION], **fields}
-    return parse_request(json.dumps(body).encode(), Headers(headers or {}), CLIENT)
+    return parse_request(parse_object(json.dumps(body).encode()), Headers(headers or {}), CLIENT)
 
 
 def problem(headers: Mapping[str, str] | None = None, /, **fields: Any) -> tuple[int, str, str | None]:  # noqa: ANN401  # any JSON
@@ -41,7 +41,7 @@ def messages(*sent: Mapping[str, object]) -> tuple[ClientMessage, ...]:
 
 
 def test_the_least_request_asks_the_default_model_for_a_whole_answer() -> None:
-    asked = parse_request(json.dumps({"messages": [QUESTION]}).encode(), Headers({}), CLIENT)
+    asked = parse_request({"messages": [QUESTION]}, Headers({}), CLIENT)
     assert (asked.request.model, asked.model, asked.is_streamed, asked.request.hint) == ("", "turnfold", False, None)
     assert asked.request.messages == (ClientMessage("user", "안녕"),)
     assert (asked.request.options.name, asked.request.options.allowed_tools) == ("editor", frozenset({"recall"}))
@@ -189,13 +189,13 @@ def test_a_body_that_is_no_plain_json_object_is_refused() -> None:
         b'{"a":' * 2000 + b"1" + b"}" * 2000,
     ):
         with pytest.raises(ProblemError) as refused:
-            parse_request(body, Headers({}), CLIENT)
+            parse_request(parse_object(body), Headers({}), CLIENT)
         assert (refused.value.problem.status, refused.value.problem.code) == (400, "invalid_json"), body[:20]
 
 
 def test_text_is_taken_as_it_can_be_stored() -> None:
     body = rb'{"messages": [{"role": "user", "content": "a\u0000b\ud83d\ude00c\ud83d"}]}'
-    (message,) = parse_request(body, Headers({}), CLIENT).request.messages
+    (message,) = parse_request(parse_object(body), Headers({}), CLIENT).request.messages
     assert message.text == "a�b😀c�"
 
 
@@ -303,7 +303,7 @@ def test_whatever_is_sent_is_read_or_refused_with_400(fields: dict[str, Any], se
     headers = Headers(raw=[(b"x-session-id", value.encode("utf-8", "replace"))])
     result: ParsedRequest | ProblemError
     try:
-        result = parse_request(body, headers, CLIENT)
+        result = parse_request(parse_object(body), headers, CLIENT)
     except ProblemError as refused:
         result = refused
     if isinstance(result, ProblemError):
@@ -318,7 +318,7 @@ def test_whatever_is_sent_is_read_or_refused_with_400(fields: dict[str, Any], se
 @given(st.binary(max_size=200))
 def test_whatever_bytes_are_sent_are_refused_with_400(body: bytes) -> None:
     with pytest.raises(ProblemError) as refused:
-        parse_request(body, Headers({}), CLIENT)
+        parse_request(parse_object(body), Headers({}), CLIENT)
     assert refused.value.problem.status == 400
 
 

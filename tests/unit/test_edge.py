@@ -17,7 +17,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
 
+from api.edge import Edge
 from api.program_routes import ProgramRoutes
 from component import delivery
 from component.security import SecurityHeaders
@@ -39,6 +41,16 @@ def test_the_log_names_a_failed_request_as_its_answer_does(path: str, caplog: py
         answer = client.get(path, headers={"Authorization": f"Bearer {TOKEN}"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal_error")
     assert [record.getMessage() for record in caplog.records] == [f"request {answer.headers['x-request-id']} failed"]
+
+
+def test_a_request_that_its_client_gave_up_leaves_without_an_answer_or_a_traceback() -> None:
+    async def leave(scope: Scope, receive: Receive, send: Send) -> None:
+        pass
+
+    async def never(*_: Message) -> Message:
+        raise AssertionError
+
+    asyncio.run(Edge(leave)({"type": "http"}, never, never))  # type: ignore[arg-type]  # neither is called
 
 
 BEHIND_HTTPS = {"turnfold_origin": "https://chat.example.com", "turnfold_hosts": "chat.example.com"}
