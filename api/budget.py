@@ -13,7 +13,7 @@ BUDGET_BYTES: Final = 256 * 2**20
 STRANGERS: Final = ""
 OVER_BUDGET: Final = Problem(
     503,
-    "server_busy",
+    "server_full",
     "The server has as many unfinished messages, bodies and files as it can hold. Try again in a few seconds.",
     retry_after_seconds=5,
 )

@@ -93,11 +93,11 @@ ENGLISH: Final = DocsWords(
         404: "There is no such session, turn, record or address.",
         408: "The body wasn't sent in time.",
         409: "The session is busy: x-should-retry is false, Retry-After says when to try again.",
-        413: "The body is too large.",
+        413: "The body is too large, or has too many values.",
         415: "The body is compressed.",
         429: "Too much at once, or too many turns in a minute; see Retry-After.",
         502: "The model's server answered with what can't be used.",
-        503: "The model or the storage can't be reached at the moment; see Retry-After.",
+        503: "The model or the storage can't be reached, or the server is full, at the moment; see Retry-After.",
     },
 )
 
@@ -154,11 +154,11 @@ KOREAN: Final = DocsWords(
         404: "그런 세션, 턴, 요약, 주소가 없습니다.",
         408: "본문이 제때 오지 않았습니다.",
         409: "세션이 사용 중입니다. x-should-retry는 false이고 Retry-After가 다시 시도할 때를 알려 줍니다.",
-        413: "본문이 너무 큽니다.",
+        413: "본문이 너무 크거나 값이 너무 많습니다.",
         415: "본문이 압축되어 있습니다.",
         429: "한꺼번에 너무 많거나 1분 안의 턴이 너무 많습니다. Retry-After를 보세요.",
         502: "모델 서버의 응답을 쓸 수 없습니다.",
-        503: "지금은 모델이나 저장소에 닿을 수 없습니다. Retry-After를 보세요.",
+        503: "지금은 모델이나 저장소에 닿을 수 없거나 서버가 가득 찼습니다. Retry-After를 보세요.",
     },
 )
 

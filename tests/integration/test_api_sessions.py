@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from api.budget import BUDGET, BUDGET_BYTES
 from graph.event import TurnFinished
 from graph.service import ChatService
 from graph.view import TurnOptions
@@ -216,6 +217,8 @@ def test_whatever_is_wrong_is_told_in_one_shape(http: httpx2.Client) -> None:
         ("PATCH", "/sessions/x", {"content": b"{"}, 400, "invalid_json"),
         ("PATCH", "/sessions/x", {"content": b"[]"}, 400, "invalid_json"),
         ("PATCH", "/sessions/x", {"content": b"[" * 100_000}, 400, "invalid_json"),
+        ("PATCH", "/sessions/x", {"content": bytes(2**20 + 1)}, 413, "request_too_large"),
+        ("PUT", "/sessions/x/context", {"content": bytes(2**20 + 1)}, 413, "request_too_large"),
         ("PUT", "/sessions", {}, 405, "method_not_allowed"),
         ("GET", "/v1/summarize", {}, 405, "method_not_allowed"),
         ("GET", "/sessions", {"headers": {"Authorization": ""}}, 401, "invalid_api_key"),
@@ -231,6 +234,17 @@ def test_whatever_is_wrong_is_told_in_one_shape(http: httpx2.Client) -> None:
     assert {method.strip() for method in allowed.split(",")} == {"GET", "HEAD", "PATCH", "DELETE"}
     head = http.head("/sessions")
     assert (head.status_code, head.content) == (200, b"")
+
+
+@pytest.mark.parametrize("path", ["/chat", "/v1/chat/completions", "/v1/summarize", "/sessions/x/restore"])
+def test_a_body_that_the_server_has_no_room_for_is_refused_for_now(path: str, http: httpx2.Client) -> None:
+    with BUDGET.share("local") as share:
+        share.hold(BUDGET_BYTES // 2)
+        answer = http.post(path, json={})
+    assert (*code(answer), answer.headers["retry-after"]) == (503, "server_full", "5")
+    assert "x-should-retry" not in answer.headers
+    assert BUDGET.held == 0
+    assert http.post(path, json={"x": 1}).status_code == 400
 
 
 def test_reading_goes_on_while_every_slow_thread_waits_for_a_model(open_chat: OpenChat, server: FakeOpenAI) -> None:

@@ -9,7 +9,9 @@ import resource
 import socket
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,7 +27,7 @@ from websockets.typing import Origin, Subprotocol
 from tests.fake.chat import question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.raw_client import connected, head
+from tests.fake.raw_client import close_code, connected, frame, head, websocket
 from tests.fake.served_app import ask_health, served
 from tests.fake.served_chat import read
 
@@ -203,6 +205,30 @@ def test_a_body_of_a_gigabyte_is_refused_and_not_kept(app: Server, path: str, *,
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "request_too_large"
     assert app.peak_bytes - before < 300 * 2**20
     assert app.rows("SELECT count(*) FROM turn") == turns
+    app.check_page()
+
+
+def test_messages_that_are_large_once_decompressed_hold_no_more_than_their_part(app: Server) -> None:
+    squeeze = zlib.compressobj(wbits=-12)
+    bomb = squeeze.compress(bytes(19_900_000)) + squeeze.flush(zlib.Z_SYNC_FLUSH)
+    before = app.peak_bytes
+    with ExitStack() as stack:
+        opened = [stack.enter_context(websocket(app.port, "/_stcore/stream", is_compressed=True)) for _ in range(12)]
+        for connection in opened:
+            connection.sendall(frame(bomb, is_last=False, is_compressed=True))
+        assert [close_code(connection) for connection in opened[6:]] == [1013] * 6
+        assert app.peak_bytes - before < 200 * 2**20
+    app.check_page()
+
+
+def test_bodies_of_millions_of_values_are_refused_and_not_kept(app: Server) -> None:
+    before = app.peak_bytes
+    body = b'{"model":"turnfold","messages":[],"x":[' + b"[]," * (32 * 2**20 // 3 - 20) + b"[]]}"
+    with ThreadPoolExecutor(3) as pool, app.http() as http:
+        asked = [pool.submit(http.post, "/v1/chat/completions", content=body) for _ in range(3)]
+        refusals = [answer.result() for answer in asked]
+    assert [answer.json()["error"]["code"] for answer in refusals] == ["request_too_large"] * 3
+    assert app.peak_bytes - before < 200 * 2**20
     app.check_page()
 
 

@@ -124,7 +124,7 @@ def test_unfinished_bodies_hold_no_more_than_the_budget_and_give_it_back() -> No
         ended.set()
         return await asyncio.gather(*reading)
 
-    assert sorted(asyncio.run(all_of_them())) == ["left"] * 4 + ["server_busy"] * 2
+    assert sorted(asyncio.run(all_of_them())) == ["left"] * 4 + ["server_full"] * 2
     assert budget.held == 0
 
 

@@ -15,7 +15,7 @@ def refusal(call: Callable[[], None]) -> tuple[int, str, int | None]:
     return problem.status, problem.code, problem.retry_after_seconds
 
 
-OVER = (503, "server_busy", 5)
+OVER = (503, "server_full", 5)
 
 
 def test_no_owner_holds_more_than_half_and_all_together_no_more_than_all() -> None:
