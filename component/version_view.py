@@ -18,7 +18,8 @@ _COLUMN_PIXELS = 280
 
 def draw(words: Words, other: Record, in_use: Record) -> None:
     """Draws another version at the left and the one in use at the right."""
-    before, after = differences(other.summary, in_use.summary)
+    compared = differences(other.summary, in_use.summary)
+    before, after = compared or ([_unmarked(other)], [_unmarked(in_use)])
     with st.grid(2, min_column_width=_COLUMN_PIXELS, key="versions"):
         with st.container(border=True, gap="xsmall"):
             _draw_version(words, other, before, "del")
@@ -26,12 +27,14 @@ def draw(words: Words, other: Record, in_use: Record) -> None:
             _draw_version(words, in_use, after, "ins", f" :primary-badge[{words.steering.in_force}]")
     if other.summary == in_use.summary:
         st.markdown(f":small[:gray[{words.steering.same_text}]]")
+    elif compared is None:
+        st.markdown(f":small[:gray[{words.steering.not_compared}]]")
 
 
 def draw_only(words: Words, version: Record) -> None:
     """Draws the one version that there is."""
     with st.container(border=True, gap="xsmall"):
-        _draw_version(words, version, [Piece(version.summary, is_changed=False)], "ins")
+        _draw_version(words, version, [_unmarked(version)], "ins")
     st.markdown(f":small[:gray[{words.steering.only_version}]]")
 
 
@@ -45,6 +48,10 @@ def name_of(words: Words, version: Record) -> str:
     else:
         about = said.version_rate.format(rate=format_rate(version.compression_rate))
     return said.version.format(version=version.version, about=about, summary=format_count(version.summary_chars))
+
+
+def _unmarked(version: Record) -> Piece:
+    return Piece(version.summary, is_changed=False)
 
 
 def _draw_version(

@@ -37,6 +37,7 @@ class SteeringWords:
     only_here: str = "Only here: "
     change_ends: str = " (end) "
     same_text: str = "The texts are the same."
+    not_compared: str = "What differs isn't marked: comparing texts that repeat themselves this often takes too long."
     only_version: str = "There is no other version yet. Edited or made anew, this one can be compared and brought back."
     close: str = "Close"
     use: str = "Use this one"

@@ -32,6 +32,7 @@ KOREAN_STEERING: Final = SteeringWords(
     only_here="여기에만: ",
     change_ends=" (끝) ",
     same_text="두 글이 같습니다.",
+    not_compared="다른 곳을 표시하지 않았습니다. 같은 말이 너무 많이 되풀이되어 비교하는 데 오래 걸립니다.",
     only_version="아직 다른 버전이 없습니다. 고치거나 새로 만들면 여기서 비교하고 되돌릴 수 있습니다.",
     close="닫기",
     use="이 버전 쓰기",

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Any, Final
+
+from graph.matcher import BoundedMatcher, TooManyStepsError
 
 Block = tuple[str, str, int, int]
 Manifest = tuple[Block, ...]
@@ -43,7 +44,11 @@ def encode_manifest(manifest: Manifest, before: Sequence[str] = ()) -> str:
         return whole
     if depth is None or depth + 1 >= LONGEST_CHAIN:
         return whole
-    difference = _write(depth + 1, _steps(base, manifest))
+    try:
+        steps = _steps(base, manifest)
+    except TooManyStepsError:
+        return whole
+    difference = _write(depth + 1, steps)
     return difference if len(difference) < len(whole) else whole
 
 
@@ -104,7 +109,7 @@ def _steps(base: Manifest, manifest: Manifest) -> list[int | Block]:
     """Returns the steps from `base` to `manifest`; the common beginning, nearly all of them, needs no search."""
     same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(base, manifest, strict=False))))
     steps: list[int | Block] = [same] if same else []
-    matcher = SequenceMatcher(None, base[same:], manifest[same:], autojunk=False)
+    matcher = BoundedMatcher(base[same:], manifest[same:])
     for tag, first, last, new_first, new_last in matcher.get_opcodes():
         if tag == "equal":
             steps.append(last - first)

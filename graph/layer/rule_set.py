@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from difflib import unified_diff
 from functools import cached_property
 from typing import Final, Literal
@@ -81,22 +80,29 @@ class RuleSet(BaseModel):
     def difference(self, newer: RuleSet) -> tuple[str, ...]:
         """Returns the lines of a unified diff to a newer set, with invisible characters as code points.
 
-        A file of over 2,000 lines that differs stands there whole, as it was and as it is.
+        Files that differ are compared up to 2,000 lines in all; one that goes beyond that stands there whole, as it was
+        and as it is.
         """
         before, after = _lines(self), _lines(newer)
-        return tuple(
-            line
-            for path in dict.fromkeys([*before, *after])
-            for line in _difference(path, before.get(path, []), after.get(path, []))
-        )
+        lines: list[str] = []
+        left = _MAX_COMPARED_LINES
+        for path in dict.fromkeys([*before, *after]):
+            old, new = before.get(path, []), after.get(path, [])
+            if old == new:
+                continue
+            size = max(len(old), len(new))
+            if size > left:
+                lines += _replaced(path, old, new)
+            else:
+                left -= size
+                lines += unified_diff(old, new, path, path, lineterm="")
+        return tuple(lines)
 
 
 def _lines(rules: RuleSet) -> dict[str, list[str]]:
     return {file.path: file.shown.split("\n") for file in rules.files if file.refusal is None}
 
 
-def _difference(path: str, old: list[str], new: list[str]) -> Iterable[str]:
-    if old == new or max(len(old), len(new)) <= _MAX_COMPARED_LINES:
-        return unified_diff(old, new, path, path, lineterm="")
-    # Comparing lines that repeat takes time that grows with the square of their number.
+def _replaced(path: str, old: list[str], new: list[str]) -> list[str]:
+    # Comparing lines that repeat takes time that grows with more than the square of their number.
     return [f"--- {path}", f"+++ {path}", *(f"-{line}" for line in old), *(f"+{line}" for line in new)]

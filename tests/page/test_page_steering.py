@@ -114,6 +114,17 @@ def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service:
     assert steps(service)[1:] == ["use_version record-1", "use_version record-1-v2"]
 
 
+def test_versions_that_cant_be_compared_in_time_stand_there_unmarked(page: AppTest, service: ScriptedService) -> None:
+    lines = "\n".join(f"{number % 3} {number % 2}" for number in range(3_000))
+    open_card(page, service, lines)
+    edit(page, lines[::-1])
+    pick(page, "버전 비교", "menu_card_rail_record-1-v2")
+    assert "다른 곳을 표시하지 않았습니다." in told(page)
+    versions = [line for line in raw_html(page).splitlines() if 'class="version"' in line]
+    assert len(versions) == 2
+    assert not any(mark in raw_html(page) for mark in ("<del>", "<ins>"))
+
+
 def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
     said = told(pick(page, "요약 풀기"))

@@ -107,6 +107,14 @@ def test_a_list_with_nothing_in_common_is_written_whole() -> None:
     assert json.loads(texts[-1]) == [0, ["system", "other", 2, 3]]
 
 
+def test_a_list_that_takes_long_to_compare_is_written_whole() -> None:
+    whole = tuple(("message", f"said-{number}", 1, 70) for number in range(10_000))
+    between = tuple(block for number, said in enumerate(whole) for block in (said, ("cut", f"cut-{number}", 1, 3)))
+    texts = write_all([whole, between])
+    assert json.loads(texts[1])[0] == 0
+    assert decode_manifest(texts) == between
+
+
 def test_lists_of_an_older_database_are_read_and_are_no_base() -> None:
     before: tuple[Block, ...] = grown(8)
     assert decode_manifest([old(before)]) == before

@@ -242,6 +242,17 @@ def test_a_long_file_that_differs_and_a_change_behind_what_is_read_are_shown() -
     assert "+[… 6 of 8 bytes left out]" in old.difference(new)
 
 
+def test_many_files_are_compared_up_to_a_number_of_lines_in_all() -> None:
+    old, new = (
+        RuleSet(files=tuple(own(f"{number:02}", "same\n" * 900 + said) for number in range(4)))
+        for said in ("old", "new")
+    )
+    changed = {line for line in old.difference(new) if line.startswith(("-", "+")) and line[1:] != "same"}
+    assert {"-old", "+new"} < changed
+    counts = [line for line in old.difference(new) if line == "-same"]
+    assert len(counts) == 2 * 900
+
+
 def test_agreement_to_one_folder_keeps_that_to_another() -> None:
     at_a = RuleSet(files=(own("", "root"), own("a", "in a")), folders=("", "a"))
     at_b = RuleSet(files=(own("", "root"), own("b", "in b")), folders=("", "b"))
