@@ -10,11 +10,11 @@ from pydantic_core import PydanticCustomError
 
 from graph.client import ClientMessage
 from graph.event import ClientCall
+from graph.image_url import is_image_url
 
 MESSAGES: Final = 10_000
 PARTS: Final = 1_000
 _ID_CHARS: Final = 256
-_IMAGE_URLS: Final = ("data:image/", "http://", "https://")
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
@@ -49,9 +49,9 @@ class _Part(Sent):
             kind = "unsupported_content"
             message = "Only parts of the types text, input_text, image_url and refusal are taken"
             raise PydanticCustomError(kind, message)
-        if self.type == "image_url" and not self.image_url.startswith(_IMAGE_URLS):
+        if self.type == "image_url" and not is_image_url(self.image_url):
             kind = "invalid_image_url"
-            message = "An image is a data: URL of an image, or an http or https address"
+            message = "An image is a data: URL of an image, or an https address of a public host"
             raise PydanticCustomError(kind, message)
         return self
 

@@ -74,7 +74,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "bad_program_name": "A program's name has 1 to 32 characters that can be seen.",
     "token_name_taken": "There is a program of this name already. Choose another name.",
     "too_many_tokens": "There are too many programs. Withdraw one that isn't used any more.",
-    "bad_image": "Images have to be sent in the message or by a web address.",
+    "bad_image": "Images have to be sent in the message or by an https address of a public host.",
     "too_long": "That's too long. Please send it in parts.",
     "unknown_call": "This answers no tool call that is still open.",
     "unanswered_call": "An open tool call has no answer yet.",

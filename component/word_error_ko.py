@@ -74,7 +74,7 @@ KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
     "bad_program_name": "프로그램 이름은 보이는 글자로 1~32자여야 합니다.",
     "token_name_taken": "같은 이름의 프로그램이 이미 있습니다. 다른 이름을 쓰세요.",
     "too_many_tokens": "프로그램이 너무 많습니다. 더 쓰지 않는 것을 회수하세요.",
-    "bad_image": "이미지는 메시지에 넣거나 웹 주소로 보내세요.",
+    "bad_image": "이미지는 메시지에 넣거나 공개된 호스트의 https 주소로 보내세요.",
     "too_long": "너무 깁니다. 나누어 보내세요.",
     "context_not_kept": "CONTEXT_VOLATILE 설정에 따라 메시지마다 컨텍스트를 함께 보냅니다. 따로 보관하지 않습니다.",
     "bad_context": "요청의 컨텍스트는 이름과 글로만 이루어져야 합니다.",

@@ -14,11 +14,12 @@ from langchain_core.messages.tool import ToolCall, tool_call
 
 from graph.client import ClientMessage
 from graph.core.close_turn import closing_messages
-from graph.core.image import is_image_url, question_of
+from graph.core.image import question_of
 from graph.core.language import session_language
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.turn import IMAGE_MARK, is_complete, unanswered_calls
 from graph.event import ClientCall
+from graph.image_url import is_image_url
 from prompt.system.framing import ASSISTANT_BEGAN, UNFINISHED_CALL, Language
 
 _BAD_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")

@@ -10,16 +10,11 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from graph.core.close_turn import closed_mark
 from graph.core.turn import image_parts, split_turns, without_images, words_of
+from graph.image_url import is_image_url
 
 _DATA: Final = "data:"
 _REFERENCE: Final = "image:"
 _SHOWN_CHARS: Final = 64
-_SENT: Final = ("data:image/", "http://", "https://")
-
-
-def is_image_url(url: str) -> bool:
-    """Whether a provider may be sent this image: one with its bytes in the URL, or one that the provider fetches."""
-    return url[:16].lower().startswith(_SENT)
 
 
 def question_of(text: str, images: Sequence[str], *, message_id: str) -> HumanMessage:

@@ -9,10 +9,11 @@ from typing import Final
 
 from langchain_core.messages import HumanMessage
 
-from graph.core.image import is_image_url, question_of
+from graph.core.image import question_of
 from graph.core.text import check_text, plain_text
 from graph.core.token import estimate_tokens
 from graph.error import InputError, NotFoundError
+from graph.image_url import is_image_url
 from graph.service.access import SessionAccess
 from graph.view import TurnOptions
 

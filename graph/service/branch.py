@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from graph.core.image import is_image_url, urls_of
+from graph.core.image import urls_of
 from graph.core.text import has_visible, plain_text, title_of
 from graph.core.turn import IMAGE_MARK, words_of
+from graph.image_url import is_image_url
 from graph.service.access import SessionAccess
 from graph.service.deletion import erase
 from graph.service.forks import fork

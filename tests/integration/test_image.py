@@ -136,7 +136,16 @@ def test_images_survive_an_export(open_chat: OpenChat, tmp_path: Path) -> None:
 
 def test_what_is_no_image_is_refused_and_stores_nothing(open_chat: OpenChat) -> None:
     chat = open_chat()
-    for url in ("file:///etc/passwd", "data:text/html,x", "image:0", "", "http://a\nb", "\ud800"):
+    for url in (
+        "file:///etc/passwd",
+        "data:text/html,x",
+        "image:0",
+        "",
+        "https://a.kr/\nb",
+        "http://a.kr/b",
+        "https://10.1/b",
+        "\ud800",
+    ):
         with pytest.raises(InputError) as caught:
             send(chat, question(1), PNG, url)
         assert caught.value.reason == "bad_image"

@@ -152,10 +152,15 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"messages": [{"role": "tool", "content": "x"}]}, "missing_tool_call_id", "messages.0"),
     ({"messages": [QUESTION, {"role": "assistant", "content": "Well"}]}, "prefill_unsupported", "messages"),
     (content({"type": "file"}), "unsupported_content", "messages.0.content.0"),
-    (
-        content({"type": "image_url", "image_url": "file:///a"}),
-        "invalid_image_url",
-        "messages.0.content.0",
+    *(
+        (content({"type": "image_url", "image_url": url}), "invalid_image_url", "messages.0.content.0")
+        for url in (
+            "file:///a",
+            "http://example.org/a.png",
+            "https://169.254.169.254/",
+            {"url": "https://localhost/"},
+            "",
+        )
     ),
     (content({"type": "text"}, 1001), "invalid_value", "messages.0.content"),
     ({"messages": [QUESTION] * 10_001}, "invalid_value", "messages"),
