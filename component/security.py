@@ -1,4 +1,4 @@
-"""Middleware that adds security headers to every HTTP response, and keeps cookies on https."""
+"""Middleware that adds security headers to every HTTP response, and keeps browsers and cookies on https."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graph.settings import Settings
 
+# A year, for this host alone: others of its domain may have no certificate.
+_HTTPS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 class SecurityHeaders:
     """Keeps the page from contacting other hosts and from being embedded in other pages; cookies of https from http.
+
+    A browser that has come by https to an origin of https asks for it by nothing else from then on.
 
     Args:
         app: Page and routes.
@@ -46,9 +50,10 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if scope["scheme"] == "https" or self._settings().is_https:
+                is_https = self._settings().is_https
+                if scope["scheme"] == "https" or is_https:
                     message["headers"] = [_secured(*header) for header in message["headers"]]
-                MutableHeaders(scope=message).update(self._headers)
+                MutableHeaders(scope=message).update(self._headers | _HTTPS_ALONE if is_https else self._headers)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 
+import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -56,7 +57,7 @@ def test_a_request_that_its_client_gave_up_leaves_without_an_answer_or_a_traceba
 BEHIND_HTTPS = {"turnfold_origin": "https://chat.example.com", "turnfold_hosts": "chat.example.com"}
 
 
-def cookies_of(address: str, settings: Mapping[str, object]) -> list[str]:
+def headers_of(address: str, settings: Mapping[str, object]) -> httpx2.Headers:
     def answer(_: Request) -> Response:
         response = Response()
         response.set_cookie("user", "kim; secure=no", httponly=True, samesite="lax")
@@ -66,7 +67,11 @@ def cookies_of(address: str, settings: Mapping[str, object]) -> list[str]:
 
     read = Settings(_env_file=None, **settings)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
     app = Starlette(routes=[Route("/", answer)], middleware=[Middleware(SecurityHeaders, lambda: read)])
-    return TestClient(app, base_url=address).get("/").headers.get_list("set-cookie")
+    return TestClient(app, base_url=address).get("/").headers
+
+
+def cookies_of(address: str, settings: Mapping[str, object]) -> list[str]:
+    return headers_of(address, settings).get_list("set-cookie")
 
 
 def test_cookies_of_https_are_for_https_alone_and_those_of_this_computer_stay_as_they_are() -> None:
@@ -76,6 +81,21 @@ def test_cookies_of_https_are_for_https_alone_and_those_of_this_computer_stay_as
         assert [cookie.lower().count("; secure") for cookie in cookies] == [1, 1, 1]
         assert "HttpOnly" in cookies[0]
     assert ["Secure" in cookie for cookie in cookies_of("http://localhost:8501", {})] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("address", "settings", "told"),
+    [
+        ("https://chat.example.com", BEHIND_HTTPS, "max-age=31536000"),
+        ("http://chat.example.com", BEHIND_HTTPS, "max-age=31536000"),  # a proxy has ended the encryption
+        ("https://localhost", {}, None),
+        ("http://localhost:8501", {"turnfold_origin": "http://localhost:8501"}, None),
+    ],
+)
+def test_browsers_keep_to_https_where_the_origin_says_so_and_nowhere_else(
+    address: str, settings: Mapping[str, object], told: str | None
+) -> None:
+    assert headers_of(address, settings).get("strict-transport-security") == told
 
 
 SCRIPT = """
