@@ -75,6 +75,15 @@ def test_no_service_is_root_or_writes_to_its_own_disk_or_gets_more_rights(servic
             assert int(user.split(":")[0]) > 0
 
 
+def test_no_service_takes_all_of_the_machine(services: dict[str, Any]) -> None:
+    bounds = {name: (service["mem_limit"], service["pids_limit"]) for name, service in services.items()}
+    assert all(re.fullmatch(r"\d+[mg]", memory) and 0 < pids <= 2048 for memory, pids in bounds.values()), bounds
+    for service in services.values():
+        # Each of them is memory, half of the machine's if nothing else is said.
+        assert all(re.search(r":size=\d+m", folder) for folder in service["tmpfs"])
+        assert {*service["logging"]["options"]} == {"max-size", "max-file"}
+
+
 def test_every_variable_and_secret_is_a_setting(services: dict[str, Any], image: str) -> None:
     server = services["app1"]
     set_by_image = re.findall(r"^(?:ENV|   ) ([A-Z_]+)=", image, re.MULTILINE)
