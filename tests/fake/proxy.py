@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,18 +20,25 @@ _SERVER: Final = "server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;\n"
 
 
 @contextmanager
-def proxied(folder: Path, ports: Sequence[int], *, listen: str = "plain.conf") -> Iterator[int]:
+def proxied(
+    folder: Path, ports: Sequence[int], *, listen: str = "plain.conf", changes: Mapping[str, str] | None = None
+) -> Iterator[int]:
     """Runs nginx before the servers on these ports; yields its own port.
 
     Args:
         folder: Is made, for all that it writes.
         ports: Of the servers.
         listen: Which of the product's files says how it listens; with https its certificate is made here.
+        changes: What stands in the configuration in place of what, for limits that a test can't reach.
     """
     nginx = installed("nginx", required_by="REQUIRE_PROXY")
     port = free_port()
     folder.mkdir()
-    shutil.copy(DEPLOY / "nginx.conf", folder)
+    configuration = (DEPLOY / "nginx.conf").read_text()
+    for before, after in (changes or {}).items():
+        assert configuration.count(before) == 1
+        configuration = configuration.replace(before, after)
+    (folder / "nginx.conf").write_text(configuration)
     (folder / "servers.conf").write_text("".join(_SERVER.format(port=each) for each in ports))
     listening = (DEPLOY / listen).read_text().replace("8080", f"127.0.0.1:{port}").replace("/run/secrets", str(folder))
     (folder / "listen.conf").write_text(listening)
@@ -44,10 +51,25 @@ def proxied(folder: Path, ports: Sequence[int], *, listen: str = "plain.conf") -
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
         try:
             wait_for_port(port, process, folder / "log")
+            while not (folder / "nginx.pid").is_file():  # it listens before it writes that
+                assert process.poll() is None
+                time.sleep(0.01)
             yield port
         finally:
             process.terminate()
             process.wait(timeout=30)
+
+
+def held_bytes(folder: Path) -> int:
+    """What its processes hold in files that have no name any more, as those of bodies and answers."""
+    begun = int((folder / "nginx.pid").read_text())
+    workers = Path(f"/proc/{begun}/task/{begun}/children").read_text().split()
+    held = 0
+    for process in (begun, *workers):
+        for file in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                held += file.stat().st_blocks * 512 if str(file.readlink()).endswith("(deleted)") else 0
+    return held
 
 
 def _make_certificate(folder: Path) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,7 +16,10 @@ from typing import Any, Final, Self
 import httpx2
 import pytest
 
-from tests.fake.proxy import proxied
+from tests.fake.proxy import held_bytes, proxied
+from tests.fake.raw_client import connected, head
+from tests.fake.scripted_completions import ScriptedCompletions
+from tests.fake.served_door import ServedDoor
 
 pytestmark = pytest.mark.slow
 NAMES: Final = ("first", "second")
@@ -23,6 +28,10 @@ PLACE: Final = "turnfold_place"
 SIGNED_IN: Final = "/oauth2callback"
 COOKIES: Final = ("_streamlit_user", "_streamlit_user_tokens", "_streamlit_user_tokens_1")
 COOKIE_CHARS: Final = 4_000
+OTHERS: Final = "token-that-nobody-gave-0123"
+# An answer of 30 MB.
+LARGE: Final = "/large"
+LARGE_BYTES: Final = 30 * 2**20
 
 
 class NamedServer:
@@ -45,6 +54,13 @@ class NamedServer:
                 pass
 
             def _answer(self) -> None:
+                if self.path == LARGE:
+                    self.send_response(200)
+                    self.send_header("Content-Length", str(LARGE_BYTES))
+                    self.end_headers()
+                    with suppress(OSError):  # it left
+                        self.wfile.write(bytes(LARGE_BYTES))
+                    return
                 taken = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 headers = {key.lower(): value for key, value in self.headers.items()}
                 said = {"server": name, "path": self.path, "headers": headers, "bytes": len(taken)}
@@ -146,10 +162,114 @@ def test_figures_are_not_shown_outside(address: str) -> None:
         assert httpx2.get(httpx2.URL(address).copy_with(raw_path=path.encode())).status_code == 404, path
 
 
-def test_a_body_as_large_as_a_server_takes_comes_through(address: str) -> None:
-    answer = httpx2.post(f"{address}/v1/chat/completions", content=b"x" * 32 * 2**20, timeout=60)
-    assert answer.json()["bytes"] == 32 * 2**20
-    assert httpx2.post(f"{address}/chat", content=b"x" * (32 * 2**20 + 1), timeout=60).status_code == 413
+MB: Final = 2**20
+
+
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [
+        ("/v1/chat/completions", 32 * MB),
+        ("/v1/summarize/", 32 * MB),
+        ("/chat", 4 * MB),
+        ("/sessions/a/context", 4 * MB),
+        ("/_stcore/upload_file/tab/file", 11 * MB),
+        ("/", 64 * 1024),
+        ("/v1x", 64 * 1024),
+    ],
+)
+def test_a_body_as_large_as_a_server_takes_there_comes_through(address: str, path: str, most: int) -> None:
+    answer = httpx2.post(f"{address}{path}", content=b"x" * most, timeout=60)
+    assert answer.json()["bytes"] == most
+    assert httpx2.post(f"{address}{path}", content=b"x" * (most + 1), timeout=60).status_code == 413
+
+
+def test_bodies_of_strangers_are_refused_by_the_server_before_their_end_and_kept_nowhere(tmp_path: Path) -> None:
+    size, answers = 31 * MB, []
+
+    def send(connection: socket.socket) -> None:
+        fields = f"Content-Length: {size + 1000}"
+        with suppress(OSError):  # it needn't be read to its end
+            connection.sendall(head("POST", "/v1/chat/completions", fields, token=OTHERS) + bytes(size))
+        answers.append(connection.recv(65_536)[:12])
+
+    folder = tmp_path / "nginx"
+    with (
+        ServedDoor(lambda _: ScriptedCompletions()) as door,
+        proxied(folder, [door.port]) as port,
+        ExitStack() as stack,
+    ):
+        connections = [stack.enter_context(connected(port)) for _ in range(15)]
+        threads = [threading.Thread(target=send, args=(connection,)) for connection in connections]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert held_bytes(folder) == 0
+    assert answers == [b"HTTP/1.1 401"] * 15
+
+
+def test_an_answer_that_nobody_reads_is_kept_nowhere(tmp_path: Path) -> None:
+    folder = tmp_path / "nginx"
+    with NamedServer("first") as server, proxied(folder, [server.port]) as port, ExitStack() as stack:
+        connections = [stack.enter_context(connected(port)) for _ in range(5)]
+        for connection in connections:
+            connection.sendall(head("GET", LARGE))
+        for connection in connections:
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        assert held_bytes(folder) == 0
+        assert len(httpx2.get(f"http://127.0.0.1:{port}{LARGE}", timeout=60).content) == LARGE_BYTES
+
+
+def statuses(address: str, path: str, count: int) -> Counter[int]:
+    with httpx2.Client(base_url=address) as client:
+        return Counter(client.get(path).status_code for _ in range(count))
+
+
+def test_an_address_begins_only_so_many_sign_ins_and_pages_but_gets_all_files_of_a_page(tmp_path: Path) -> None:
+    with NamedServer("first") as server, proxied(tmp_path / "nginx", [server.port]) as port:
+        address = f"http://127.0.0.1:{port}"
+        # Both ways of signing in share one bound.
+        for path, at_once, a_second in (
+            ("/oauth2callback", 100, 10),
+            ("/auth/login", 0, 10),
+            ("/_stcore/stream", 600, 20),
+        ):
+            begun = time.monotonic()
+            seen = statuses(address, path, at_once + 200)
+            assert seen[429] > 0
+            assert at_once <= seen[200] <= at_once + 2 + (time.monotonic() - begun) * a_second
+        assert statuses(address, "/static/js/a.js", 800) == {200: 800}
+        assert statuses(address, "/v1/models", 800) == {200: 800}
+
+
+def test_an_address_has_only_so_many_connections(tmp_path: Path) -> None:
+    changes = {"limit_conn connections 1000;": "limit_conn connections 5;"}
+    with (
+        NamedServer("first") as server,
+        proxied(tmp_path / "nginx", [server.port], changes=changes) as port,
+        ExitStack() as stack,
+    ):
+        for _ in range(5):
+            connection = stack.enter_context(connected(port))
+            connection.sendall(head("POST", "/v1/chat/completions", "Content-Length: 1000") + b"x")
+        address = f"http://127.0.0.1:{port}/"
+        while httpx2.get(address).status_code != 429:
+            time.sleep(0.01)
+        stack.close()
+        while httpx2.get(address).status_code != 200:
+            time.sleep(0.01)
+
+
+def test_what_a_stranger_asks_for_fills_no_log(tmp_path: Path) -> None:
+    folder = tmp_path / "nginx"
+    with NamedServer("first") as server, proxied(folder, [server.port]) as port:
+        for method, path in (("GET", "/" + "a" * 30_000), ("A" * 30_000, "/"), ("GET", "/" + "%0a" * 10_000)):
+            with connected(port) as connection:
+                connection.sendall(head(method, path))
+                assert connection.recv(12).startswith(b"HTTP/1.1 ")
+    lines = (folder / "log").read_text().splitlines()
+    assert [line.split()[1:4] for line in lines[:2]] == [["GET", "/" + "a" * 199, "200"], ["-", "/", "501"]]
+    assert max(map(len, lines)) < 1_000
 
 
 def test_over_https_the_place_is_kept_from_http_and_the_servers_are_told(tmp_path: Path) -> None:
