@@ -1,14 +1,16 @@
-"""Sets up logging for one server: levels, format, and the ids of session and turn in each line."""
+"""Sets up logging for one server: levels, format, the ids of session and turn, and how much others may say."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import PurePath
 from types import TracebackType
 from typing import Final, TextIO
 
@@ -16,6 +18,13 @@ OURS: Final = ("api", "component", "graph")
 _FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s [%(where)s] %(message)s"
 _TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%S"
 _NOWHERE: Final = "-"
+# Of lines of libraries, which anybody can cause: how long their words are, how many frames of a trace they have, how
+# long each is, and how many lines each logger has in a minute.
+_SHOWN_CHARS: Final = 300
+_SHOWN_FRAMES: Final = 6
+_SHOWN_FRAME_CHARS: Final = 80
+_SHOWN_LINES: Final = 20
+_MINUTE_SECONDS: Final = 60.0
 _ErrorInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 _where: ContextVar[str] = ContextVar("where", default=_NOWHERE)
@@ -34,7 +43,8 @@ def in_turn(session_id: str, turn: int) -> Iterator[None]:
 def set_up_logging(level: str, stream: TextIO | None = None) -> None:
     """Logs our lines from this level on, and those of other libraries from WARNING on, to one stream.
 
-    A second call replaces the first one's set-up.
+    What libraries say is one line each, cut, and a bounded number of them a minute, also for those that have set up
+    logging for themselves, as servers do. A second call replaces the first one's set-up.
 
     Args:
         level: DEBUG, INFO, WARNING or ERROR.
@@ -43,6 +53,11 @@ def set_up_logging(level: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_QuietFormatter(_FORMAT, _TIME_FORMAT))
     handler.addFilter(_add_ids)
+    handler.addFilter(_FewOfOthers().lets_through)
+    for other in logging.root.manager.loggerDict.values():
+        if isinstance(other, logging.Logger):
+            other.handlers.clear()
+            other.propagate = True
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     # A library's warning may quote a message, and an operator can do nothing about it.
     logging.captureWarnings(capture=True)
@@ -56,13 +71,67 @@ def _add_ids(record: logging.LogRecord) -> bool:
     return True
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] in OURS
+
+
+class _FewOfOthers:
+    """Counts the lines of each logger of a library; `left_out` of a record is how many were dropped before it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._minutes: dict[str, tuple[float, int]] = {}
+
+    def lets_through(self, record: logging.LogRecord) -> bool:
+        """Whether the record is ours, or a warning among the first of its logger in this minute."""
+        record.left_out = 0
+        if _is_ours(record):
+            return True
+        if record.levelno < logging.WARNING:  # a library may have set its own level
+            return False
+        with self._lock:
+            begun, count = self._minutes.get(record.name, (record.created, 0))
+            if not begun <= record.created < begun + _MINUTE_SECONDS:
+                record.left_out = max(count - _SHOWN_LINES, 0)
+                begun, count = record.created, 0
+            self._minutes[record.name] = (begun, count + 1)
+        return count < _SHOWN_LINES
+
+
 class _QuietFormatter(logging.Formatter):
     """Formats times in UTC, and exceptions by type and place only, because their text may quote a message."""
 
     converter = staticmethod(time.gmtime)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Formats a record; that of a library as one line of a bounded length."""
+        if _is_ours(record):
+            return super().format(record)
+        record.message = _one_line(record.getMessage().strip())
+        record.asctime = self.formatTime(record, self.datefmt)
+        line = self.formatMessage(record)
+        if record.exc_info:
+            line += f" {_one_line_of(record.exc_info)}"
+        left_out: int = getattr(record, "left_out", 0)
+        return f"{line} ({left_out} lines of this logger were left out before)" if left_out else line
 
     def formatException(self, ei: _ErrorInfo) -> str:  # noqa: N802  # the base class's name
         """Formats the trace and the type of an exception, without its text."""
         kind, _, trace = ei
         frames = [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(trace)]
         return "\n".join([*frames, kind.__qualname__ if kind else "no exception"])
+
+
+def _one_line(text: str) -> str:
+    shown = "".join(char if char.isprintable() else " " for char in text[:_SHOWN_CHARS])
+    return shown if len(text) <= _SHOWN_CHARS else f"{shown}… ({len(text)} characters)"
+
+
+def _one_line_of(error: _ErrorInfo) -> str:
+    """Returns the type of an exception, and where it was raised, innermost first."""
+    kind, _, trace = error
+    places = [
+        f"{'/'.join(PurePath(frame.filename).parts[-2:])}:{frame.lineno} in {frame.name}"[:_SHOWN_FRAME_CHARS]
+        for frame in reversed(traceback.extract_tb(trace, limit=-_SHOWN_FRAMES))
+    ]
+    return " < ".join([kind.__qualname__ if kind else "no exception", *places])

@@ -6,17 +6,16 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graph.log import OURS
-
 
 @contextmanager
 def kept_logging() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, levels = root.handlers[:], {name: logging.getLogger(name).level for name in ("", "py.warnings", *OURS)}
+    named = [each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+    kept = [(each, each.handlers[:], each.level, each.propagate) for each in (logging.root, *named)]
     try:
         yield
     finally:
         logging.captureWarnings(capture=False)
-        root.handlers[:] = handlers
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
+        for logger, handlers, level, propagates in kept:
+            logger.handlers[:] = handlers
+            logger.setLevel(level)
+            logger.propagate = propagates

@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,16 +20,17 @@ import httpx2
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
 from tests.fake.chat import question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.raw_client import close_code, connected, frame, head, websocket
+from tests.fake.raw_client import answer_of, close_code, connected, frame, head, websocket
 from tests.fake.served_app import ask_health, served
 from tests.fake.served_chat import read
+from tests.fake.sign_in import PROVIDER
 
 CONNECTIONS: Final = 1_000
 GIGABYTE: Final = 2**30
@@ -158,6 +159,35 @@ def test_no_log_has_a_token_or_a_text_and_no_file_or_refusal_a_token(app: Server
     kept = b"".join(file.read_bytes() for file in (app.folder / "data").rglob("*") if file.is_file())
     assert CANARY.encode() not in kept
     assert WRONG.encode() not in kept
+
+
+@pytest.mark.slow
+def test_what_strangers_cause_to_be_logged_is_a_few_short_lines(endpoint: FakeOpenAI, tmp_path: Path) -> None:
+    settings = {name.upper(): str(value) for name, value in PROVIDER.items()} | {"TURNFOLD_HOSTS": "chat.example.com"}
+    settings["STREAMLIT_SERVER_COOKIE_SECRET"] = "0123456789abcdef" * 2
+    with served("app.py", tmp_path / "data", endpoint.url, tmp_path / "log", **settings) as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+        server = Server(port, process.pid, tmp_path)
+        before = len((tmp_path / "log").read_bytes())
+        for frame in ["a text", b"\xff\xff\xff"] * 40:
+            with server.stream() as stream, suppress(ConnectionClosed):
+                stream.send(frame)
+                while True:
+                    stream.recv(30)
+        with httpx2.Client(base_url=server.url) as client:
+            for _ in range(40):
+                assert client.get(f"/oauth2callback?error={'A' * 60_000}").status_code == 302
+        for _ in range(40):
+            with connected(port) as connection:
+                connection.sendall(b"GARBAGE\r\n\r\n")
+                assert answer_of(connection)[0] == 400
+        lines = (tmp_path / "log").read_bytes()[before:].splitlines()
+    assert {line.split()[2] for line in lines} >= {
+        b"uvicorn.error",
+        b"streamlit.web.server.starlette.starlette_websocket",
+    }
+    assert max(map(len, lines)) < 1_000
+    assert len(lines) <= 20 * len({line.split()[2] for line in lines})
 
 
 def test_the_page_and_its_stream_are_reached_by_their_own_names_alone(app: Server) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import warnings
 from collections.abc import Iterator
@@ -63,6 +64,54 @@ def test_of_an_exception_its_kind_and_place_are_logged_but_not_its_words(lines: 
     assert "ValueError" in written
     assert "test_log.py" in written
     assert "what the user said" not in written
+
+
+def test_what_a_library_says_is_one_short_line_even_if_it_has_set_up_logging_for_itself() -> None:
+    stream, own = io.StringIO(), io.StringIO()
+    with kept_logging():
+        library = logging.getLogger("some.server")
+        library.addHandler(logging.StreamHandler(own))
+        library.setLevel(logging.INFO)
+        library.propagate = False
+        set_up_logging("INFO", stream)
+        library.info("chatter")
+        library.error("it said %s\n", "A\n" * 30_000)
+        try:
+            json.loads("[" * 100_000)
+        except RecursionError:
+            library.exception("it broke")
+        logging.getLogger("graph.x").error("y" * 5_000)
+    long, broken, ours = stream.getvalue().splitlines()
+    assert "ERROR some.server [-] it said A A A " in long
+    assert long.endswith("… (60007 characters)")
+    assert "it broke RecursionError < json/" in broken
+    assert " in test_what_a_library_says" in broken
+    assert max(len(long), len(broken)) < 1_000
+    assert len(ours) > 5_000
+    assert own.getvalue() == ""
+
+
+def test_a_library_says_so_much_a_minute_and_then_how_much_it_has_not_said(lines: io.StringIO) -> None:
+    def say(name: str, text: str, seconds: float) -> None:
+        record = logging.makeLogRecord({"name": name, "levelno": logging.WARNING, "levelname": "WARNING", "msg": text})
+        record.created = seconds
+        logging.getLogger(name).handle(record)
+
+    for number in range(1_000):
+        say("some.server", f"noise {number}", number / 100)
+    say("other.library", "trouble", 11)
+    for number in range(30):
+        say("graph.x", f"ours {number}", 12)
+    say("some.server", "again", 59.9)
+    say("some.server", "a minute later", 60)
+    say("some.server", "and on", 61)
+    written = lines.getvalue()
+    assert written.count("noise") == 20
+    assert written.count("ours") == 30
+    assert "] trouble\n" in written
+    assert "again" not in written
+    assert "] a minute later (981 lines of this logger were left out before)\n" in written
+    assert "] and on\n" in written
 
 
 def test_setting_up_twice_says_everything_once(lines: io.StringIO) -> None:
