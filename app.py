@@ -24,6 +24,7 @@ from api.server_end import told_of_end
 from api.websocket import bounded_websockets
 from component import delivery, service_provider, sign_in, wide_window
 from component.security import SecurityHeaders
+from component.sign_out import SignOut
 from component.upload_guard import SocketGuard, UploadGuard
 from graph.error import TurnfoldError
 from graph.log import set_up_logging
@@ -89,5 +90,6 @@ app = st.App(
         Middleware(MetricsGuard, opened_with),
         Middleware(UploadGuard, opened_with),
         Middleware(SocketGuard, opened_with),
+        Middleware(SignOut, opened_with),
     ],
 )

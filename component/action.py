@@ -236,6 +236,14 @@ def undo_delete(identifiers: Sequence[str]) -> bool:
     return _try(lambda: service_provider.current().sessions.undo_delete(identifiers))
 
 
+@delivery.once
+def sign_out_everywhere() -> None:
+    """Signs the visitor out in all browsers, as the dialog was told to; in this one as Sign out does."""
+    dialog.close()
+    if _try(lambda: service_provider.current().sign_out_everywhere()):
+        st.logout()
+
+
 def import_sessions(text: str) -> int:
     """Takes in the sessions of an export, opens the first of them, and returns how many there were."""
     taken: list[str] = []

@@ -42,7 +42,7 @@ def current() -> ChatService:
     """
     service = opened()
     visitor = sign_in.visitor(service.settings)
-    return service if visitor is None else service.for_owner(visitor.owner, until=visitor.until)
+    return service if visitor is None else service.for_owner(visitor.owner, sign_in=visitor.sign_in)
 
 
 def is_signed_out() -> bool:

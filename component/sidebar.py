@@ -1,4 +1,4 @@
-"""Draws the left column: new chat, the sessions with their menus, the box of settings."""
+"""Draws the left column: new chat, the sessions with their menus, the box of settings, who is signed in."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from component import (
     session_list,
     session_selection,
     setting_box,
+    visitor_row,
 )
 from component.delivery import delivered
 from component.error_box import error_box
-from component.format import escape_label, group_sessions, zone_of
+from component.format import group_sessions, zone_of
 from component.page_state import PageState
 
 
@@ -47,17 +48,7 @@ def draw(now: PageState) -> None:
             )
         _draw_sessions(now)
         setting_box.draw(now)
-        _draw_visitor(now)
-
-
-def _draw_visitor(now: PageState) -> None:
-    if now.visitor is None:
-        return
-    st.html(asset_file.FOLDER / "visitor.css")
-    said, name = now.words.sign_in, escape_label(now.visitor.name)
-    with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
-        st.markdown(f":material/account_circle: {name or said.signed_in}")
-        st.button(said.sign_out, key="sign_out", type="tertiary", on_click=st.logout)
+        visitor_row.draw(now)
 
 
 @st.fragment(key=redraw.SESSIONS)

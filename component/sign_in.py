@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import streamlit as st
 from streamlit import auth_util, config
 from streamlit.runtime.secrets import secrets_singleton
+from streamlit.web.server.starlette import starlette_websocket
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 from websockets import http11
 
 from graph.error import SettingsError, SignInError
@@ -30,12 +33,22 @@ def visitor(settings: Settings) -> Identity | None:
     """
     if settings.oidc_issuer is None:
         return None
-    identity = None
-    if st.user.get("is_logged_in") is True:
-        identity = identity_of(st.user, issuer=settings.oidc_issuer, hours=settings.sign_in_hours)
+    identity = identity_told(st.user, settings) if st.user.get("is_logged_in") is True else None
     if identity is None:
         raise SignInError("needed")
     return identity
+
+
+def identity_told(claims: Mapping[str, object], settings: Settings) -> Identity | None:
+    """Returns who signed in by these claims, which somebody vouches for; None if they don't say it."""
+    issuer = settings.oidc_issuer
+    return None if issuer is None else identity_of(claims, issuer=issuer, hours=settings.sign_in_hours)
+
+
+def claims_in(cookies: Mapping[str, str], origin: str) -> dict[str, Any]:
+    """Returns what the cookie of a sign-in says, none if it wasn't made by this server for this origin."""
+    said = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)  # noqa: SLF001  # has no other name
+    return starlette_websocket._parse_decoded_user_cookie(said, origin) if said else {}  # noqa: SLF001  # nor has this
 
 
 def prepare(settings: Settings) -> None:

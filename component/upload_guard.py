@@ -15,16 +15,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.web.server.starlette import starlette_websocket
-from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 from api.budget import BUDGET, OVER_BUDGET, Budget
 from api.problem import ProblemError
 from api.websocket import SOCKET, Socket
-from component import service_provider
+from component import service_provider, sign_in
 from graph.attachment import MAX_BYTES, MAX_FILES
 from graph.error import SignInError, TurnfoldError
-from graph.identity import Identity, identity_of
+from graph.identity import Identity
 from graph.settings import Settings
 
 _PART: Final = "/_stcore/upload_file/"
@@ -118,9 +116,10 @@ class UploadGuard:
 
     async def _owner(self, request: Request, tab: str) -> str | None:
         """Returns who sends a file, None if that one may not."""
-        if self._settings.oidc_issuer is None:
+        if not self._settings.has_sign_in:
             return self._settings.turnfold_owner
-        visitor, owner = (_identity(claims, self._settings) for claims in (_claims(request), _claims_of_tab(tab)))
+        said = sign_in.claims_in(request.cookies, request.headers.get("origin", ""))
+        visitor, owner = (sign_in.identity_told(claims, self._settings) for claims in (said, _claims_of_tab(tab)))
         if visitor is None or owner is None or visitor.owner != owner.owner:
             return None
         try:
@@ -155,9 +154,10 @@ class SocketGuard:
         await self._app(scope, receive, send)
 
     async def _owner(self, connection: HTTPConnection) -> str | None:
-        if self._settings.oidc_issuer is None:
+        if not self._settings.has_sign_in:
             return self._settings.turnfold_owner
-        if (visitor := _identity(_claims(connection), self._settings)) is None:
+        said = sign_in.claims_in(connection.cookies, connection.headers.get("origin", ""))
+        if (visitor := sign_in.identity_told(said, self._settings)) is None:
             return None
         try:
             await anyio.to_thread.run_sync(_check_admitted, visitor, limiter=self._threads)
@@ -168,10 +168,6 @@ class SocketGuard:
         return visitor.owner
 
 
-def _identity(claims: dict[str, Any], settings: Settings) -> Identity | None:
-    return identity_of(claims, issuer=settings.oidc_issuer or "", hours=settings.sign_in_hours)
-
-
 def _check_admitted(visitor: Identity) -> None:
     """Checks that a visitor's sign-in lasts and wasn't withdrawn.
 
@@ -179,15 +175,7 @@ def _check_admitted(visitor: Identity) -> None:
         SignInError: It doesn't, or was.
         TurnfoldError: That can't be read.
     """
-    service_provider.opened().for_owner(visitor.owner, until=visitor.until)
-
-
-def _claims(connection: HTTPConnection) -> dict[str, Any]:
-    """Returns what the connection's cookie of a sign-in says, none if nobody vouches for it."""
-    said = starlette_websocket._get_signed_cookie_with_chunks(connection.cookies, USER_COOKIE_NAME)  # noqa: SLF001  # has no other name
-    if not said:
-        return {}
-    return starlette_websocket._parse_decoded_user_cookie(said, connection.headers.get("origin", ""))  # noqa: SLF001  # nor has this
+    service_provider.opened().for_owner(visitor.owner, sign_in=visitor.sign_in)
 
 
 def _claims_of_tab(tab: str) -> dict[str, Any]:

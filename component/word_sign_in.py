@@ -19,6 +19,16 @@ class SignInWords:
     go_there: str = "Go there"
     signed_in: str = "Signed in"
     sign_out: str = "Sign out"
+    more: str = "More ways to sign out"
+    everywhere: str = "Sign out everywhere"
+    everywhere_title: str = "Sign out everywhere?"
+    everywhere_question: str = (
+        "You will be signed out in every browser and on every device where you are signed in, this one included."
+    )
+    everywhere_note: str = (
+        "Answers under way are finished. Programs go on to work by their tokens; withdraw those under “Programs” in "
+        "the advanced settings."
+    )
 
 
 KOREAN_SIGN_IN: Final = SignInWords(
@@ -31,4 +41,12 @@ KOREAN_SIGN_IN: Final = SignInWords(
     go_there="정식 주소로 가기",
     signed_in="로그인됨",
     sign_out="로그아웃",
+    more="다른 로그아웃 방법",
+    everywhere="모든 기기에서 로그아웃",
+    everywhere_title="모든 기기에서 로그아웃할까요?",
+    everywhere_question="이 브라우저를 포함해, 로그인한 모든 브라우저와 기기에서 로그아웃됩니다.",
+    everywhere_note=(
+        "쓰고 있는 답변은 끝까지 씁니다. 프로그램은 토큰으로 계속 들어올 수 있습니다. "
+        "막으려면 고급 설정의 ‘프로그램’에서 토큰을 회수하세요."
+    ),
 )

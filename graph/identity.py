@@ -1,4 +1,4 @@
-"""Who an identity provider says that somebody is, and until when: the owner of his sessions."""
+"""Who an identity provider says that somebody is, and by which sign-in: the owner of his sessions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 _DIGITS: Final = 40
+# As long as a sign-in can be made to last: `SIGN_IN_HOURS` is bounded by it.
+LONGEST_SIGN_IN_HOURS: Final = 720
 _NAME_CHARS: Final = 80
 # What a provider may tell of a name, the best first.
 _NAMES: Final = ("name", "preferred_username", "nickname", "sub")
@@ -17,18 +19,33 @@ _LATEST: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True)
-class Identity:
-    """A sign-in as the provider's token tells of it.
+class SignIn:
+    """One sign-in of an owner, in one browser: all tabs that have its cookie, and all copies of that.
 
     Attributes:
-        owner: Whose sessions these are: `service.for_owner(identity.owner)`.
+        id: What tells it from the owner's other ones.
+        began: When the provider's token was made, by the provider's clock, in UTC.
+        until: When it ends by itself, in UTC.
+    """
+
+    id: str
+    began: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Somebody who signed in, as the provider's token tells of him.
+
+    Attributes:
+        owner: Whose sessions these are: `service.for_owner(identity.owner, sign_in=identity.sign_in)`.
         name: What the page calls him; never compared with anything.
-        until: When the sign-in ends, in UTC.
+        sign_in: By which sign-in.
     """
 
     owner: str
     name: str
-    until: datetime
+    sign_in: SignIn
 
 
 def owner_of(issuer: str, subject: str) -> str:
@@ -40,8 +57,7 @@ def owner_of(issuer: str, subject: str) -> str:
         issuer: The provider's URL, with or without a slash at its end.
         subject: Its own id of the user.
     """
-    said = json.dumps([issuer.rstrip("/"), subject])
-    return f"oidc-{hashlib.sha256(said.encode()).hexdigest()[:_DIGITS]}"
+    return f"oidc-{_digest(issuer.rstrip('/'), subject)}"
 
 
 def identity_of(claims: Mapping[str, object], *, issuer: str, hours: float) -> Identity | None:
@@ -59,7 +75,17 @@ def identity_of(claims: Mapping[str, object], *, issuer: str, hours: float) -> I
     if not (isinstance(subject, str) and subject) or began is None or ends is None:
         return None
     until = min(ends, began + hours * 3600, _LATEST)
-    return Identity(owner_of(said, subject), _name(claims), datetime.fromtimestamp(until, UTC))
+    # Each way to the provider has a nonce of its own, without which no token is taken.
+    sign_in = SignIn(_digest(began, claims.get("nonce")), _moment(began), _moment(until))
+    return Identity(owner_of(said, subject), _name(claims), sign_in)
+
+
+def _digest(*said: object) -> str:
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:_DIGITS]
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _seconds(claim: object) -> float | None:

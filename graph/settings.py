@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from graph.api_token import OWNER_CHARS, ApiToken, check_token, read_tokens
 from graph.error import SettingsError
+from graph.identity import LONGEST_SIGN_IN_HOURS
 from graph.model_price import PriceList, read_prices
 from graph.network import check_issuer, check_origin, host_of, is_loopback
 from graph.strategy.base import Limits
@@ -92,7 +93,7 @@ class Settings(BaseSettings):
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
     turnfold_origin: str | None = None
-    sign_in_hours: Annotated[float, Field(gt=0, le=720)] = 12
+    sign_in_hours: Annotated[float, Field(gt=0, le=LONGEST_SIGN_IN_HOURS)] = 12
     open_without_sign_in: bool = False
 
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16

@@ -13,6 +13,7 @@ from typing import Any, Final
 from graph.core.schedule import round_rate
 from graph.core.text import plain_text
 from graph.error import BusyError, InputError, SignInError
+from graph.identity import SignIn
 from graph.model.factory import ChatModels
 from graph.recovery import StateRecovery
 from graph.root_folder import RootFolders
@@ -48,7 +49,7 @@ class SessionAccess:
 
     Attributes:
         owner: Whose sessions these are: the owner of every session that the service can see.
-        until: When the owner's sign-in ends, in UTC; None for never.
+        sign_in: By which the owner came; None for a program, and on a server without a sign-in.
         roots: The folders that a project may be in.
         spending: Hears of what model calls cost.
         known_tools: Tell which tools a call was sent.
@@ -78,7 +79,7 @@ class SessionAccess:
     clock: Callable[[], datetime]
     project_turns: ProjectTurns | None = None
     titles: TitleMaker | None = None
-    until: datetime | None = None
+    sign_in: SignIn | None = None
     compacting: dict[str, threading.Event] = field(default_factory=dict)
     leaving: dict[str, float] = field(default_factory=dict)
     locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(_LOCKS)))
@@ -87,24 +88,27 @@ class SessionAccess:
         """Checks that the owner is let in.
 
         Raises:
-            SignInError: The sign-in has ended, or the owner was withdrawn.
+            SignInError: The sign-in has ended, by itself or by a sign-out, or the owner was withdrawn.
         """
         self._check_end()
         if self.stores.owners.is_withdrawn(self.owner):
             raise SignInError("withdrawn")
+        if self.sign_in is not None and self.stores.sign_ins.is_ended(self.owner, self.sign_in):
+            raise SignInError("ended")
 
     def own(self, session_id: str) -> SessionRow:
         """Returns the session. Every method that takes a session's id calls this first.
 
         Raises:
-            NotFoundError: There is no such session, it belongs to another owner, or the owner was withdrawn.
-            SignInError: The owner's sign-in has ended.
+            NotFoundError: There is no such session, it belongs to another owner, or the owner was withdrawn or signed
+                out.
+            SignInError: The owner's sign-in has ended by itself.
         """
         self._check_end()
-        return self.stores.sessions.get_admitted(session_id, self.owner)
+        return self.stores.sessions.get_admitted(session_id, self.owner, self.sign_in)
 
     def _check_end(self) -> None:
-        if self.until is not None and self.until <= self.clock():
+        if self.sign_in is not None and self.sign_in.until <= self.clock():
             raise SignInError("ended")
 
     def lock_of(self, key: str) -> threading.Lock:

@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool
 
 from graph.builder import build_graph
 from graph.core.context_block import ContextSource
+from graph.identity import Identity, SignIn
 from graph.layer.context_registry import ContextRegistry
 from graph.metrics import Metrics
 from graph.model.factory import ChatModels, open_models
@@ -75,20 +76,36 @@ class ChatService:
         self.completions = Completions(access, self.turns, self.sessions, self.folds)
         self.summaries = Summaries(access)
 
-    def for_owner(self, owner: str, *, until: datetime | None = None) -> ChatService:
+    def for_owner(self, owner: str, *, sign_in: SignIn | None = None) -> ChatService:
         """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing.
 
         Args:
             owner: Whose it is.
-            until: When the owner's sign-in ends, in UTC; None for never. From then on nothing is answered.
+            sign_in: By which he came; None if by none, as programs do. Once it has ended nothing is answered.
 
         Raises:
-            SignInError: The sign-in has ended, or the owner was withdrawn.
+            SignInError: The sign-in has ended, by itself or by a sign-out, or the owner was withdrawn.
         """
-        is_own = (owner, until) == (self._access.owner, self._access.until)
-        access = self._access if is_own else replace(self._access, owner=owner, until=until)
+        is_own = (owner, sign_in) == (self._access.owner, self._access.sign_in)
+        access = self._access if is_own else replace(self._access, owner=owner, sign_in=sign_in)
         access.check_admitted()
         return self if is_own else ChatService(access)
+
+    def sign_out(self, visitor: Identity) -> None:
+        """Ends a visitor's sign-in on all servers, for every copy of its cookie; his others go on.
+
+        Raises:
+            StoreError: It couldn't be kept.
+        """
+        self._access.stores.sign_ins.end(visitor.owner, visitor.sign_in)
+
+    def sign_out_everywhere(self) -> None:
+        """Ends all sign-ins that this owner has made; his programs go on to work by their tokens.
+
+        Raises:
+            StoreError: It couldn't be kept.
+        """
+        self._access.stores.sign_ins.end_all(self._access.owner)
 
     def health(self) -> None:
         """Checks that the database answers.

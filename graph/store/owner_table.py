@@ -1,4 +1,4 @@
-"""The tables of owners, which stand apart from their sessions: tokens, use, costs, agreements, who is withdrawn."""
+"""The tables of owners, which stand apart from their sessions: tokens, use, costs, agreements, who is let in."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ withdrawn_owner_table = Table(
     METADATA,
     Column("owner", PlainText, primary_key=True),
     Column("withdrawn_at", UtcTime, nullable=False),
+)
+
+# The sign-ins that were seen, and which of them have ended. The one without an id is all of an owner's.
+sign_in_table = Table(
+    "sign_in",
+    METADATA,
+    Column("owner", PlainText, primary_key=True),
+    Column("id", PlainText, primary_key=True),
+    Column("seen_at", UtcTime, nullable=False),
+    Column("ended_at", UtcTime, nullable=True),
+    Index("sign_in_by_time", "seen_at"),
 )
 
 # Of a token only the SHA-256 hash is kept.

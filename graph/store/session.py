@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -23,6 +24,7 @@ from sqlalchemy import (
 )
 
 from graph.error import NotFoundError
+from graph.identity import SignIn
 from graph.store.context_block import end_front
 from graph.store.database import Database, Lease
 from graph.store.expression import add_once, database_time
@@ -30,6 +32,7 @@ from graph.store.owner_table import withdrawn_owner_table
 from graph.store.schema import session_table
 from graph.store.search import unindex_session
 from graph.store.session_row import ROWS, SessionRow
+from graph.store.sign_in import IS_SIGNED_OUT, parameters_of
 
 __all__ = ["SessionRow", "SessionStore"]
 
@@ -46,7 +49,7 @@ _NUMBERS = {
 _IS_THERE = _session.deleted_at.is_(None)
 _ONE = ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 _ONE_THERE = _ONE.where(_IS_THERE)
-_ONE_ADMITTED = _ONE_THERE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")))
+_ONE_ADMITTED = _ONE_THERE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")), ~IS_SIGNED_OUT)
 
 
 class SessionStore:
@@ -104,13 +107,18 @@ class SessionStore:
         """
         return self._one(_ONE, session_id, owner)
 
-    def get_admitted(self, session_id: str, owner: str) -> SessionRow:
+    def get_admitted(self, session_id: str, owner: str, sign_in: SignIn | None = None) -> SessionRow:
         """Returns the session for a call of its owner.
 
+        Args:
+            session_id: The session.
+            owner: Whose call it is.
+            sign_in: The one by which it came; None if it came by none.
+
         Raises:
-            NotFoundError: There is none with this id, another owner has it, or the owner was withdrawn.
+            NotFoundError: There is none with this id, another owner has it, or the owner was withdrawn or signed out.
         """
-        return self._one(_ONE_ADMITTED, session_id, owner)
+        return self._one(_ONE_ADMITTED, session_id, owner, parameters_of(sign_in))
 
     def list(
         self,
@@ -221,9 +229,11 @@ class SessionStore:
             rows = connection.execute(select(_session.session_id, _session.owner).where(is_old)).all()
         return tuple((row.session_id, row.owner) for row in rows)
 
-    def _one(self, query: Select[Any], session_id: str, owner: str) -> SessionRow:
+    def _one(
+        self, query: Select[Any], session_id: str, owner: str, more: Mapping[str, object] = MappingProxyType({})
+    ) -> SessionRow:
         with self._database.read() as connection:
-            row = connection.execute(query, {"session_id": session_id, "owner": owner}).one_or_none()
+            row = connection.execute(query, {"session_id": session_id, "owner": owner, **more}).one_or_none()
         if row is None:
             raise NotFoundError(session_id)
         return SessionRow(*row)

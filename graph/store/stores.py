@@ -31,6 +31,7 @@ from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.search import SearchStore
 from graph.store.server_key import ServerKeyStore
 from graph.store.session import SessionStore
+from graph.store.sign_in import SignInStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
@@ -83,6 +84,7 @@ class Stores:
     anchors: AnchorStore
     keys: ServerKeyStore
     owners: OwnerStore
+    sign_ins: SignInStore
     tokens: ApiTokenStore
     use: OwnerUseStore
     checkpointer: Checkpointer | PooledSaver
@@ -178,6 +180,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
             AnchorStore(database),
             ServerKeyStore(database),
             OwnerStore(database, clock=clock),
+            SignInStore(database),
             ApiTokenStore(database, clock=clock),
             OwnerUseStore(
                 database,

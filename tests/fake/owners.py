@@ -1,10 +1,12 @@
-"""An owner who is let in no more for a while."""
+"""An owner who is let in no more for a while, and the sign-ins of one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
+from graph.identity import SignIn
 from graph.service import ChatService
 
 
@@ -17,3 +19,11 @@ def withdrawn(service: ChatService, owner: str) -> Iterator[None]:
         yield
     finally:
         assert owners.readmit(owner)
+
+
+def sign_in_of(
+    name: str = "laptop", *, began: datetime | None = None, until: datetime | None = None, hours: float = 1
+) -> SignIn:
+    """Returns a sign-in that lasts for an hour from now on, unless something else is said."""
+    began = began or datetime.now(UTC)
+    return SignIn(name, began, until or began + timedelta(hours=hours))

@@ -32,6 +32,7 @@ from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.schema import METADATA
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
+from graph.store.sign_in import SignInStore
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnRow, TurnStore
 from tests.fake.postgres import cut_connections
@@ -142,6 +143,7 @@ class StoreSet:
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
     owners: OwnerStore
+    sign_ins: SignInStore
     tokens: ApiTokenStore
     use: OwnerUseStore
 
@@ -269,6 +271,7 @@ def stores_over(
         ContextBlockStore(database),
         RuleAgreementStore(database, clock=clock),
         OwnerStore(database, clock=clock),
+        SignInStore(database),
         ApiTokenStore(database, clock=clock),
         OwnerUseStore(database, clock=clock, turns_per_minute=None, tokens_per_day=None),
     )

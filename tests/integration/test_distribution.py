@@ -31,6 +31,7 @@ OF_NO_SESSION = {
     "owner_use": "of an owner",
     "rule_agreement": "of an owner and a folder of the server",
     "server_key": "of all servers",
+    "sign_in": "of an owner",
     "withdrawn_owner": "of an owner",
 }
 # Of SQLite alone: its full-text index has rows with integer keys.

@@ -18,6 +18,7 @@ from api.program_routes import OPERATIONS
 from api.route_table import Operation
 from graph.core.recognise import Decision
 from graph.error import NotFoundError, SignInError, TurnfoldError, TurnRateError
+from graph.identity import Identity, SignIn
 from graph.project.project_memory import ProjectMemory
 from graph.project_view import ProjectView
 from graph.root_folder import RootFolders
@@ -36,7 +37,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.owners import withdrawn
+from tests.fake.owners import sign_in_of, withdrawn
 from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW
 from tests.fake.served_programs import STRANGER, TOKEN, ServedPrograms
 from tests.fake.sign_in import PROVIDER
@@ -76,6 +77,7 @@ OF_THE_SERVER: Final = {
     "for_owner",
     "health",
     "metrics",
+    "sign_out",
     "completions.models",
     "sessions.new_id",
     "sessions.model_options",
@@ -104,6 +106,7 @@ OF_AN_OWNER: Final = {
     "programs.withdraw",
     "projects.rules",
     "projects.agree",
+    "sign_out_everywhere",
 }
 MESSAGES: Final = [{"role": "user", "content": question(9)}]
 # How a request names the session where its path doesn't, and what bodies hold besides.
@@ -255,10 +258,14 @@ def test_a_method_answers_for_its_owners_sessions_alone(house: House, name: str)
         call(house.service, name, session_id)
     moments = iter((NOW, NOW + timedelta(hours=1)))
     access = replace(house.service._access, clock=lambda: next(moments, NOW + timedelta(days=1)))  # noqa: SLF001  # a clock for this test alone
-    signed_in = ChatService(access).for_owner("local", until=NOW + timedelta(minutes=59))
+    signed_in = ChatService(access).for_owner("local", sign_in=sign_in_of(until=NOW + timedelta(minutes=59)))
     with pytest.raises(SignInError) as ended:
         call(signed_in, name, session_id)
     assert ended.value.reason == "ended"
+    signed_out = house.service.for_owner("local", sign_in=sign_in_of(name))
+    signed_out.sign_out(Identity("local", "", sign_in_of(name)))
+    with pytest.raises(NotFoundError, match=session_id):
+        call(signed_out, name, session_id)
     assert {**house.rows, "lease": ()} == {**before, "lease": ()}  # whoever leaves may have held it
     answer_for_own_session_until_it_is_deleted(house, name)
 
@@ -412,16 +419,50 @@ def test_each_owner_has_an_example_of_his_own(house: House) -> None:
 def test_an_owner_who_is_not_let_in_has_no_service(house: House) -> None:
     service = house.service
     with pytest.raises(SignInError, match="sign_in") as ended:
-        service.for_owner("local", until=NOW)
+        service.for_owner("local", sign_in=sign_in_of(until=NOW))
     assert ended.value.reason == "ended"
     with withdrawn(service, "local"):
-        for until in (None, datetime.now(UTC) + timedelta(hours=1)):
+        for sign_in in (None, sign_in_of()):
             with pytest.raises(SignInError) as caught:
-                service.for_owner("local", until=until)
+                service.for_owner("local", sign_in=sign_in)
             assert caught.value.reason == "withdrawn"
         assert service.for_owner("stranger").sessions.list() == ()
     assert service.for_owner("local") is service
-    assert service.for_owner("local", until=datetime.now(UTC) + timedelta(hours=1)).sessions.count() == 1
+    assert service.for_owner("local", sign_in=sign_in_of()).sessions.count() == 1
+
+
+def ended(service: ChatService, owner: str, *sign_ins: SignIn) -> list[bool]:
+    """Which of these sign-ins are refused."""
+    reasons = []
+    for sign_in in sign_ins:
+        try:
+            service.for_owner(owner, sign_in=sign_in)
+            reasons.append("")
+        except SignInError as error:
+            reasons.append(error.reason)
+    assert {*reasons} <= {"", "ended"}
+    return [reason == "ended" for reason in reasons]
+
+
+def test_a_sign_out_ends_one_sign_in_and_everywhere_all_but_no_program(house: House) -> None:
+    service, owner = house.service, "leaves"
+    laptop, phone, theirs = (sign_in_of(name) for name in ("laptop", "phone", "theirs"))
+    assert ended(service, owner, laptop, phone) == [False, False]
+    service.sign_out(Identity(owner, "", laptop))
+    assert ended(service, owner, laptop, phone) == [True, False]
+    open_tab = service.for_owner(owner, sign_in=phone)
+    service.for_owner(owner, sign_in=phone).sign_out_everywhere()
+    again = sign_in_of("again")
+    assert ended(service, owner, laptop, phone, again) == [True, True, False]
+    assert ended(service, "stays", theirs) == [False]
+    for refused in (open_tab.costs.of_all, lambda: open_tab.for_owner(owner, sign_in=phone)):
+        with pytest.raises(SignInError):
+            refused()
+    assert service.for_owner(owner).sessions.list() == ()  # as a program comes
+    token = service.for_owner(owner).programs.admit("editor")
+    found = service.programs.find(token.secret.get_secret_value())
+    assert found is not None
+    assert found.owner == owner
 
 
 def test_a_running_turn_is_not_told_to_others_and_is_kept_when_its_owner_is_withdrawn(

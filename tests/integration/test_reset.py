@@ -180,7 +180,7 @@ def test_a_reset_is_exported_and_imported(open_chat: OpenChat, tmp_path: Path) -
 # What 0004 and later revisions added.
 TABLES = (
     *("context_block", "rule_agreement", "context_reset", "pin", "message_search", "search_session"),
-    *("anchor", "image", "aside_call", "server_key", "withdrawn_owner", "api_token", "owner_use"),
+    *("anchor", "image", "aside_call", "server_key", "withdrawn_owner", "api_token", "owner_use", "sign_in"),
 )
 COLUMNS = {
     "record": ("facts", "wish"),

@@ -1,26 +1,30 @@
-"""What is kept by owner: who is let in no more, tokens of programs, use within the caps, agreements to rules."""
+"""What is kept by owner: who is let in no more, ended sign-ins, tokens of programs, use within caps, agreed rules."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from datetime import date, timedelta
+from contextlib import ExitStack, nullcontext
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from threading import Barrier
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select, update
 
 from graph.api_token import new_token
 from graph.core.text import plain_text
-from graph.error import InputError, TurnRateError, UserRateError, UserTokensError
+from graph.error import InputError, NotFoundError, TurnRateError, UserRateError, UserTokensError
 from graph.program_view import ProgramToken
 from graph.store.api_token import MOST_TOKENS
+from graph.store.expression import database_time
 from graph.store.owner import WithdrawnOwner
+from graph.store.owner_table import sign_in_table
 from graph.store.owner_use import OwnerUseStore
 from graph.store.rule_agreement import RuleAgreement
 from tests.fake.drawn import at_most
+from tests.fake.owners import sign_in_of
 from tests.fake.store import OWNER, MovableClock, StoreSet, open_place
 
 pytestmark = pytest.mark.both_engines
@@ -28,6 +32,12 @@ pytestmark = pytest.mark.both_engines
 ROOT = "/srv/일/app"
 HALF_A_DAY = 12 * 3_600
 drawn = settings(max_examples=at_most(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def now_of(stores: StoreSet) -> datetime:
+    """Returns the time by the database's clock."""
+    with stores.database.read() as connection:
+        return connection.execute(select(database_time())).scalar_one()
 
 
 def test_withdrawal_counts_from_the_first_time_until_it_is_taken_back(stores: StoreSet) -> None:
@@ -44,6 +54,74 @@ def test_withdrawal_counts_from_the_first_time_until_it_is_taken_back(stores: St
     assert stores.owners.readmit(OWNER)
     assert not stores.owners.is_withdrawn(OWNER)
     assert not stores.owners.readmit(OWNER)
+
+
+def test_one_sign_in_is_ended_and_no_other(stores: StoreSet) -> None:
+    stores.make_session()
+    laptop, phone = sign_in_of("laptop"), sign_in_of("phone")
+    assert not any(stores.sign_ins.is_ended(OWNER, sign_in) for sign_in in (laptop, phone, laptop))
+    stores.sign_ins.end(OWNER, laptop)
+    stores.sign_ins.end(OWNER, laptop)
+    assert [stores.sign_ins.is_ended(OWNER, sign_in) for sign_in in (laptop, phone)] == [True, False]
+    assert not stores.sign_ins.is_ended("mallory", laptop)
+    unseen = sign_in_of("unseen")
+    stores.sign_ins.end(OWNER, unseen)
+    assert stores.sign_ins.is_ended(OWNER, unseen)
+    for sign_in in (None, phone):
+        assert stores.sessions.get_admitted("s1", OWNER, sign_in).owner == OWNER
+    with pytest.raises(NotFoundError):
+        stores.sessions.get_admitted("s1", OWNER, laptop)
+
+
+# Of a sign-in: whether it was seen before its owner signed out everywhere, how many seconds after that its provider's
+# clock says that it was made, and whether it has ended.
+AROUND_A_SIGN_OUT = [
+    (True, -3_600, True),
+    (True, -1, True),
+    (True, 90, True),  # by a clock that is ahead
+    (False, -3_600, True),
+    (False, -125, True),
+    (False, -100, False),  # made after, by a clock that is behind
+    (False, -0.5, False),  # made in the same second, of which a token has the beginning
+    (False, 2, False),
+    (False, 90, False),
+]
+
+
+@pytest.mark.parametrize(("is_seen", "seconds", "is_ended"), AROUND_A_SIGN_OUT)
+def test_signing_out_everywhere_ends_what_was_made_before(
+    stores: StoreSet, *, is_seen: bool, seconds: float, is_ended: bool
+) -> None:
+    stores.make_session()
+    sign_in = sign_in_of("laptop", began=now_of(stores) + timedelta(seconds=seconds))
+    if is_seen:
+        assert not stores.sign_ins.is_ended(OWNER, sign_in)
+    stores.sign_ins.end_all(OWNER)
+    assert not stores.sign_ins.is_ended("mallory", sign_in)
+    with nullcontext() if not is_ended else pytest.raises(NotFoundError):
+        assert stores.sessions.get_admitted("s1", OWNER, sign_in).owner == OWNER
+    assert [stores.sign_ins.is_ended(OWNER, sign_in) for _ in "12"] == [is_ended] * 2
+    stores.sign_ins.end_all(OWNER)
+    assert stores.sign_ins.is_ended(OWNER, sign_in)
+
+
+def test_a_sign_in_of_the_farthest_time_is_ended_like_any_other(stores: StoreSet) -> None:
+    sign_in = sign_in_of("laptop", began=datetime.max.replace(tzinfo=UTC), until=datetime.max.replace(tzinfo=UTC))
+    assert not stores.sign_ins.is_ended(OWNER, sign_in)
+    stores.sign_ins.end_all(OWNER)
+    assert stores.sign_ins.is_ended(OWNER, sign_in)
+
+
+def test_a_sign_in_is_forgotten_once_no_cookie_can_be_as_old(stores: StoreSet) -> None:
+    now = now_of(stores)
+    for name, days in (("old", 32), ("young", 30)):
+        stores.sign_ins.end(OWNER, sign_in_of(name))
+        with stores.database.write() as connection:
+            seen_at = now - timedelta(days=days)
+            connection.execute(update(sign_in_table).where(sign_in_table.c.id == name).values(seen_at=seen_at))
+    assert not stores.sign_ins.is_ended(OWNER, sign_in_of("new"))
+    with stores.database.read() as connection:
+        assert {*connection.execute(select(sign_in_table.c.id)).scalars()} == {"young", "new"}
 
 
 @drawn

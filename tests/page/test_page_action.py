@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 
 from component import action, compacting, page_state, project_action, record_action, service_provider
 from component.record_action import Target
-from graph.error import TurnfoldError
+from graph.error import SignInError, TurnfoldError
 from graph.identity import owner_of
 from graph.project_view import PlanView
 from graph.record import Record
@@ -32,6 +32,7 @@ from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_reply import hang
 from tests.fake.openai_responder import answer_body, asked_in
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.owners import sign_in_of
 from tests.fake.sign_in import PROVIDER
 from tests.page.reading import as_tab
 
@@ -39,7 +40,7 @@ COMPONENTS: Final = Path(action.__file__).parent
 CLAIMS: Final[dict[str, Any]] = {"is_logged_in": True, "iss": PROVIDER["oidc_issuer"], "sub": "visitor-1"}
 TURNS: Final = 6
 WAIT: Final = "Say nothing until you are stopped."
-TABLES: Final = METADATA.tables.keys() - {"lease"}
+TABLES: Final = METADATA.tables.keys() - {"lease", "sign_in"}  # each visit is a sign-in
 
 
 class About(Chat):
@@ -391,6 +392,15 @@ def withdraw_a_program(about: About) -> Iterator[Press]:
     made = about.service.programs.admit(about.session_id)
     yield partial(handler("program_box._withdraw"), made.shown.id)
     assert about.session_id not in about.programs
+
+
+@shows("action.sign_out_everywhere", told="")
+def sign_out_everywhere(about: About) -> Iterator[Press]:
+    owner, phone = owner_of(CLAIMS["iss"], CLAIMS["sub"]), sign_in_of(about.session_id)
+    about.visitor.for_owner(owner, sign_in=phone)
+    yield action.sign_out_everywhere
+    with pytest.raises(SignInError):
+        about.visitor.for_owner(owner, sign_in=phone)
 
 
 @shows("project_action.change")

@@ -30,8 +30,10 @@ def moment(seconds: float) -> datetime:
 
 
 def test_owner_is_made_of_issuer_and_subject_alone() -> None:
-    assert told() == Identity(owner_of(ISSUER, "248289761001"), "김민수", moment(BEGAN + 3600))
-    assert told(iss=f"{ISSUER}/") == told()
+    identity = told()
+    assert identity is not None
+    assert (identity.owner, identity.name) == (owner_of(ISSUER, "248289761001"), "김민수")
+    assert told(iss=f"{ISSUER}/") == identity
     changed = told(email="c@d.kr", name="이영희", aud="other", nonce="n")
     assert changed is not None
     assert changed.owner == owner_of(ISSUER, "248289761001")
@@ -55,11 +57,24 @@ def test_sign_in_ends_with_the_token_and_after_the_hours_at_the_latest() -> None
     for lasts, until in ((600, 600), (30 * 24 * 3600, 12 * 3600)):
         identity = told(exp=BEGAN + lasts)
         assert identity is not None
-        assert identity.until == moment(BEGAN + until)
+        assert (identity.sign_in.began, identity.sign_in.until) == (moment(BEGAN), moment(BEGAN + until))
     last = datetime.max.replace(microsecond=0, tzinfo=UTC)
     identity = told(iat=last.timestamp(), exp=last.timestamp())
     assert identity is not None
-    assert identity.until == last
+    assert identity.sign_in.until == last
+
+
+def id_of(**changes: object) -> str:
+    identity = told(**changes)
+    assert identity is not None
+    return identity.sign_in.id
+
+
+def test_each_sign_in_has_an_id_of_its_own() -> None:
+    one = id_of(nonce="n1")
+    assert id_of(nonce="n1", name="이름이 바뀌었다", iss=f"{ISSUER}/", exp=BEGAN + 60) == one
+    others = [id_of(nonce="n2"), id_of(), id_of(nonce="n1", iat=BEGAN + 1), id_of(nonce=["n1"])]
+    assert len({one, *others}) == 1 + len(others)
 
 
 WRONG: list[dict[str, object]] = [
@@ -85,11 +100,14 @@ def test_without_a_claim_or_with_one_of_another_kind_nobody_is_signed_in() -> No
     assert [wrong for wrong in WRONG if told(**wrong) is not None] == []
 
 
-@given(st.fixed_dictionaries({}, optional=dict.fromkeys(("iss", "sub", "iat", "exp", "name", "nickname"), JSON)))
+CLAIMED = ("iss", "sub", "iat", "exp", "name", "nickname", "nonce")
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(CLAIMED, JSON)))
 def test_whatever_a_token_claims_breaks_nothing(drawn: dict[str, object]) -> None:
     identity = identity_of({**CLAIMS, **drawn}, issuer=ISSUER, hours=12)
     if identity is not None:
-        assert identity.until.tzinfo is UTC
+        assert identity.sign_in.until.tzinfo is UTC
         assert identity.name == "".join(char for char in identity.name if char.isprintable())
         assert len(identity.name) <= 80
         json.dumps(identity.name)
