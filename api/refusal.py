@@ -57,6 +57,12 @@ BY_CODE: Final[Mapping[str, Problem]] = {
         409, "session_busy", "An answer in this session is still being made.", retry_after_seconds=5, is_final=True
     ),
     "server_busy": Problem(429, "server_busy", "The server makes as many answers as it can.", retry_after_seconds=5),
+    "user_busy": Problem(
+        429,
+        "user_busy",
+        "This user has as many answers under way as one may have on this server at once; try again when one has ended.",
+        retry_after_seconds=5,
+    ),
     "turn_rate": Problem(429, "rate_limit_exceeded", "Too many turns began within a minute.", retry_after_seconds=20),
     "user_rate": Problem(
         429, "rate_limit_exceeded", "This user has begun too many turns within this minute.", retry_after_seconds=20

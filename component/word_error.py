@@ -16,6 +16,10 @@ ERRORS: Final[Mapping[str, str]] = {
     "sign_in": "You aren't signed in any more. Reload the page to sign in.",
     "busy": "An answer is still being written. Send when it's done, or stop it.",
     "server_busy": "There are many requests just now. Please send it again in a moment.",
+    "user_busy": (
+        "You have as many answers under way as one user may have at once. Please send it again when one of them has "
+        "ended."
+    ),
     "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
     "user_rate": "You have begun as many answers within a minute as one user may. Please send it again shortly.",
     "user_tokens": "Your tokens for today are used up. They are counted anew from midnight (UTC) on.",

@@ -8,6 +8,7 @@
   x SignInError
   x BusyError
     + ServerBusyError
+      - UserBusyError
     + TurnRateError
       - UserRateError
       - UserTokensError
@@ -122,6 +123,12 @@ class ServerBusyError(BusyError):
     """The server runs its maximum number of turns, given in `detail`; nothing was stored."""
 
     code = "server_busy"
+
+
+class UserBusyError(ServerBusyError):
+    """As many turns of this user run as one user may have at once; `detail` is how many of all. Nothing was stored."""
+
+    code = "user_busy"
 
 
 class TurnRateError(BusyError):

@@ -99,6 +99,7 @@ class Settings(BaseSettings):
     concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
     turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
 
+    user_concurrent_turns: Annotated[int, Field(ge=1, le=1000)] | None = None
     user_turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     user_tokens_per_day: Annotated[int, Field(ge=1, le=10**12)] | None = None
 
@@ -241,6 +242,17 @@ class Settings(BaseSettings):
         if self.chat_api_token is None:
             return self.chat_api_tokens
         return (ApiToken("api", self.turnfold_owner, self.chat_api_token), *self.chat_api_tokens)
+
+    @property
+    def owner_turns(self) -> int:
+        """How many turns of one owner may run at once on this server.
+
+        If the settings don't say: as many as there may be for the only owner, half of them where there may be others.
+        """
+        if self.user_concurrent_turns is not None:
+            return min(self.user_concurrent_turns, self.concurrent_turns)
+        has_others = self.has_sign_in or any(token.owner != self.turnfold_owner for token in self.api_tokens)
+        return (self.concurrent_turns + 1) // 2 if has_others else self.concurrent_turns
 
     @property
     def is_offline(self) -> bool:

@@ -183,6 +183,7 @@ def open_service(
             stack.callback(projects.close)
         limiter = TurnLimiter(
             concurrent_turns=settings.concurrent_turns,
+            owner_turns=settings.owner_turns,
             turns_per_minute=settings.turns_per_minute,
             admit=chat_stores.use.begin,
             metrics=metrics,

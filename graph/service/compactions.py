@@ -42,7 +42,7 @@ class Compactions:
                 )
             finally:
                 del self._access.compacting[session_id]
-                limiter.end()
+                limiter.end(self._access.owner)
             if record is None or not self._stores.records.adopt(lease, record.id):
                 raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
         return record

@@ -115,7 +115,7 @@ class FoldVersions:
                 session_id, spec, owner=self._access.owner, model=session.model
             )
         finally:
-            limiter.end()
+            limiter.end(self._access.owner)
         if made is None or made.kind == "verbatim":
             raise InputError("remake_failed", code or "summary_inflated")
         with self._pacing(record):

@@ -59,7 +59,7 @@ def reserved(
             raise BusyError
     with ExitStack() as undo:
         access.runner.limiter.begin(access.owner)
-        undo.callback(access.runner.limiter.end)
+        undo.callback(access.runner.limiter.end, access.owner)
         if opening is not None and is_missing:
             access.stores.sessions.create(
                 session_id,

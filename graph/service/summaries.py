@@ -74,7 +74,7 @@ class Summaries:
         try:
             return self._made(spec, client)
         finally:
-            access.runner.limiter.end()
+            access.runner.limiter.end(access.owner)
 
     def _spec(self, messages: Sequence[ClientMessage], rate: float, language: Language | None) -> FoldSpec:
         check_text("\n".join(message.text for message in messages), max_chars=_MOST_CHARS)

@@ -90,7 +90,7 @@ class AsideRunner:
         self._limiter.begin(owner)
         with self._lock:
             if self._is_closing:
-                self._limiter.end()
+                self._limiter.end(owner)
                 raise ClosingError
             self._running.add(aside)
             self._pool.submit(self._run, aside)
@@ -112,7 +112,7 @@ class AsideRunner:
             last = TurnFailed(_TURN, InternalError.code, "")
         with self._lock:
             self._running.discard(aside)
-        self._limiter.end()
+        self._limiter.end(aside.owner)
         aside.log.append(last)
 
     def _outcome(self, aside: Aside) -> Event:

@@ -165,7 +165,7 @@ class TurnRunner:
             last = self._outcome(job)
             self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
             self._after("release", session_id, lambda: self._stores.leases.release(job.context.lease))
-            self.limiter.end()
+            self.limiter.end(job.context.owner)
             self._after("note", session_id, lambda: self._note_end(job, last))
             self._after("prepare", session_id, lambda: self._fold_worker.prepare_soon(job.context))
             attempt = job.context.row.attempt

@@ -59,6 +59,17 @@ def sign_in(visitor: Visitor, subject: str) -> None:
 
 
 def sign_out(visitor: Visitor) -> None:
-    visitor.find("visitor").get_by_role("button").click()
+    visitor.find("sign_out").get_by_role("button").click()
+    _end_session(visitor)
+
+
+def sign_out_everywhere(visitor: Visitor) -> None:
+    visitor.find("menu_visitor").get_by_role("button").first.click()
+    visitor.page.get_by_role("menuitem").click()
+    visitor.find("dialog_confirm").get_by_role("button").click()
+    _end_session(visitor)
+
+
+def _end_session(visitor: Visitor) -> None:
     visitor.page.get_by_role("button", name="End session").click()
     visitor.find("sign_in").wait_for()

@@ -23,11 +23,19 @@ def signed_in(stage: Stage) -> None:
     stage.visitor.settle()
     stage.open_sidebar()
     expect(stage.visitor.find("visitor")).to_contain_text(NAMES["minsu"])
-    expect(stage.visitor.find("visitor").get_by_role("button")).to_be_in_viewport()
+    expect(stage.visitor.find("sign_out").get_by_role("button")).to_be_in_viewport()
+
+
+def asked_to_sign_out_everywhere(stage: Stage) -> None:
+    stage.choose(stage.words.sign_in.everywhere, stage.visitor.find("menu_visitor"))
+    expect(stage.dialog).to_have_accessible_name(stage.words.sign_in.everywhere_title)
+    expect(stage.dialog.get_by_text(stage.words.sign_in.everywhere_note)).to_be_visible()
+    stage.expect_nothing_sticks_out()
 
 
 def spoken(stage: Stage) -> None:
     """A reload is signed in, too; what is said and what is typed belongs to whoever is signed in."""
+    stage.close_dialog()
     stage.close_sidebar()
     stage.visitor.ask(SAID)
     stage.visitor.field.fill("아직 보내지 않은 민수의 말")

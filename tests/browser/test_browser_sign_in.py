@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
-from tests.browser.site import Site, choose, come, opened_site, sign_in, sign_out
+from tests.browser.site import Site, choose, come, opened_site, sign_in, sign_out, sign_out_everywhere
 from tests.browser.visitor import Visitor
 from tests.fake.identity_provider import NAMES, IdentityProvider
 from tests.fake.openai_reply import hang
@@ -101,6 +103,62 @@ def test_what_somebody_sends_who_is_out_is_sent_when_he_is_in_again(
     guest.wait_for_end(1)
     expect(guest.turn(1)).to_contain_text("나간 뒤에 보낸 말입니다.")
     assert len(theirs.list()) == len(before) + 1
+
+
+@contextmanager
+def copied_to(chromium: Browser, guest: Visitor, site: Site) -> Iterator[Visitor]:
+    """Opens the page in another browser that has a copy of this one's cookies."""
+    cookies = guest.context.cookies(site.address)
+    with visiting(chromium, site.address) as thief:
+        thief.context.add_cookies(cast("list[Any]", cookies))
+        thief.open()
+        yield thief
+
+
+def expect_out(visitor: Visitor, said: str) -> None:
+    expect(visitor.page.get_by_text("로그인이 끝났습니다")).to_be_visible()
+    expect(visitor.page.get_by_text(said)).to_have_count(0)
+    expect(visitor.find("ask")).to_have_count(0)
+
+
+def test_a_sign_out_ends_all_copies_of_its_cookie_and_no_other_sign_in(
+    guest: Visitor, chromium: Browser, site: Site
+) -> None:
+    sign_in(guest, "minsu")
+    guest.ask("복사한 쿠키로 볼 말입니다.")
+    with visiting(chromium, site.address) as phone, copied_to(chromium, guest, site) as thief:
+        sign_in(phone, "minsu")
+        thief.open(f"?session={guest.session_id}")
+        expect(thief.turn(1)).to_contain_text("복사한 쿠키로 볼 말입니다.")
+        cookies = {str(cookie["name"]): str(cookie["value"]) for cookie in thief.context.cookies(site.address)}
+        with opened_tab(site.address, cookies) as tab:
+            assert tab.put(b"text").status_code == TAKEN
+            sign_out(guest)
+            assert tab.put(b"text").status_code == 403
+        expect_out(thief, "복사한 쿠키로 볼 말입니다.")  # the open tab looks for changes by itself
+        thief.page.reload()
+        expect_out(thief, "복사한 쿠키로 볼 말입니다.")
+        phone.ask("휴대전화에서 이어서 씁니다.")
+    sign_in(guest, "minsu")
+
+
+def test_signing_out_everywhere_ends_every_browser_and_a_new_sign_in_works_at_once(
+    guest: Visitor, chromium: Browser, site: Site
+) -> None:
+    sign_in(guest, "minsu")
+    with visiting(chromium, site.address) as phone, visiting(chromium, site.address) as other:
+        sign_in(phone, "minsu")
+        phone.ask("휴대전화에 열려 있는 말입니다.")
+        sign_in(other, "yeonghui")
+        with copied_to(chromium, guest, site) as thief:
+            sign_out_everywhere(guest)
+            expect_out(phone, "휴대전화에 열려 있는 말입니다.")
+            expect_out(thief, "휴대전화에 열려 있는 말입니다.")
+            choose(guest, "minsu")
+            guest.settle()
+            expect(guest.find("visitor")).to_contain_text(NAMES["minsu"])
+        other.open()
+        expect(other.find("visitor")).to_contain_text(NAMES["yeonghui"])
 
 
 @pytest.mark.parametrize("name", ["nonce", "state"])

@@ -7,7 +7,7 @@ import pytest
 
 from component.wording import explain_error, words_of
 from graph.client import ClientMessage
-from graph.error import BusyError, ServerBusyError, TurnRateError, UserRateError, UserTokensError
+from graph.error import BusyError, ServerBusyError, TurnRateError, UserBusyError, UserRateError, UserTokensError
 from graph.event import TurnFinished, TurnStopped
 from graph.metrics import Metrics
 from graph.worker.limiter import TurnLimiter
@@ -16,6 +16,7 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import close_early, hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_programs import STRANGER, TOKEN, ServedPrograms
+from tests.fake.sign_in import PROVIDER
 
 
 def test_one_turn_more_than_may_run_is_refused_and_leaves_nothing(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -61,10 +62,55 @@ def test_a_place_is_given_back_however_a_turn_begins_or_ends(open_chat: OpenChat
     assert chat.service.turns.send(chat.session_id, question(3), message_id=known) == 3
 
 
+def test_an_owner_has_half_of_the_servers_turns_and_another_begins_meanwhile(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    service = open_chat(concurrent_turns=4, **PROVIDER).service
+    stranger = service.for_owner("stranger")
+    held = [Chat(stranger), Chat(stranger), Chat(service)]
+    for number, chat in enumerate(held, 1):
+        server.script(hang("쓰는 중"), to=question(number))
+        chat.start(question(number))
+    third = Chat(stranger)
+    with pytest.raises(UserBusyError) as refused:
+        third.start(question(4))
+    assert refused.value.detail == "2/4"
+    with pytest.raises(UserBusyError):
+        stranger.summaries.make([ClientMessage("user", question(1) * 30)], client="editor")
+    with ServedPrograms(service) as served, served.client(STRANGER) as program:
+        answer = ask(program)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "user_busy")
+    assert "(2/4)" in answer.json()["error"]["message"]
+    assert answer.headers["retry-after"] == "5"
+    assert len(stranger.sessions.list()) == 2
+    assert isinstance(Chat(service).say(question(5))[-1], TurnFinished)
+    held[0].stop_when(lambda live: live.text == "쓰는 중")
+    assert isinstance(third.say(question(4))[-1], TurnFinished)
+    stranger.summaries.make([ClientMessage("user", question(1) * 30)], client="editor")
+    assert isinstance(third.say(question(6))[-1], TurnFinished)
+    for chat in held[1:]:
+        chat.stop_when(lambda live: live.text == "쓰는 중")
+
+
+def test_the_only_owner_has_all_of_the_servers_turns(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    service = open_chat(concurrent_turns=2).service
+    held = [Chat(service), Chat(service)]
+    for number, chat in enumerate(held, 1):
+        server.script(hang("쓰는 중"), to=question(number))
+        chat.start(question(number))
+    for chat in held:
+        chat.stop_when(lambda live: live.text == "쓰는 중")
+
+
 def test_the_minute_passes() -> None:
     now, owners = [0.0], list[str]()
     limiter = TurnLimiter(
-        concurrent_turns=10, turns_per_minute=2, admit=owners.append, metrics=Metrics(), now_seconds=lambda: now[0]
+        concurrent_turns=10,
+        owner_turns=10,
+        turns_per_minute=2,
+        admit=owners.append,
+        metrics=Metrics(),
+        now_seconds=lambda: now[0],
     )
     limiter.begin("kim")
     now[0] = 30.0

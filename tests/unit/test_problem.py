@@ -14,8 +14,10 @@ from graph.error import (
     DiskFullError,
     InputError,
     NotFoundError,
+    ServerBusyError,
     TurnfoldError,
     TurnRateError,
+    UserBusyError,
 )
 from graph.error_reason import InputReason
 from graph.model_error import AuthenticationError, ContextLengthError, RateLimitError, UnreachableError
@@ -49,6 +51,8 @@ def test_every_answer_has_openais_shape() -> None:
 def test_an_error_has_its_status_and_code() -> None:
     errors: list[tuple[TurnfoldError | HTTPException | ProblemError, int, str]] = [
         (BusyError(), 409, "session_busy"),
+        (ServerBusyError("≤ 16"), 429, "server_busy"),
+        (UserBusyError("8/16"), 429, "user_busy"),
         (NotFoundError(), 404, "session_not_found"),
         (ContextLengthError(), 400, "context_length_exceeded"),
         (AttachmentError("kind", "a.zip"), 400, "invalid_request"),
@@ -74,6 +78,7 @@ def test_a_busy_session_is_not_asked_again_by_a_library_itself() -> None:
 def test_a_limit_says_when_to_try_again_and_a_wrong_method_names_the_right_ones() -> None:
     limits: list[tuple[TurnfoldError, str]] = [
         (TurnRateError(17), "17"),
+        (UserBusyError("8/16"), "5"),
         (RateLimitError(retry_after_seconds=120.0), "60"),
         (RateLimitError(retry_after_seconds=3.4), "4"),
     ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,8 @@ from graph.error import SettingsError
 from graph.network import check_issuer, check_origin, is_loopback, is_reachable
 from graph.settings import Settings, load_settings
 from tests.fake.sign_in import PROVIDER
+
+TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of no server
 
 
 def settings_of(**values: object) -> Settings:
@@ -95,6 +98,26 @@ def test_sign_in_is_whole_or_none() -> None:
     for hours in (0, -1, 721, float("nan")):
         with pytest.raises(ValidationError, match="sign_in_hours"):
             settings_of(sign_in_hours=hours)
+
+
+@pytest.mark.parametrize(
+    ("changes", "turns"),
+    [
+        ({}, 16),
+        ({"chat_api_token": TOKEN}, 16),  # of the same owner as the page
+        ({"chat_api_tokens": f"editor:local:{TOKEN}"}, 16),
+        ({"chat_api_tokens": f"editor:ann:{TOKEN}"}, 8),
+        ({"turnfold_owner": "ann", "chat_api_tokens": f"editor:ann:{TOKEN}"}, 16),
+        (PROVIDER, 8),
+        ({**PROVIDER, "concurrent_turns": 5}, 3),
+        ({**PROVIDER, "concurrent_turns": 1}, 1),
+        ({**PROVIDER, "user_concurrent_turns": 16}, 16),
+        ({**PROVIDER, "user_concurrent_turns": 20}, 16),
+        ({"user_concurrent_turns": 2}, 2),
+    ],
+)
+def test_an_owner_has_half_of_the_turns_where_there_may_be_others(changes: dict[str, Any], turns: int) -> None:
+    assert settings_of(**changes).owner_turns == turns
 
 
 def test_with_a_sign_in_each_owner_but_the_servers_own_has_a_memory_of_his_own() -> None:
