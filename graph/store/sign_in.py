@@ -27,8 +27,8 @@ _row = sign_in_table.c
 _IS_OWNERS = _row.owner == bindparam("owner")
 _IS_IT = and_(_IS_OWNERS, _row.id == bindparam("sign_in"))
 _IS_ENDED = _row.ended_at.is_not(None)
-# Of a sign-in that was seen its row tells, which no clock has a part in. One that was never seen has none: it has ended
-# if it is older than the sign-out of all, whatever the clocks say.
+# Of a sign-in that was seen its row tells, in which no clock has a part. One that was never seen has none: it has ended
+# if it is older than the sign-out of all of them, and by more than the clocks may differ.
 IS_SIGNED_OUT: Final = exists().where(
     or_(
         and_(_IS_IT, _IS_ENDED),
