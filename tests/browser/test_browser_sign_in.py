@@ -106,10 +106,17 @@ def test_what_somebody_sends_who_is_out_is_sent_when_he_is_in_again(
 
 
 @contextmanager
+def another_browser(chromium: Browser, site: Site, width: int) -> Iterator[Visitor]:
+    """Opens the page where no cookie of the others is: each size of a window has cookies of its own."""
+    with visiting(chromium, site.address, viewport={"width": width, "height": 800}) as opened:
+        yield opened
+
+
+@contextmanager
 def copied_to(chromium: Browser, guest: Visitor, site: Site) -> Iterator[Visitor]:
     """Opens the page in another browser that has a copy of this one's cookies."""
     cookies = guest.context.cookies(site.address)
-    with visiting(chromium, site.address) as thief:
+    with another_browser(chromium, site, 1_100) as thief:
         thief.context.add_cookies(cast("list[Any]", cookies))
         thief.open()
         yield thief
@@ -126,7 +133,7 @@ def test_a_sign_out_ends_all_copies_of_its_cookie_and_no_other_sign_in(
 ) -> None:
     sign_in(guest, "minsu")
     guest.ask("복사한 쿠키로 볼 말입니다.")
-    with visiting(chromium, site.address) as phone, copied_to(chromium, guest, site) as thief:
+    with another_browser(chromium, site, 1_200) as phone, copied_to(chromium, guest, site) as thief:
         sign_in(phone, "minsu")
         thief.open(f"?session={guest.session_id}")
         expect(thief.turn(1)).to_contain_text("복사한 쿠키로 볼 말입니다.")
@@ -146,7 +153,7 @@ def test_signing_out_everywhere_ends_every_browser_and_a_new_sign_in_works_at_on
     guest: Visitor, chromium: Browser, site: Site
 ) -> None:
     sign_in(guest, "minsu")
-    with visiting(chromium, site.address) as phone, visiting(chromium, site.address) as other:
+    with another_browser(chromium, site, 1_200) as phone, another_browser(chromium, site, 1_240) as other:
         sign_in(phone, "minsu")
         phone.ask("휴대전화에 열려 있는 말입니다.")
         sign_in(other, "yeonghui")
