@@ -93,15 +93,29 @@ class Answering:
     async def begin(self, *request: str) -> asyncio.Task[Message]:
         """Sends a request and returns once it is being answered."""
         task = asyncio.create_task(status(self.guard, *request))
-        await self._waiting.acquire()
+        assert await self._is_let_in(task), task.result()
         return task
+
+    async def refuse(self, *request: str) -> Message:
+        """Sends a request that isn't answered by the routes and returns the start of its answer."""
+        task = asyncio.create_task(status(self.guard, *request))
+        assert not await self._is_let_in(task), "it is being answered"
+        return task.result()
+
+    async def _is_let_in(self, task: asyncio.Task[Message]) -> bool:
+        """Whether a request comes to the routes before it has its answer; waits for either."""
+        answering = asyncio.create_task(self._waiting.acquire())
+        await asyncio.wait({task, answering}, return_when=asyncio.FIRST_COMPLETED)
+        is_let_in = answering.done()
+        answering.cancel()
+        return is_let_in
 
 
 def test_a_program_has_so_many_answers_under_way_and_others_are_not_held_up() -> None:
     async def crowd() -> None:
         answering = Answering()
         waiting = [await answering.begin("POST", CANARY) for _ in range(OPEN_ANSWERS)]
-        refused = await status(answering.guard, "POST", CANARY)
+        refused = await answering.refuse("POST", CANARY)
         assert refused["status"] == 429
         assert dict(refused["headers"])[b"retry-after"] == b"5"
         others = [await answering.begin(*other) for other in (("GET", CANARY), ("POST", OTHER))]
@@ -120,8 +134,8 @@ def test_a_program_that_has_so_many_can_still_stop_one_but_follow_none() -> None
         answering = Answering(quick="/sessions/s1/stop")
         following = ("GET", CANARY, "/chat/s1/events")
         waiting = [await answering.begin(*following) for _ in range(OPEN_ANSWERS)]
-        assert (await status(answering.guard, *following))["status"] == 429
-        assert (await status(answering.guard, "POST", CANARY, "/chat"))["status"] == 429
+        assert (await answering.refuse(*following))["status"] == 429
+        assert (await answering.refuse("POST", CANARY, "/chat"))["status"] == 429
         assert (await status(answering.guard, "POST", CANARY, "/sessions/s1/stop"))["status"] == 200
         answering.ended.set()
         assert [(await task)["status"] for task in waiting] == [200] * OPEN_ANSWERS
