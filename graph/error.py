@@ -207,7 +207,7 @@ class DiskFullError(DatabaseError):
 
 
 class LeaseLostError(StoreError):
-    """This worker's lease of the session expired and another worker acquired it."""
+    """Another worker has acquired the session since this one's lease of it ran out."""
 
     code = "lease_lost"
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
+from langchain_core.messages import AnyMessage
 from langchain_core.tools import BaseTool
 
 from graph.client import ClientOptions
@@ -24,6 +26,7 @@ from graph.settings import Settings
 from graph.spending import Spending
 from graph.state import ChatState
 from graph.store.database import Lease
+from graph.store.outage import outlast
 from graph.store.stores import Stores
 from graph.store.turn import TurnRow
 from graph.strategy.base import Strategy, first_turn
@@ -65,6 +68,7 @@ class TurnContext:
         tell: Takes the turn's events at once, in the thread of the node: LangGraph's own way, by its `stream_writer`,
             runs each node in a thread of its own and hands every word through two more.
         stop: Set when the user presses Stop or the server shuts down.
+        give_up: Set when the server, which shuts down, waits no longer for a database that is away.
         time_zone: IANA name of the user's zone, "" for UTC.
         language: The language of the session's fixed sentences.
         fold_wait: Counts the waits of summary_node and guard.
@@ -84,6 +88,7 @@ class TurnContext:
     strategy: Strategy
     tell: Callable[[Event], None]
     stop: threading.Event
+    give_up: threading.Event
     time_zone: str
     language: Language
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
@@ -137,6 +142,12 @@ class NodeDeps:
     clock: Callable[[], datetime]
     settings: Settings
     spending: Spending
+
+
+def archive_messages(deps: NodeDeps, turn: TurnContext, messages: Sequence[AnyMessage]) -> None:
+    """Archives what the turn has said; waits while the database is away, as it was said to the user already."""
+    said = partial(deps.stores.archive.append, turn.lease, owner=turn.owner, turn=turn.row.number)
+    outlast(partial(said, attempt=turn.row.attempt, messages=messages), turn.give_up)
 
 
 def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:

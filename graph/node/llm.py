@@ -17,7 +17,7 @@ from graph.core.model_input import ModelInput
 from graph.core.turn import image_parts
 from graph.model.chunk import Answer
 from graph.model_error import ContextLengthError
-from graph.node.context import NodeDeps, TurnContext
+from graph.node.context import NodeDeps, TurnContext, archive_messages
 from graph.node.guard import Guard
 from graph.node.model_call import AnswerCall, tools_of
 from graph.record import HistoryEntry
@@ -77,9 +77,7 @@ class LlmNode:
                 raise
             answer = ask(fit.model_input)
         message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
-        deps.stores.archive.append(
-            turn.lease, owner=turn.owner, turn=turn.row.number, attempt=turn.row.attempt, messages=[message]
-        )
+        archive_messages(deps, turn, [message])
         if call.answered is not None and not message.tool_calls:
             self._remember(turn, name, call.answered, tools, message)
         return {**guard.update, "messages": [*guard.update.get("messages", []), message]}

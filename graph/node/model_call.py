@@ -25,6 +25,7 @@ from graph.model.chunk import Answer, Usage
 from graph.node.context import NodeDeps, TurnContext
 from graph.state import ChatState
 from graph.store.call import ModelCall
+from graph.store.outage import outlast
 from graph.tool.registry import ToolContext
 from graph.tool.tool_context import PastTurns, SideCall
 
@@ -79,8 +80,9 @@ class AnswerCall:
             with contextlib.suppress(StoreError):
                 keep(None, seconds=time.monotonic() - began, error_code=error.code)
             raise
-        self._count(model_input, answer.usage, seconds=time.monotonic() - began)
-        keep(answer.usage, seconds=time.monotonic() - began)
+        seconds = time.monotonic() - began
+        self._count(model_input, answer.usage, seconds=seconds)
+        outlast(lambda: keep(answer.usage, seconds=seconds), self._turn.give_up)
         self.answered, self.is_heard = model_input, False
         return answer
 

@@ -19,7 +19,7 @@ from graph.core.close_turn import MARK
 from graph.core.text import plain_text
 from graph.error import TurnStoppedSignal
 from graph.event import ToolFinished, ToolStarted
-from graph.node.context import NodeDeps, TurnContext
+from graph.node.context import NodeDeps, TurnContext, archive_messages
 from graph.node.model_call import tools_of
 from graph.state import ChatState
 from graph.tool.recall import opened_turns
@@ -51,9 +51,7 @@ class ToolNode:
             return {}
         tools = {tool.name: tool for tool in tools_of(deps, turn)}
         results = _run_all(calls, unreadable, tools, turn, deps)
-        deps.stores.archive.append(
-            turn.lease, owner=turn.owner, turn=turn.row.number, attempt=turn.row.attempt, messages=results
-        )
+        archive_messages(deps, turn, results)
         return {"messages": results, "tool_rounds": state["tool_rounds"] + 1}
 
 

@@ -65,6 +65,7 @@ def job_of(
         strategy=strategy,
         tell=log.append,
         stop=log.stop,
+        give_up=access.runner.give_up,
         time_zone=options.time_zone,
         language=session_language(opening),
         project=None if projects is None else projects.access(access.owner, session.project_root),

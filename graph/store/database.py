@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 from sqlalchemy import Connection, Engine, Select, bindparam, select, text
 
 from graph.error import LeaseLostError
-from graph.store.expression import database_time
 from graph.store.schema import lease_table, session_table
 
 Clock = Callable[[], datetime]
@@ -25,7 +24,6 @@ IS_HELD: Final = select(lease_table.c.fence).where(
     lease_table.c.session_id == bindparam("session_id"),
     lease_table.c.owner == bindparam("holder"),
     lease_table.c.fence == bindparam("fence"),
-    lease_table.c.expires_at > database_time(),
 )
 
 
@@ -136,11 +134,12 @@ class Database(ABC):
         Within a block of `writing` that block's end does so.
 
         Args:
-            lease: The caller's lease, checked in the same transaction: a worker that lost it can write nothing.
+            lease: The caller's lease, checked in the same transaction: a worker that lost it can write nothing. One
+                that has run out is the caller's until another worker takes it: the database may have stood still.
             session_id: Without a lease, the session that is written to by what was read in the block.
 
         Raises:
-            LeaseLostError: The lease has expired or was taken over.
+            LeaseLostError: The lease was released, or another worker has taken it over.
             DatabaseBusyError: Another thread or process kept on writing.
         """
         shared: Connection | None = getattr(self._shared, "writer", None)

@@ -19,6 +19,7 @@ from graph.store.schema import lease_table, session_table
 
 _POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 0.25
+_RETRY_SECONDS = 1.0
 _FREE = ""
 
 _lease = lease_table.c
@@ -158,11 +159,14 @@ class LeaseStore:
                 self._leases.pop(lease, None)
 
     def _beat(self) -> None:
-        while not self._closed.wait(self._heartbeat_seconds):
+        pause = self._heartbeat_seconds
+        while not self._closed.wait(pause):
+            pause = self._heartbeat_seconds
             try:
                 self._renew_all()
             except DatabaseError as error:
-                # A lease outlasts several heartbeats: a busy database or a full disk may recover before it expires.
+                # What has run out meanwhile is renewed as soon as the database is back, before others take it.
+                pause = min(pause, _RETRY_SECONDS)
                 _LOG.warning("leases not renewed: %s", error.code)
 
     def _renew_all(self) -> None:

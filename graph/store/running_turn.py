@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, bindparam, exists, func, select, tuple_, update
 
 from graph.store.database import Lease
-from graph.store.expression import database_time
 from graph.store.schema import lease_table, message_table, turn_table
 from graph.store.turn_row import ROWS, RUNNING, TurnRow
 
@@ -23,7 +22,6 @@ _SAVE: Final = (
             _lease.session_id == bindparam("of_session"),
             _lease.owner == bindparam("holder"),
             _lease.fence == bindparam("held_fence"),
-            _lease.expires_at > database_time(),
         ),
     )
     .values(partial_text=bindparam("text"))

@@ -24,8 +24,10 @@ from graph.log import in_turn
 from graph.node.context import TurnContext
 from graph.recovery import StateRecovery, config_of
 from graph.state import ChatState
+from graph.store.outage import outlast
 from graph.store.running_turn import PartialText, TurnPlace
 from graph.store.stores import Stores
+from graph.store.turn import TurnRow
 from graph.worker.archived_turn import last_event
 from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
@@ -35,6 +37,7 @@ from graph.worker.turn_log import TurnLog
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS: Final = 0.5
+_CLOSING_SECONDS: Final = 20.0
 _KEPT_JOBS: Final = 64
 
 
@@ -85,6 +88,7 @@ class TurnRunner:
 
     Attributes:
         limiter: Reserves a slot before a turn is committed; the worker releases it.
+        give_up: Set when turns wait no longer for a database that is away: a while after the server began to close.
     """
 
     def __init__(
@@ -106,6 +110,7 @@ class TurnRunner:
         self._blocks = blocks
         self._projects = projects
         self.limiter = limiter
+        self.give_up = threading.Event()
         self._jobs: dict[str, Job] = {}  # the newest of each session
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -147,12 +152,18 @@ class TurnRunner:
         self._jobs.pop(session_id, None)
 
     def close(self) -> None:
-        """Stops the running turns, keeping their partial text, and waits for the workers."""
+        """Stops the running turns, keeping their partial text, and waits for the workers.
+
+        Those whose text can't be written, as the database is away, wait for it for some seconds more.
+        """
         with self._lock:
             self._closing.set()
             for job in self._jobs.values():
                 job.log.stop.set()
+        giving_up = threading.Timer(_CLOSING_SECONDS, self.give_up.set)
+        giving_up.start()
         self._pool.shutdown(wait=True)
+        giving_up.cancel()
         self._watcher.join()
 
     def _run(self, job: Job) -> None:
@@ -189,7 +200,7 @@ class TurnRunner:
         """Streams the graph and returns the turn's final event; any failure closes the turn."""
         try:
             self._stream(job)
-            return self._ended(job)
+            return outlast(lambda: self._ended(job), self.give_up)
         except TurnStoppedSignal:
             ending = _Ending("stopped")
         except LeaseLostError as error:
@@ -228,20 +239,14 @@ class TurnRunner:
         return [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
 
     def _close(self, job: Job, ending: _Ending) -> Event:
-        """Closes the turn; if that can't be written either, the next turn closes it."""
+        """Closes the turn; if that can't be written either, the next turn closes it.
+
+        What was said and isn't archived yet waits for a database that is away.
+        """
         number, text = job.number, job.log.partial_text
+        close = partial(self._closed, job, ending, text)
         try:
-            self._recovery.close(
-                job.context.lease,
-                job.context.row,
-                owner=job.context.owner,
-                status=ending.status,
-                code=ending.code,
-                detail=ending.detail,
-                partial_text=text,
-                anchor=job.ended_anchor,
-            )
-            row = self._stores.turns.get(job.session_id, number)
+            row = outlast(close, self.give_up) if text else close()
             if row.status == "finished":
                 return last_event(row, self._said(job))
         except TurnfoldError as error:
@@ -253,6 +258,20 @@ class TurnRunner:
         if ending.status == "stopped":
             return TurnStopped(number, text)
         return TurnFailed(number, ending.code, ending.detail)
+
+    def _closed(self, job: Job, ending: _Ending, text: str) -> TurnRow:
+        """Returns the row of a turn that it has closed."""
+        self._recovery.close(
+            job.context.lease,
+            job.context.row,
+            owner=job.context.owner,
+            status=ending.status,
+            code=ending.code,
+            detail=ending.detail,
+            partial_text=text,
+            anchor=job.ended_anchor,
+        )
+        return self._stores.turns.get(job.session_id, job.number)
 
     def _watch(self) -> None:
         """Twice a second stores each running turn's partial text and reads whether another server asked it to stop.

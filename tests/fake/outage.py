@@ -1,0 +1,74 @@
+"""A database that is away for as long as a test says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+
+from sqlalchemy import event
+
+from graph.error import DatabaseUnreachableError
+from graph.settings import Settings
+from graph.store.database import Database
+from graph.store.stores import Stores, open_stores
+
+_PATIENCE_SECONDS = 30.0
+
+
+class Outage:
+    """Refuses each transaction while it lasts, whoever begins it; one that has begun is committed.
+
+    Usage:
+        >>> outage = Outage()
+        >>> with open_service(settings, stores=outage.stores) as service:
+        ...     outage.begin()
+        ...     outage.wait_for(3)
+        ...     outage.end()
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._is_on = False
+        self._refused = 0
+
+    def begin(self) -> None:
+        with self._changed:
+            self._is_on, self._refused = True, 0
+
+    def end(self) -> None:
+        with self._changed:
+            self._is_on = False
+
+    def wait_for(self, refused: int) -> None:
+        """Waits until so many transactions were refused."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._refused >= refused, _PATIENCE_SECONDS), "nothing was refused"
+
+    @contextmanager
+    def of(self, database: Database) -> Iterator[None]:
+        """Has this database be the one, for the block."""
+        event.listen(database.engine.pool, "checkout", self._refuse)
+        try:
+            yield
+        finally:
+            self.end()
+            event.remove(database.engine.pool, "checkout", self._refuse)
+
+    def stores(self, settings: Settings, clock: Callable[[], datetime]) -> AbstractContextManager[Stores]:
+        """Opens the stores over it; what `open_service` takes as `stores`."""
+
+        @contextmanager
+        def opened() -> Iterator[Stores]:
+            with open_stores(settings, clock) as stores, self.of(stores.database):
+                yield stores
+
+        return opened()
+
+    def _refuse(self, *_: object) -> None:
+        with self._changed:
+            if self._is_on:
+                self._refused += 1
+                self._changed.notify_all()
+                raise DatabaseUnreachableError("Outage")
