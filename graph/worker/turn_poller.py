@@ -23,6 +23,7 @@ from graph.worker.turn_log import TurnLog
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
 _POLLS_PER_LOOK: Final = 4  # at each look, a process that was killed is found
+_STALL_SECONDS: Final = 2.0
 _KEPT_SECONDS: Final = 5.0
 
 
@@ -112,15 +113,19 @@ class TurnPoller:
                     key: one for key, one in self._followed.items() if one.is_wanted and not one.distant.log.is_over
                 }
                 followed = list(self._followed.values())
-            polls += 1
+            polls, began = polls + 1, time.monotonic()
             try:
                 self._poll(followed)
-                if polls % _POLLS_PER_LOOK == 0:
-                    self._end_abandoned(followed)
+                if polls >= _POLLS_PER_LOOK:
+                    polls = 0
+                    self._end_abandoned(followed, began)
             except StoreError as error:
+                polls = -_POLLS_PER_LOOK
                 _LOG.warning("turns of other processes could not be read: %s", error.code)
             except Exception:  # noqa: BLE001  # the edge of a thread; the next poll makes up for it
                 _LOG.exception("turns of other processes could not be read")
+            if _has_stalled(began):
+                polls = -_POLLS_PER_LOOK
 
     def _poll(self, followed: list[_Followed]) -> None:
         found = self._stores.turns.progress({one.place for one in followed}) if followed else {}
@@ -134,9 +139,14 @@ class TurnPoller:
                 one.distant.take(now.turn, one.said)
                 one.read = now
 
-    def _end_abandoned(self, followed: list[_Followed]) -> None:
-        """Ends the logs of turns whose process died; one that ends by itself says so before it lets its lease go."""
+    def _end_abandoned(self, followed: list[_Followed], began: float) -> None:
+        """Ends the logs of turns whose process died; one that ends by itself says so before it lets its lease go.
+
+        While the database stood still since `began`, leases have run out that their holders renew in a moment.
+        """
         alive = self._stores.leases.alive({one.place.session_id for one in followed}) if followed else frozenset()
+        if _has_stalled(began):
+            return
         gone = [one for one in followed if one.place.session_id not in alive]
         self._poll(gone)
         for one in gone:
@@ -144,6 +154,11 @@ class TurnPoller:
 
     def _archived(self, row: TurnRow) -> list[ArchivedMessage]:
         return self._stores.archive.live_turns(row.session_id, row.number, row.number)
+
+
+def _has_stalled(began: float) -> bool:
+    """Whether the database has kept a reading waiting for so long that it may have stood still."""
+    return time.monotonic() - began > _STALL_SECONDS
 
 
 def _answer_behind(archived: Sequence[ArchivedMessage], position: int) -> int:
