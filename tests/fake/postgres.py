@@ -102,6 +102,22 @@ class PostgresServer:
             process.send_signal(how)
             process.wait()
 
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Has all processes of the server stand still for the block: connections stay open, and nothing is answered."""
+        assert self._process is not None, "it was stopped"
+        process_id = self._process.pid
+        stopped = [process_id]
+        try:
+            os.kill(process_id, signal.SIGSTOP)  # first, so that it starts no other one
+            for child in Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split():
+                os.kill(int(child), signal.SIGSTOP)
+                stopped.append(int(child))
+            yield
+        finally:
+            for each in reversed(stopped):
+                os.kill(each, signal.SIGCONT)
+
     @property
     def _data(self) -> Path:
         return self._folder / "data"

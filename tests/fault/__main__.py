@@ -1,7 +1,7 @@
 """Runs the faults, short or long, and prints the figures; the last line is a summary, the exit code says the same.
 
 python -m tests.fault [--short] [--seed N] [--folder DIR]
-    [--parts kill,postgres,single,write,crowd,load,project,outage,size]
+    [--parts kill,postgres,single,write,crowd,load,project,outage,stall,size]
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from tests.fault.mark import PHASES
 from tests.fault.place import put_elsewhere
 from tests.fault.process import in_own_process, side_by_side
 from tests.fault.project import kill_while_writing
+from tests.fault.stall import Stall, stand_still
 
-_LANES: Final = (("kill", "postgres"), ("single", "write", "crowd", "load", "project", "outage"), ("size",))
+_LANES: Final = (("kill", "postgres"), ("single", "write", "crowd", "load", "project", "outage", "stall"), ("size",))
 _CLOCK_SECONDS: Final = 60.0
 
 
@@ -50,10 +51,12 @@ class Scale:
     project_kills: int
     outages: int
     clock_turns: int
+    stalls: tuple[Stall, ...]
 
 
-SHORT: Final = Scale(1, 0, 80, (0.5, 2.5), 1.2, 16, 4, 20, 60, 20, 4, 10)
-LONG: Final = Scale(100, 1_000, 1, (8, 60), 30, 128, 100, 5_000, 1_000, 200, 40, 50)
+SHORT: Final = Scale(1, 0, 80, (0.5, 2.5), 1.2, 16, 4, 20, 60, 20, 4, 10, (Stall(5, 12, 3, 2),))
+_STALLS: Final = (*(Stall(seconds, 12, 12, 20) for seconds in (5, 20, 60)), Stall(20, 12, 12, 20, ends=True))
+LONG: Final = Scale(100, 1_000, 1, (8, 60), 30, 128, 100, 5_000, 1_000, 200, 40, 50, _STALLS)
 
 
 class Run:
@@ -168,6 +171,18 @@ class Run:
         found = outage.Outages(self._root / "outage", server, seed=self._seed).run(self._scale.outages)
         self.wrong += found.wrong
         return f"{self._scale.outages} outages under two servers ({', '.join(outage.KINDS)}); {_told(found)}"
+
+    def stall(self) -> str:
+        """Postgres stands still for longer than leases last, and the models speak on."""
+        return self._on_postgres(self._stall)
+
+    def _stall(self, server: PostgresServer) -> str:
+        told = []
+        for number, stall in enumerate(self._scale.stalls):
+            found = stand_still(self._root / f"stall-{number}", server, stall)
+            self.wrong += found.wrong
+            told.append(str(found))
+        return f"Postgres stood still under two servers for {' | '.join(told)}"
 
     def _on_postgres(self, work: Callable[[PostgresServer], str]) -> str:
         with ExitStack() as stack:

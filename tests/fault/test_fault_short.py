@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-OVER_POSTGRES = [pytest.param(part, marks=pytest.mark.postgres) for part in ("postgres", "outage")]
+OVER_POSTGRES = [pytest.param(part, marks=pytest.mark.postgres) for part in ("postgres", "outage", "stall")]
 
 
 @pytest.mark.parametrize("part", ["kill", "write", "single", "crowd", "load", "project", *OVER_POSTGRES])
