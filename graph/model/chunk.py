@@ -82,7 +82,8 @@ class AnswerBuilder:
         self._model_name = metadata.get("model_name") or self._model_name
         self._is_refused = self._is_refused or bool(chunk.additional_kwargs.get("refusal"))
         self._has_choice = self._has_choice or bool(text or self._calls or self._finish_reason or metadata)
-        if chunk.usage_metadata is not None:
+        # No input has no tokens: some servers fill in what they don't count.
+        if chunk.usage_metadata is not None and chunk.usage_metadata["input_tokens"] > 0:
             # The last report wins: some servers send a running total with every chunk.
             details = chunk.usage_metadata.get("input_token_details", {})
             self._usage = Usage(

@@ -141,7 +141,7 @@ class Folds:
         call = self._stores.calls.last_answered(session_id) if session_id else None
         if call is None:
             return Gauge(self._prompt_tokens(session_id), window, "estimate")
-        if call.usage_input_tokens is not None:
+        if call.usage_input_tokens:
             return Gauge(call.usage_input_tokens, window, "usage")
         estimate = round(call.sent_tokens * self._stores.calls.correction(call.session_id))
         return Gauge(estimate, window, "estimate")

@@ -16,8 +16,10 @@ from graph.store.database import Database, Lease
 from graph.store.schema import call_table, message_table, session_table, turn_table
 
 _CORRECTION_CALLS = 20
-_LOWEST_CORRECTION = 0.5
+# A report below our estimate never makes room: some servers count only what they hadn't cached, and cut without a word.
+_LOWEST_CORRECTION = 1.0
 _HIGHEST_CORRECTION = 2.0
+_LEAST_REPORTED = 2
 _NO_TURN_YET = 2**31 - 1
 _call = call_table.c
 _PLACE = (_call.turn, _call.attempt, _call.ordinal)
@@ -77,7 +79,7 @@ _RECENT = (
     .subquery()
 )
 _REPORTED = select(func.sum(_RECENT.c.usage_input_tokens), func.sum(_RECENT.c.sent_tokens)).where(
-    _RECENT.c.usage_input_tokens.is_not(None)
+    _RECENT.c.usage_input_tokens >= _RECENT.c.sent_tokens // _LEAST_REPORTED
 )
 
 
@@ -245,9 +247,10 @@ class CallStore:
             return bool(connection.execute(query).scalar_one())
 
     def correction(self, session_id: str) -> float:
-        """Returns the ratio of reported to estimated input tokens, clamped to 0.5-2.
+        """Returns the ratio of reported to estimated input tokens, clamped to 1-2.
 
-        It is taken over those of the last 20 answer calls whose usage was reported; 1.0 without any.
+        It is taken over those of the last 20 answer calls whose usage was reported; 1.0 without any. Less than half of
+        our estimate is no report: it can't be all that was sent.
         """
         with self._database.read() as connection:
             reported, sent = connection.execute(_REPORTED, {"session_id": session_id}).one()

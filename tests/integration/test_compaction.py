@@ -57,7 +57,8 @@ def test_it_starts_by_itself_at_75_percent_and_halves_what_is_sent(chat_with: Op
     # The summary is asked for when the answer is out: the call before it shows what was said until then.
     earlier, before, after = (history_tokens(body) for body in server.bodies("chat")[-3:])
     full = before + (before - earlier)
-    assert full == pytest.approx(4_500, rel=0.05)
+    # Our estimate is a twentieth over this text, and a report of less makes no room.
+    assert 0.94 * 4_500 < full < 1.05 * 4_500
     assert after <= full / 2
 
 

@@ -83,7 +83,7 @@ def test_the_gauge_tells_usage_from_estimate(chat: Chat, server: FakeOpenAI) -> 
     chat.say(question(2))
     estimated = chat.service.folds.gauge(chat.session_id)
     sent = tokens_of(server.bodies("chat")[-1])
-    correction = min(2.0, max(0.5, 777 / tokens_of(server.bodies("chat")[0])))
+    correction = min(2.0, max(1.0, 777 / tokens_of(server.bodies("chat")[0])))
     assert (estimated.sent_tokens, estimated.source) == (round(sent * correction), "estimate")
 
 

@@ -146,8 +146,12 @@ def test_correction_is_taken_from_the_last_twenty_reports(stores: StoreSet) -> N
     stores.run_turn(lease, "one")
     stores.calls.add(lease, stores.make_call("silent", 1), OWNER)
     assert stores.calls.correction(SESSION) == 1.0
-    stores.calls.add(lease, stores.make_call("old", 1, usage_input_tokens=10), OWNER)
-    assert stores.calls.correction(SESSION) == 0.5
+    # A report of less than was sent makes no room, and one of less than half takes none away.
+    for number, usage in enumerate((10, 90, 160)):
+        stores.calls.add(lease, stores.make_call(f"old{number}", 1, usage_input_tokens=usage), OWNER)
+        assert stores.calls.correction(SESSION) == (1.0, 1.0, 1.25)[number]
+    stores.calls.add(lease, stores.make_call("cached", 1, usage_input_tokens=1), OWNER)
+    assert stores.calls.correction(SESSION) == 1.25
     for number in range(2, 22):
         stores.calls.add(lease, stores.make_call(f"c{number}", 1, usage_input_tokens=120), OWNER)
     assert stores.calls.correction(SESSION) == pytest.approx(1.2)

@@ -183,10 +183,10 @@ def test_calls_for_titles_are_calls_of_no_turn(stores: StoreSet) -> None:
     titles, calls = TitleStore(stores.database), stores.calls
     for number, name in enumerate(("a", "b"), 1):
         stores.run_turn(lease, name)
-        calls.add(lease, stores.make_call(name, number, usage_input_tokens=90), OWNER)
+        calls.add(lease, stores.make_call(name, number, usage_input_tokens=110), OWNER)
         titles.keep(replace(call_of(stores), usage_input_tokens=1_000_000), "제목")
     assert calls.turns(SESSION) == (1, 2)
     assert [(call.id, call.ordinal) for turn in (1, 2) for call in calls.of_turn(SESSION, turn)] == [("a", 1), ("b", 1)]
-    assert calls.correction(SESSION) < 1
+    assert calls.correction(SESSION) == pytest.approx(1.1)
     assert calls.unsent_tokens(SESSION) == sum(full - sent for _, sent, full in calls.series(SESSION))
     assert len(calls.sent(SESSION)) == 2
