@@ -283,6 +283,24 @@ def test_one_of_a_records_versions_is_active_and_a_merge_hides_them_until_it_is_
     assert ids(stores.records.active(SESSION)) == ["merge"]
 
 
+def test_an_undone_merge_does_not_come_back_over_a_larger_record(stores: StoreSet) -> None:
+    lease, versions = stores.make_session(), VersionStore(stores.database)
+    said_records(stores, lease, 3)
+    for name, turns, sources in (("merge", 2, ("r1", "r2")), ("larger", 3, ("r1", "r2", "r3"))):
+        merge = version_of(stores, name, turns).with_changes(kind="merge", sources=sources)
+        assert stores.start(merge.with_changes(status="IN_PROGRESS"))
+        assert stores.records.end(merge)
+        assert stores.records.adopt(lease, name)
+        if name == "merge":
+            assert versions.undo_merge(SESSION, name)
+    assert not versions.use(SESSION, "merge")
+    assert versions.add(version_of(stores, "m2", 2), owner=OWNER, of="merge") is None
+    assert ids(stores.records.active(SESSION)) == ["larger"]
+    assert versions.undo_merge(SESSION, "larger")
+    assert versions.use(SESSION, "merge")
+    assert ids(stores.records.active(SESSION)) == ["merge", "r3"]
+
+
 def test_a_record_that_was_taken_away_is_no_version_of_the_next_one_and_stays_away(stores: StoreSet) -> None:
     lease, versions = stores.make_session(), VersionStore(stores.database)
     said_records(stores, lease, 1)
