@@ -80,6 +80,7 @@ class FoldSpec:
         message_turns: The turn of each message, 0 for a previous summary; () if it isn't known.
         carried: Facts of the records that it replaces, weightiest first.
         wish: What the user asks of the summary beside its length, "" for nothing.
+        set_aside: Id of the record that is active again in place of being made; "" for none.
     """
 
     kind: RecordKind
@@ -113,6 +114,7 @@ class FoldSpec:
     message_turns: tuple[int, ...] = ()
     carried: tuple[Fact, ...] = ()
     wish: str = ""
+    set_aside: str = ""
 
     @property
     def asked(self) -> Asked:

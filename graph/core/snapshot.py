@@ -25,6 +25,8 @@ class SessionSnapshot:
         language: The language of the session's fixed sentences.
         front_tokens: Our estimate for the blocks that stand in the session's system prompt, and for its pins.
         undone: The first and last positions of merges that the user undid: only for want of room is it merged again.
+        set_aside: Records, in no order, that were active behind a compaction that was undone, and cover raw messages
+            alone: each may stand again for what it covers once all before that is folded.
     """
 
     complete_turns: int
@@ -37,6 +39,7 @@ class SessionSnapshot:
     language: Language = "ko"
     front_tokens: int = 0
     undone: frozenset[tuple[int, int]] = frozenset()
+    set_aside: Sequence[Record] = ()
 
     def within(self, input_tokens: int) -> SessionSnapshot:
         """Returns the snapshot for a model whose whole input is at most that."""
@@ -62,6 +65,15 @@ class SessionSnapshot:
     def message_count(self) -> int:
         """How many messages the context has; the records together count as one."""
         return len(self.complete_raw) + bool(self.active)
+
+
+def without_overlap(records: Sequence[Record], active: Sequence[Record]) -> list[Record]:
+    """Returns those of the records that cover nothing which an active one, or one before them, covers too."""
+    taken = list(active)
+    for record in records:
+        if all(record.to_position < each.from_position or each.to_position < record.from_position for each in taken):
+            taken.append(record)
+    return taken[len(active) :]
 
 
 def uncovered_ranges(records: Sequence[Record], begin: int) -> list[tuple[int, int | None]]:

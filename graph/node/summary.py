@@ -60,7 +60,7 @@ def _waited_for(specs: Sequence[FoldSpec], *, is_casual: bool) -> FoldSpec | Non
 
     Small talk waits for nothing unless a second block is overdue.
     """
-    waited = [spec for spec in specs if spec.is_waited]
+    waited = [spec for spec in specs if spec.is_waited and not spec.set_aside]
     if not waited or (is_casual and len(waited) == 1):
         return None
     return waited[0]

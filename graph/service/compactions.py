@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import Final
 
 from graph.error import InputError, NotFoundError
@@ -59,10 +58,10 @@ class Compactions:
             if chain is None:
                 raise NotFoundError(record_id)
             ids = [step.id for step in chain]
-            undone = chain[: ids.index(record_id) + 1]
-            kept = [record for record in active if record.to_position < chain[0].from_position]
-            tokens = self._context_tokens(session_id, [*kept, *self._sources(undone[-1])])
-            self._stores.records.revert(lease, [step.id for step in undone], restored_tokens=tokens)
+            with self._stores.database.writing():
+                self._stores.records.revert(lease, ids[: ids.index(record_id) + 1])
+                tokens = self._stores.context(session_id).tokens
+                self._stores.sessions.update(session_id, self._access.owner, restored_tokens=tokens)
 
     def undoable(self, session_id: str) -> tuple[Record, ...]:
         """Returns every compaction that `restore` can undo, newest first."""
@@ -81,9 +80,3 @@ class Compactions:
 
     def _sources(self, record: Record) -> list[Record]:
         return [self._stores.records.get(record.thread_id, source) for source in record.sources]
-
-    def _context_tokens(self, session_id: str, records: Sequence[Record]) -> int:
-        """Estimates the context of these records and every message after them."""
-        begin = records[-1].to_position if records else self._stores.sessions.context_begin(session_id)
-        raw = self._stores.archive.live(session_id, from_position=begin + 1)
-        return sum(record.summary_tokens for record in records) + sum(entry.tokens for entry in raw)

@@ -194,9 +194,7 @@ class FoldVersions:
             yield
             if self._kind(record) != "compaction" or self._is_undone(record) == was_undone:
                 return
-            records, raw, _ = self._stores.context(session_id)
-            tokens = sum(each.summary_tokens for each in records) + sum(entry.tokens for entry in raw)
-            restored_tokens = 0 if was_undone else tokens
+            restored_tokens = 0 if was_undone else self._stores.context(session_id).tokens
             self._stores.sessions.update(session_id, self._access.owner, restored_tokens=restored_tokens)
 
     def _is_undone(self, record: Record) -> bool:

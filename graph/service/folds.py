@@ -173,7 +173,8 @@ class Folds:
     def restore(self, session_id: str, record_id: str) -> None:
         """Undoes a compaction and every later one: what they replaced is sent again from the next turn on.
 
-        Records of later messages are invalidated too, so that coverage has no hole. Automatic compaction then pauses
+        Summaries of later messages are set aside, so that coverage has no hole; under `interval` each stands again, in
+        the version that its user chose, from the next turn on. Automatic compaction then pauses
         until the context has grown by a tenth.
 
         Raises:

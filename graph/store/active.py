@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import Connection, and_, func, or_, select, update
 
 from graph.error import NotFoundError
 from graph.store.archive import has_live_between, is_live
@@ -14,6 +14,7 @@ from graph.store.session import change_session
 
 DISCARDED_CODE = "discarded"
 WITHDRAWN = "withdrawn"
+SET_ASIDE = "set_aside"
 
 _record = record_table.c
 _session = session_table.c
@@ -31,21 +32,25 @@ _CONTEXT_FROM = (
 IS_IN_CONTEXT = _record.from_position + 0 > _CONTEXT_FROM
 IS_ADOPTED = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None))
 IS_ACTIVE = and_(IS_ADOPTED, IS_IN_CONTEXT)
+# It was active behind a compaction that was undone, and is again once what stands before it is folded.
+IS_SET_ASIDE = and_(IS_COMPLETED, _record.superseded_by == SET_ASIDE, IS_IN_CONTEXT)
 
 
 def adopt_record(connection: Connection, session_id: str, record_id: str) -> bool:
     """Makes a completed record active in place of those that it replaces or merges; idempotent.
 
     The record is discarded instead if the session has changed since it was planned: its last message belongs to an
-    earlier attempt, another active record covers a part of its range, or no record covers live messages before it.
+    earlier attempt, another active record covers a part of its range, or no record covers live messages before it. One
+    that was set aside stays so then.
 
     Returns:
         Whether the record is active now.
     """
     is_it = and_(_record.session_id == session_id, _record.id == record_id)
-    query = select(record_table).where(is_it, IS_COMPLETED, _record.superseded_by.is_(None))
-    row = connection.execute(query).one_or_none()
-    if row is None or row.adopted_at is not None:
+    may_be = or_(_record.superseded_by.is_(None), _record.superseded_by == SET_ASIDE)
+    row = connection.execute(select(record_table).where(is_it, IS_COMPLETED, may_be)).one_or_none()
+    was_set_aside = row is not None and row.superseded_by == SET_ASIDE
+    if row is None or (row.adopted_at is not None and not was_set_aside):
         return row is not None
     older = [*row.sources, row.replaces or ""]
     active = and_(_record.session_id == session_id, IS_ACTIVE)
@@ -57,10 +62,12 @@ def adopt_record(connection: Connection, session_id: str, record_id: str) -> boo
         or connection.execute(is_in_the_way).first() is not None
         or _leaves_hole(connection, session_id, row.from_position)
     ):
-        connection.execute(update(record_table).where(is_it).values(superseded_by=DISCARDED_CODE))
+        if not was_set_aside:
+            connection.execute(update(record_table).where(is_it).values(superseded_by=DISCARDED_CODE))
         return False
     connection.execute(update(record_table).where(active, _record.id.in_(older)).values(superseded_by=record_id))
-    connection.execute(update(record_table).where(is_it).values(adopted_at=database_time()))
+    adopted_at = func.coalesce(_record.adopted_at, database_time())  # when its turns were folded first
+    connection.execute(update(record_table).where(is_it).values(adopted_at=adopted_at, superseded_by=None))
     if row.kind == "compaction":
         change_session(connection, session_id, restored_tokens=0)
     return True
@@ -78,16 +85,16 @@ def invalidate_from(connection: Connection, session_id: str, position: int) -> N
         _withdraw(connection, session_id, row.id)
 
 
-def revert_records(connection: Connection, session_id: str, chain: Sequence[str], restored_tokens: int) -> None:
+def revert_records(connection: Connection, session_id: str, chain: Sequence[str]) -> None:
     """Withdraws active records, newest first, so that their sources or raw messages become active again.
 
-    Records that begin behind the first one are invalidated too, so that coverage has no hole.
+    Records that begin behind a hole which this leaves in the coverage are set aside: `adopt_record` makes each active
+    again, in the version that its user left it in, once what stands before it is folded.
 
     Args:
         connection: In a write transaction.
         session_id: The session.
         chain: Record ids; each becomes active when the one before it is withdrawn.
-        restored_tokens: Our estimate for the context after the change.
 
     Raises:
         NotFoundError: The first record isn't active; nothing is changed.
@@ -97,10 +104,14 @@ def revert_records(connection: Connection, session_id: str, chain: Sequence[str]
     if newest is None:
         raise NotFoundError(chain[0])
     _discard_unadopted(connection, session_id, newest.from_position)
-    invalidate_from(connection, session_id, newest.to_position + 1)
+    is_behind = and_(_record.session_id == session_id, _record.from_position > newest.to_position, IS_ADOPTED)
+    ids = select(_record.id).where(is_behind).order_by(_record.from_position)
+    behind = connection.execute(ids).scalars().all()
+    connection.execute(update(record_table).where(is_behind).values(superseded_by=SET_ASIDE))
     for record_id in chain:
         _withdraw(connection, session_id, record_id)
-    change_session(connection, session_id, restored_tokens=restored_tokens)
+    for record_id in behind:
+        adopt_record(connection, session_id, record_id)
 
 
 def _discard_unadopted(connection: Connection, session_id: str, position: int) -> None:

@@ -20,6 +20,7 @@ from graph.store.active import (
     IS_IN_CONTEXT,
     IS_IN_PROGRESS,
     IS_PREPARED,
+    IS_SET_ASIDE,
     adopt_record,
     invalidate_from,
     revert_records,
@@ -184,6 +185,11 @@ class RecordStore:
         query = RECORD_ROWS.where(_record.session_id == session_id, IS_ADOPTED, not_(IS_IN_CONTEXT))
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
 
+    def set_aside(self, session_id: str) -> list[Record]:
+        """Returns the records that were active behind a compaction that was undone, those made last first."""
+        query = RECORD_ROWS.where(_record.session_id == session_id, IS_SET_ASIDE)
+        return self._fetch(query.order_by(_record.sequence.desc()))
+
     def get(self, session_id: str, record_id: str) -> Record:
         """Returns one record, active or not.
 
@@ -204,7 +210,7 @@ class RecordStore:
         with self._database.write(lease) as connection:
             invalidate_from(connection, lease.session_id, position)
 
-    def revert(self, lease: Lease, chain: Sequence[str], *, restored_tokens: int) -> None:
+    def revert(self, lease: Lease, chain: Sequence[str]) -> None:
         """Undoes active records, newest first, in one transaction; see `revert_records`.
 
         Raises:
@@ -212,7 +218,7 @@ class RecordStore:
             NotFoundError: The first one isn't active.
         """
         with self._database.write(lease) as connection:
-            revert_records(connection, lease.session_id, chain, restored_tokens)
+            revert_records(connection, lease.session_id, chain)
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
         """Returns how many calls for folds over this position failed in a row, and the last code.

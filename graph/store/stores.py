@@ -59,6 +59,11 @@ class Context(NamedTuple):
     raw: list[ArchivedMessage]
     left_out: list[Record]
 
+    @property
+    def tokens(self) -> int:
+        """Our estimate for what a model input may contain of it."""
+        return sum(record.summary_tokens for record in self.records) + sum(entry.tokens for entry in self.raw)
+
 
 @dataclass(frozen=True)
 class Stores:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import groupby
 
 from graph.core.fold_spec import VERBATIM_CHARS, FoldSpec, fold_of
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.schedule import due_blocks, next_block, target_chars
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import text_of
+from graph.record import ArchivedMessage, Record
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 from graph.view import NextFold
@@ -29,10 +32,10 @@ class IntervalStrategy:
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
         """Returns the oldest block that isn't folded: one that is due, or the one that is growing."""
-        stretches = [*raw_stretches(snapshot), []]
-        after = (stretches[0][0].turn if stretches[0] else snapshot.complete_turns + 1) - 1
+        raw = next((part for part, record in _parts(snapshot) if record is None), [])
+        after = (raw[0].turn if raw else snapshot.complete_turns + 1) - 1
         block = next_block(snapshot.complete_turns, after)
-        said = [entry for entry in stretches[0] if entry.turn <= block.last_turn]
+        said = [entry for entry in raw if entry.turn <= block.last_turn]
         chars = sum(entry.chars for entry in said)
         return NextFold(
             turns=tuple(range(block.first_turn, block.last_turn + 1)),
@@ -66,13 +69,30 @@ class IntervalStrategy:
 
 
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
-    """Yields the folds of the due blocks; raw turns in front of an active record are folded up to that record."""
-    for stretch in raw_stretches(snapshot):
-        for block in due_blocks(snapshot.complete_turns, stretch[0].turn - 1):
-            source = [entry for entry in stretch if block.first_turn <= entry.turn <= block.last_turn]
+    """Yields the folds of the due blocks; raw turns in front of a record are folded up to that record."""
+    fold = partial(fold_of, (), kind="interval", rate=snapshot.rate, language=snapshot.language)
+    for part, record in _parts(snapshot):
+        if record is not None:
+            yield replace(fold(part), set_aside=record.id)
+            continue
+        for block in due_blocks(snapshot.complete_turns, part[0].turn - 1):
+            source = [entry for entry in part if block.first_turn <= entry.turn <= block.last_turn]
             if source:
-                spec = fold_of((), source, kind="interval", rate=snapshot.rate, language=snapshot.language)
+                spec = fold(source)
                 yield replace(spec, before=_text_before(snapshot, spec.from_position))
+
+
+def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], Record | None]]:
+    """Yields the stretches of raw messages in order, cut at the records that were set aside, each with its record."""
+    for stretch in raw_stretches(snapshot):
+        ids = {entry.message.id for entry in stretch}
+        waiting = [record for record in snapshot.set_aside if record.covered_until_message_id in ids]
+
+        def record_at(entry: ArchivedMessage, waiting: Sequence[Record] = waiting) -> Record | None:
+            return next((each for each in waiting if each.from_position <= entry.position <= each.to_position), None)
+
+        for record, part in groupby(stretch, key=record_at):
+            yield list(part), record
 
 
 def _text_before(snapshot: SessionSnapshot, position: int) -> str:

@@ -17,7 +17,7 @@ from graph.core.context_block import STANDING
 from graph.core.fold_spec import FoldSpec, source_key
 from graph.core.in_place import LastInput
 from graph.core.language import session_language
-from graph.core.snapshot import SessionSnapshot
+from graph.core.snapshot import SessionSnapshot, without_overlap
 from graph.core.token import estimate_tokens
 from graph.error import NotFoundError
 from graph.model.factory import ChatModels
@@ -91,6 +91,7 @@ class FoldWorker:
                 language=language,
                 front_tokens=sum(estimate_tokens(block.text) for block in front if block) + pins,
                 undone=self._stores.versions.undone_merges(session_id),
+                set_aside=without_overlap(self._stores.records.set_aside(session_id), active),
             )
 
     def remember(self, session_id: str, last: LastInput) -> None:
@@ -110,6 +111,8 @@ class FoldWorker:
 
     def prepared(self, plan: FoldPlan) -> Record | None:
         """Returns the finished record of exactly this plan, if there is one."""
+        if plan.spec.set_aside:
+            return self._stores.records.get(plan.session_id, plan.spec.set_aside)
         return self._stores.records.prepared(plan.session_id, plan.key)
 
     def ready(self, plan: FoldPlan) -> Record | None:

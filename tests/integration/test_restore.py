@@ -46,6 +46,56 @@ def test_restoring_under_younger_records_leaves_no_turn_out(open_chat: OpenChat,
     assert covered == list(range(1, 16))
 
 
+def test_restoring_keeps_the_summaries_behind_it_as_their_user_left_them(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(context_strategy="compaction", max_context_tokens=100_000)
+    chat.ask(1, 4)
+    folds, compaction = chat.service.folds, chat.service.folds.compact(chat.session_id)
+    chat.service.sessions.configure(chat.session_id, strategy="interval")
+    chat.ask(5, 10)
+    assert chat.covered == [(1, 2), (3,), (4, 5, 6), (7, 8, 9)]
+    _, third, block, last = folds.records(chat.session_id)
+    short = folds.edit(chat.session_id, third.id, "고침-33")
+    edited = folds.edit(chat.session_id, block.id, "고침-77: 서버 이전은 10월 4일.")
+    folds.edit(chat.session_id, last.id, "고침-99")
+    folds.use_version(chat.session_id, last.id)
+    paid = len(server.bodies("summary"))
+    folds.restore(chat.session_id, compaction.id)
+    assert chat.covered == []
+    chat.ask(11, 11)
+    assert chat.covered == [(1, 2), (3,), (4, 5, 6), (7, 8, 9)]
+    assert folds.records(chat.session_id)[1:] == (short, edited, last)
+    assert len(server.bodies("summary")) == paid + 1  # of the turns that the compaction had
+    assert turns_told(chat, server.bodies("chat")[-1]) == list(range(1, 11))
+    assert holds(server.bodies("chat")[-1], edited.summary)
+    assert folds.versions(chat.session_id, edited.id) == (block, edited)
+    assert folds.use_version(chat.session_id, block.id) == block
+    chat.ask(12, 12)
+    assert holds(server.bodies("chat")[-1], block.summary)
+    assert all(call.is_verified for turn in range(5, 13) for call in folds.inputs(chat.session_id, turn))
+
+
+def test_a_summary_that_waits_behind_a_restored_compaction_goes_when_its_answer_is_given_anew(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(context_strategy="compaction", max_context_tokens=100_000)
+    chat.ask(1, 4)
+    folds, compaction = chat.service.folds, chat.service.folds.compact(chat.session_id)
+    chat.service.sessions.configure(chat.session_id, strategy="interval")
+    chat.ask(5, 7)
+    folds.edit(chat.session_id, folds.records(chat.session_id)[-1].id, "고침-77")
+    folds.restore(chat.session_id, compaction.id)
+    branch = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=6))
+    branch.regenerate()
+    branch.wait_for_folds()
+    branch.ask(7, 8)
+    assert branch.covered == [(1, 2), (3,), (4, 5, 6)]
+    assert not holds(server.bodies("chat")[-1], "고침-77")
+    chat.ask(8, 8)
+    assert holds(server.bodies("chat")[-1], "고침-77")
+
+
 def test_a_restored_compaction_is_not_made_again_by_the_next_turn(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(**COMPACTING)
     number = ask_until_compacted(chat)

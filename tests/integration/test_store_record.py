@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from graph.core.snapshot import without_overlap
 from graph.error import LeaseLostError, NotFoundError
 from graph.record import Record
 from graph.store.database import Lease
@@ -228,7 +229,7 @@ def test_a_turn_that_is_run_again_takes_away_what_covers_it_and_brings_back_what
     assert stores.records.get(SESSION, "running").error_code == "discarded"
 
 
-def test_a_restored_compaction_gives_way_to_its_sources_and_takes_later_records_along(stores: StoreSet) -> None:
+def test_a_restored_compaction_gives_way_to_its_sources_and_later_records_stay(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.sessions.update(SESSION, OWNER, restored_tokens=900)
     said_records(stores, lease, 2)
@@ -240,12 +241,35 @@ def test_a_restored_compaction_gives_way_to_its_sources_and_takes_later_records_
     stores.complete(stores.make_record("r3", 5, 6))
     assert stores.records.adopt(lease, "r3")
     stores.complete(stores.make_record("waiting", 3, 4).with_changes(source_key="other rate"))
-    stores.records.revert(lease, ["all"], restored_tokens=500)
-    assert ids(stores.records.active(SESSION)) == ["r1", "r2"]
-    assert stores.sessions.restored_tokens(SESSION) == 500
+    stores.records.revert(lease, ["all"])
+    assert ids(stores.records.active(SESSION)) == ["r1", "r2", "r3"]
     assert stores.records.prepared(SESSION, "other rate") is None
     with pytest.raises(NotFoundError):
-        stores.records.revert(lease, ["all"], restored_tokens=0)
+        stores.records.revert(lease, ["all"])
+
+
+def test_records_behind_a_hole_that_restoring_leaves_wait_until_it_is_folded(stores: StoreSet) -> None:
+    lease, versions = stores.make_session(), VersionStore(stores.database)
+    said_records(stores, lease, 3)
+    changed = version_of(stores, "v3", 3).with_changes(from_position=5)
+    assert versions.add(changed, owner=OWNER, of="r3") is not None
+    stores.records.revert(lease, ["r1"])
+    assert stores.records.active(SESSION) == []
+    assert ids(stores.records.set_aside(SESSION)) == ["v3", "r2"]
+    turns = stores.records.adoption_turns(SESSION, ["v3"])
+    for record_id in ("v3", "r2"):  # neither is lost by being tried too early
+        assert not stores.records.adopt(lease, record_id)
+    again = stores.complete(stores.make_record("again", 1, 2).with_changes(covered_until_message_id="t1-answer"))
+    assert all(stores.records.adopt(lease, record_id) for record_id in (again.id, "r2", "v3", "v3"))
+    assert ids(stores.records.active(SESSION)) == ["again", "r2", "v3"]
+    assert stores.records.set_aside(SESSION) == []
+    assert ids(versions.of(SESSION, "v3")) == ["r3", "v3"]
+    assert stores.records.adoption_turns(SESSION, ["v3"]) == turns
+    stores.records.revert(lease, ["again"])
+    stores.turns.begin_attempt(lease, 3, model="m")
+    assert ids(without_overlap(stores.records.set_aside(SESSION), stores.records.active(SESSION))) == ["v3", "r2"]
+    stores.complete(again.with_changes(id="last", source_key="last", status="IN_PROGRESS"))
+    assert [stores.records.adopt(lease, record_id) for record_id in ("last", "r2", "v3")] == [True, True, False]
 
 
 def version_of(stores: StoreSet, record_id: str, turns: int) -> Record:
@@ -304,7 +328,7 @@ def test_an_undone_merge_does_not_come_back_over_a_larger_record(stores: StoreSe
 def test_a_record_that_was_taken_away_is_no_version_of_the_next_one_and_stays_away(stores: StoreSet) -> None:
     lease, versions = stores.make_session(), VersionStore(stores.database)
     said_records(stores, lease, 1)
-    stores.records.revert(lease, ["r1"], restored_tokens=0)
+    stores.records.revert(lease, ["r1"])
     again = version_of(stores, "again", 1)
     stores.start(again.with_changes(status="IN_PROGRESS"))
     stores.records.end(again)

@@ -419,7 +419,9 @@ _STORE: Final = (
         ("while (row := connection", "if (row := connection"),
         ("_discard_unadopted(connection, session_id, position)", "reaches"),
         ("_discard_unadopted(connection, session_id, newest.from_position)", ""),
-        ("invalidate_from(connection, session_id, newest.to_position + 1)", ""),
+        ("values(superseded_by=SET_ASIDE)", "values(superseded_by=None)"),
+        ("if not was_set_aside:", "if True:"),
+        ("func.coalesce(_record.adopted_at, database_time())", "database_time()"),
         (
             "_record.superseded_by == record_id).values(superseded_by=None)",
             "_record.superseded_by == record_id).values(superseded_by=WITHDRAWN)",
