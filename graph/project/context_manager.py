@@ -20,6 +20,7 @@ from graph.project.context_operation import (
     RegisterMessage,
     RollUp,
     Save,
+    TakeBack,
 )
 from graph.project.primed import Primed
 from graph.project.primer import prime
@@ -90,6 +91,10 @@ class ContextManager:
             limit_tokens=limit,
         )
         return self._memory.apply(operation).made
+
+    def take_back(self, operation_ids: Sequence[str]) -> None:
+        """Takes the messages of these ids out of the recent window; those that aren't registered yet never will be."""
+        self._memory.apply(TakeBack(at=self._memory.now(), operations=tuple(operation_ids)))
 
     def roll_up(self) -> bool:
         """Puts a summary in the place of the messages beyond the newest 800 tokens; returns whether it did.

@@ -9,7 +9,7 @@ from pydantic import Field
 from graph.core.token import estimate_tokens
 from graph.error import NotFoundError
 from graph.project.context_file import OPEN_FILES, Conversation, Decision, Memory, Message
-from graph.project.operation import Change, ItemId, MaskedText, Operation, PathLine, TextLine
+from graph.project.operation import Change, ItemId, MaskedText, Operation, OperationId, PathLine, TextLine
 from graph.project.part import next_id
 from graph.project.project_state import ProjectState
 from graph.project.roll_up import WINDOW_KEEP, leaving_count, picked_summary, window_tokens
@@ -54,6 +54,24 @@ class RegisterMessage(Operation):
             return talk
         text = picked_summary(talk.running_summary, talk.recent_window[:count])
         return talk.changed(running_summary=text, summary_at=self.at, recent_window=talk.recent_window[count:])
+
+
+class TakeBack(Operation):
+    """Takes messages out of the recent window again; one that isn't registered yet never will be. The counts stay.
+
+    Attributes:
+        operations: The ids of the operations that registered them.
+    """
+
+    operations: tuple[OperationId, ...]
+
+    def change(self, state: ProjectState) -> Change:
+        """Takes out those that the summary doesn't cover yet."""
+        talk, applied = state.context.conversation, state.context.applied
+        newest = {made: operation for operation, made in applied.items()}  # after a restore, a number comes again
+        window = tuple(each for each in talk.recent_window if newest.get(each.id) not in self.operations)
+        marks = dict.fromkeys(self.operations, "")
+        return _with_talk(state, talk.changed(recent_window=window), applied={**applied, **marks}), ""
 
 
 class RollUp(Operation):

@@ -126,7 +126,7 @@ class ProjectMemory:
                 return Outcome(found.state, "", is_applied=False)
             changed, made = change
             self._take_due(files, found)
-            context = changed.context.changed(applied={**applied, operation.id: made})
+            context = changed.context.changed(applied={**changed.context.applied, operation.id: made})
             written = write_pair(files, ProjectState(context, changed.workflow), found, self.now())
             return Outcome(written, made, is_applied=True)
 

@@ -10,6 +10,7 @@ from graph.error import InputError
 from graph.service.access import SessionAccess
 from graph.service.reservation import check_unchanged, reserved
 from graph.service.turn_job import job_of
+from graph.store.session import SessionRow
 from graph.view import TurnOptions
 
 
@@ -50,6 +51,7 @@ def run_again(
         last = turns.last(session_id)
         if last is None or turn not in {None, last.number} or not (is_waiting or last.status in statuses):
             raise InputError("not_last", f"{last.number if last else 0}")
+        take_back_notes(access, session, last.number, roles={"ai"})
         changes = access.changes_of(session, options)
         session = replace(session, **changes)
         begun = turns.begin_attempt(
@@ -63,3 +65,18 @@ def run_again(
         access.recovery.rebuild(session)
         access.runner.submit(job_of(access, lease, begun, session, options, anchor=anchor))
     return begun.number
+
+
+def take_back_notes(access: SessionAccess, session: SessionRow, turn: int, *, roles: Collection[str]) -> None:
+    """Has the session's project forget what was said in a turn that is asked or answered again.
+
+    Args:
+        access: The owner's service.
+        session: The session.
+        turn: The turn, as it is before that.
+        roles: Whose messages another attempt replaces, by their type.
+    """
+    if access.project_turns is not None and session.project_root:
+        said = access.stores.archive.live_turns(session.session_id, turn, turn)
+        ids = [str(entry.message.id) for entry in said if entry.message.type in roles]
+        access.project_turns.take_back(access.owner, session.project_root, session.session_id, turn, ids)

@@ -10,6 +10,7 @@ from graph.core.text import has_visible, plain_text, title_of
 from graph.core.turn import IMAGE_MARK, words_of
 from graph.image_url import is_image_url
 from graph.service.access import SessionAccess
+from graph.service.attempt import take_back_notes
 from graph.service.deletion import erase
 from graph.service.forks import fork
 from graph.view import BegunTurn, TurnOptions
@@ -38,7 +39,7 @@ def ask_in_branch(
         BusyError: A limit of the server is reached; no session is left.
     """
     with access.stores.database.reading():
-        access.own(session_id)
+        session = access.own(session_id)
         row = access.stores.turns.get(session_id, turn)
         asked = access.stores.archive.get(session_id, row.user_message_id).message
         kept = access.stores.images.get(session_id, urls_of(asked))
@@ -52,6 +53,7 @@ def ask_in_branch(
             _title_anew(access, branch, text)
         number = send(branch, text, options=options, images=images)
         undo.pop_all()
+    take_back_notes(access, session, turn, roles={"human", "ai"})
     return BegunTurn(branch, number)
 
 

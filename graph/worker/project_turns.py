@@ -144,6 +144,16 @@ class ProjectTurns:
         if not self._is_offline:
             self._soon(request, partial(self._roll_up_soon, request, model))
 
+    def take_back(self, owner: str, root: str, session_id: str, turn: int, message_ids: Sequence[str]) -> None:
+        """Has these messages of a turn, and its line, deleted, because another attempt takes their place."""
+
+        def take_back() -> None:
+            ids = [_operation_id(session_id, message_id) for message_id in message_ids]
+            ContextManager(self._memory(owner, root)).take_back(ids)
+            self._registry.summaries(owner, root).remove([_execution_id(session_id, turn)])
+
+        self._notes.submit(self._safely, session_id, take_back)
+
     def forget(self, session_id: str) -> None:
         """Has the lines of a deleted session's turns deleted; what its project remembers stays."""
         self._notes.submit(self._safely, session_id, lambda: self._registry.forget_executions(_is_of(session_id)))
@@ -192,13 +202,11 @@ class ProjectTurns:
     def _register(
         self, request: ContextRequest, role: Literal["user", "assistant"], message_id: str, text: str
     ) -> None:
-        # A message's id is its caller's, and another session may have it, too.
-        identity = f"{len(request.session_id)}:{request.session_id}{message_id}".encode("utf-8", "surrogatepass")
         self._context(request).register_message(
             role,
             text,
             is_repetition=self._is_offline and role == "assistant",
-            operation_id=hashlib.sha256(identity).hexdigest(),
+            operation_id=_operation_id(request.session_id, message_id),
         )
 
     def _finish(self, request: ContextRequest, outcome: str, ended_at: datetime) -> None:
@@ -215,7 +223,16 @@ class ProjectTurns:
 
 def execution_id(request: ContextRequest) -> str:
     """Returns the id of a turn; its last part is the turn's number."""
-    return f"{request.session_id}/{request.turn}"
+    return _execution_id(request.session_id, request.turn)
+
+
+def _execution_id(session_id: str, turn: int) -> str:
+    return f"{session_id}/{turn}"
+
+
+def _operation_id(session_id: str, message_id: str) -> str:
+    """Returns the id under which a message is noted: its own is its caller's, and another session may have it, too."""
+    return hashlib.sha256(f"{len(session_id)}:{session_id}{message_id}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _is_of(session_id: str) -> Callable[[str], bool]:

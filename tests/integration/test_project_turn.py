@@ -180,8 +180,48 @@ def test_each_message_is_noted_once_without_its_secrets(rooted: Rooted, server: 
     wait_for_notes(chat)
     asked, *answers = rooted.noted()
     assert asked == ("user", "토큰은 [secret: GitHub token] 입니다")
-    assert answers == [("assistant", "첫 답"), ("assistant", "둘째 답")]
+    assert answers == [("assistant", "둘째 답")]
     assert token not in "".join(path.read_text() for path in kept_files(chat))
+
+
+def test_what_another_attempt_replaces_is_remembered_no_more(rooted: Rooted, server: FakeOpenAI) -> None:
+    chat = rooted.open()
+    server.script(text("옛 답 1"), text("답 2"), text("새 답 2"), text("고친 답 1"), text("다시 한 답 1"))
+    chat.say("첫 질문", options=rooted.options())
+    chat.say("다음 질문")
+    chat.regenerate()
+    wait_for_notes(chat)
+    first = [("user", "첫 질문"), ("assistant", "옛 답 1")]
+    second = [("user", "다음 질문"), ("assistant", "새 답 2")]
+    assert rooted.noted() == [*first, *second]
+    edited = Chat(chat.service, chat.service.turns.edit(chat.session_id, 1, "고친 질문"))
+    edited.events()
+    wait_for_notes(chat)
+    assert rooted.noted() == [*second, ("user", "고친 질문"), ("assistant", "고친 답 1")]
+    begun = chat.service.turns.regenerate(chat.session_id, turn=1)
+    Chat(chat.service, begun.session_id).events()
+    wait_for_notes(chat)
+    told = str(rooted.project.context().hydrate_prompt("ko"))
+    assert all(said in told for said in ("새 답 2", "고친 답 1", "다시 한 답 1"))
+    assert not any(said in told for said in ("옛 답 1", ": 답 2"))
+    newest = rooted.open()
+    newest.say("새 대화", options=rooted.options())
+    assert "옛 답 1" not in str(server.bodies("chat")[-1])
+
+
+def test_an_answer_that_was_replaced_is_not_noted_late_nor_summarised(rooted: Rooted) -> None:
+    context = rooted.project.context(lambda *_: (context.take_back(["old"]), "요약")[1] if not asked else "새 요약")
+    asked: list[None] = []
+    for number in range(3):
+        context.register_message("assistant", "긴 말입니다. " * 300, operation_id=f"a{number}")
+    context.register_message("assistant", "옛 답입니다. " * 300, operation_id="old")
+    context.register_message("user", "그다음", operation_id="last")
+    assert context.roll_up()
+    context.register_message("assistant", "옛 답입니다. ", operation_id="old")
+    assert "옛 답" not in str(context.data.conversation)
+    # A message of that number that was noted since isn't the one that is meant.
+    context.take_back(["old", "none"])
+    assert [message.content for message in context.data.conversation.recent_window][-1] == "그다음"
 
 
 def test_messages_of_one_id_in_two_sessions_are_both_noted(rooted: Rooted) -> None:
