@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, InvalidToolCall, ToolCall, ToolCallChunk
@@ -14,6 +14,9 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from graph.core.text import plain_text, plain_value
 from graph.core.turn import text_of
 from graph.model_error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError
+
+# More than any model takes; the sums over many calls still fit a column of 31 bits.
+_MOST_TOKENS: Final = 2**24
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,9 @@ class AnswerBuilder:
             # The last report wins: some servers send a running total with every chunk.
             details = chunk.usage_metadata.get("input_token_details", {})
             self._usage = Usage(
-                chunk.usage_metadata["input_tokens"],
-                chunk.usage_metadata["output_tokens"],
-                details.get("cache_read") or 0,
+                _count(chunk.usage_metadata["input_tokens"]),
+                _count(chunk.usage_metadata["output_tokens"]),
+                _count(details.get("cache_read")),
             )
         return text
 
@@ -140,6 +143,11 @@ class AnswerBuilder:
                 "input_token_details": {"cache_read": self._usage.cached_tokens},
             }
         return Answer(message, self._usage)
+
+
+def _count(reported: int | None) -> int:
+    """Returns a number of tokens that a provider reported, within what is possible: servers report anything."""
+    return min(max(0, reported or 0), _MOST_TOKENS)
 
 
 def _is_next_call(known: _Call, fragment: ToolCallChunk) -> bool:

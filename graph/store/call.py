@@ -81,6 +81,12 @@ _RECENT = (
 _REPORTED = select(func.sum(_RECENT.c.usage_input_tokens), func.sum(_RECENT.c.sent_tokens)).where(
     _RECENT.c.usage_input_tokens >= _RECENT.c.sent_tokens // _LEAST_REPORTED
 )
+_origin = session_table.alias("origin").c
+_ORIGIN = select(_origin.session_id).where(
+    session_table.c.session_id == bindparam("session_id"),
+    _origin.session_id == session_table.c.forked_from,
+    _origin.owner == session_table.c.owner,
+)
 
 
 class AnsweredCall(NamedTuple):
@@ -249,14 +255,20 @@ class CallStore:
     def correction(self, session_id: str) -> float:
         """Returns the ratio of reported to estimated input tokens, clamped to 1-2.
 
-        It is taken over those of the last 20 answer calls whose usage was reported; 1.0 without any. Less than half of
-        our estimate is no report: it can't be all that was sent.
+        It is taken over those of the last 20 answer calls whose usage was reported; without any, over those of the
+        session that this one is a branch of; 1.0 if there is none either. Less than half of our estimate is no report:
+        it can't be all that was sent.
         """
+        seen = set()  # origins in a ring, as an import may have them
+        place: str | None = session_id
         with self._database.read() as connection:
-            reported, sent = connection.execute(_REPORTED, {"session_id": session_id}).one()
-        if not reported or not sent:
-            return 1.0
-        return min(max(float(reported) / float(sent), _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
+            while place is not None and place not in seen:
+                reported, sent = connection.execute(_REPORTED, {"session_id": place}).one()
+                if reported and sent:
+                    return min(max(float(reported) / float(sent), _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
+                seen.add(place)
+                place = connection.execute(_ORIGIN, {"session_id": place}).scalar()
+        return 1.0
 
 
 def _answers(session_id: str) -> tuple[Any, ...]:

@@ -113,9 +113,7 @@ class FoldMaker:
         try:
             if not self._records.start(record, owner=plan.owner, expires_after_seconds=seconds):
                 return "left"
-            done = self._made(plan, record, stop)
-            self._count(plan, done)
-            is_kept = self._records.end(done)
+            done, is_kept = self._ended(plan, record, stop)
         except StoreError as error:
             _LOG.warning("fold of session=%s could not be kept: %s", plan.session_id, error.code)  # its row expires
             return "failed"
@@ -136,19 +134,30 @@ class FoldMaker:
                 seconds=done.seconds,
             )
 
+    def _ended(self, plan: FoldPlan, record: Record, stop: threading.Event) -> tuple[Record, bool]:
+        """Makes and stores the record; returns it, and whether it came in time. A defect ends it as a failure, too."""
+        try:
+            done = self._made(plan, record, stop)
+            try:
+                return done, self._records.end(done)
+            finally:
+                self._count(plan, done)
+        except StoreError:
+            raise
+        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and stored as a failure that is retried later
+            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
+            done = record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
+            return done, self._records.end(done)
+
     def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
         began = time.monotonic()
         source = source_of(plan.spec, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
         if plan.spec.stands_verbatim:
             return end_verbatim(record, source)
         drafts: list[SummaryDraft] = []
-        try:
-            error_code = self._draft(plan, record, source, drafts, stop)
-            seconds = time.monotonic() - began
-            return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
-        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and stored as a failure that is retried later
-            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
-            return record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
+        error_code = self._draft(plan, record, source, drafts, stop)
+        seconds = time.monotonic() - began
+        return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
 
     def _draft(
         self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from graph.core.manifest import LONGEST_CHAIN, Manifest
 from graph.error import DatabaseError, LeaseLostError
 from graph.store.call import ModelCall
-from graph.store.schema import call_table
+from graph.store.schema import call_table, session_table
 from graph.store.transfer import export_lines, import_lines
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
@@ -157,3 +157,20 @@ def test_correction_is_taken_from_the_last_twenty_reports(stores: StoreSet) -> N
     assert stores.calls.correction(SESSION) == pytest.approx(1.2)
     stores.calls.add(lease, stores.make_call("wild", 1, usage_input_tokens=1_000_000), OWNER)
     assert stores.calls.correction(SESSION) == 2.0
+
+
+def test_a_branch_begins_with_what_its_origin_has_learned(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    stores.calls.add(lease, stores.make_call("c1", 1, usage_input_tokens=120), OWNER)
+    for name, origin in (("branch", SESSION), ("twig", "branch"), ("left", "right"), ("right", "left")):
+        stores.make_session(name)
+        with stores.database.write() as connection:
+            of_name = session_table.c.session_id == name
+            connection.execute(update(session_table).where(of_name).values(forked_from=origin))
+    assert [stores.calls.correction(name) for name in (SESSION, "branch", "twig")] == [pytest.approx(1.2)] * 3
+    assert stores.calls.correction("left") == 1.0
+    with stores.database.write() as connection:
+        another = update(session_table).where(session_table.c.session_id == SESSION)
+        connection.execute(another.values(owner="another"))
+    assert stores.calls.correction("twig") == 1.0
