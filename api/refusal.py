@@ -98,7 +98,10 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     ),
     "quota": Problem(429, "insufficient_quota", "The account at the model's server has no credit left.", is_final=True),
     "context_length": Problem(
-        400, "context_length_exceeded", "What was sent is longer than the model's context window.", "messages"
+        400,
+        "context_length_exceeded",
+        "The question and all that goes with it are longer than the model's context window.",
+        "messages",
     ),
     "unreachable": _UPSTREAM,
     "deadline": _upstream("No answer came in time."),

@@ -43,7 +43,8 @@ ERRORS: Final[Mapping[str, str]] = {
     "model_missing": "There is no model of this name. Choose another one in the advanced settings.",
     "rate_limit": "The provider refused: too many requests for now. Please try again in a moment.",
     "quota": "The account at the model provider has no credit left.",
-    "context_length": "What was sent is longer than the model's context window.",
+    "context_length": "The question and all that goes with it are longer than the model's context window. "
+    "Shorten the question, or choose a model with a larger window.",
     "unreachable": "The model's server can't be reached.",
     "deadline": "No answer came in time.",
     "cut_stream": "The answer broke off in the middle.",

@@ -11,11 +11,13 @@ class PinnedMessage:
 
     Attributes:
         tokens: Our estimate for it with its label.
+        is_sent: Whether the session's model has room for it: more may be pinned than another model takes.
     """
 
     message_id: str
     turn: int
     tokens: int
+    is_sent: bool = True
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -28,6 +28,7 @@ Messages = Sequence[AnyMessage]
 SHORTENED: Final = "shortened"
 CUT: Final = "cut"
 KEPT_CHARS: Final = "turnfold_kept_chars"
+WHOLE_CHARS: Final = "turnfold_whole_chars"
 # Tells a context block from what was said.
 CONTEXT: Final = "context"
 
@@ -37,7 +38,7 @@ class InputItem:
     """One block of a model input. Its text is not copied: the tables have it under (kind, id, version).
 
     Attributes:
-        kind: "system", "context" (its id is the block's kind), "record", "pin" (a pinned message under its record),
+        kind: "system", "context" (its id is the block's name), "record", "pin" (a pinned message under its record),
             "message", "tools" or "note". If the guard shrank it for this call: "shortened" (a verbatim record as its
             summary) or "cut" (a tool result). If a tool asks a model: "call" for the arguments of the tool call.
         version: Of a record, a context block or the system prompt; for a cut message the number of characters kept; 1
@@ -100,6 +101,16 @@ class SystemPart:
     def standing(self) -> list[ContextBlock]:
         """The blocks that stand behind its text and stay the same from turn to turn."""
         return [block for block in (self.front, self.client) if block is not None]
+
+    def with_block(self, block: ContextBlock) -> SystemPart:
+        """Returns it with this block in the place of the one of its kind."""
+        match block.kind:
+            case "front":
+                return replace(self, front=block)
+            case "client":
+                return replace(self, client=block)
+            case "volatile":
+                return replace(self, volatile=block)
 
     @property
     def item_count(self) -> int:
@@ -165,7 +176,7 @@ def record_item(entry: HistoryEntry | Pin, language: Language) -> InputItem:
 
 
 def _block_item(block: ContextBlock, tokens: int) -> InputItem:
-    return InputItem(CONTEXT, block.kind, block.version, tokens)
+    return InputItem(CONTEXT, block.name, block.version, tokens)
 
 
 def _message_item(message: AnyMessage) -> InputItem:

@@ -59,6 +59,19 @@ def budget_tokens(input_tokens: int) -> int:
     return min(_MOST_TOKENS, input_tokens // _LARGEST_SHARE)
 
 
+def fitting(pins: Sequence[Pin], most_tokens: int, language: Language) -> tuple[Pin, ...]:
+    """Returns the pins that a model of so large a budget is sent, by position: the newest ones that it has room for.
+
+    More may be pinned than that: with another model, or before the window was set to less.
+    """
+    kept: list[Pin] = []
+    for pin in sorted(pins, key=lambda pin: pin.position, reverse=True):
+        if (tokens := pin.tokens(language)) <= most_tokens:
+            kept.append(pin)
+            most_tokens -= tokens
+    return tuple(reversed(kept))
+
+
 def unsent(pins: Sequence[Pin], messages: Sequence[AnyMessage]) -> list[Pin]:
     """Returns the pins that aren't among these messages, by position."""
     if not pins:

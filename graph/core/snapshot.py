@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from graph.core.context_block import LARGEST_SHARES, BlockKind
+from graph.core.pin import budget_tokens
 from graph.record import ArchivedMessage, Record
 from prompt.system.framing import Language
 
@@ -18,12 +20,13 @@ class SessionSnapshot:
         active: The active records, oldest first; together they cover the session's beginning without a gap.
         raw: The live messages that no record covers, oldest first, those of an open turn included.
         rate: The current compression rate.
-        correction: Factor from our estimates to the provider's usage; 1.0 while it reports none.
+        correction: Factor from our estimates to the provider's usage, at least 1.0; that while it reports none.
         restored_tokens: Our estimate for the context when a compaction was last undone, 0 if there was none since the
             last one. No automatic compaction is made until the context has grown past it.
         input_tokens: The largest input for the session's model, beside the front; None for no bound.
         language: The language of the session's fixed sentences.
-        front_tokens: Our estimate for the blocks that stand in the session's system prompt, and for its pins.
+        front_tokens: Our estimates for the blocks that stand in the session's system prompt, by their kinds.
+        pin_tokens: Our estimate for the session's pins.
         undone: The first and last positions of merges that the user undid: only for want of room is it merged again.
         set_aside: Records, in no order, that were active behind a compaction that was undone, and cover raw messages
             alone: each may stand again for what it covers once all before that is folded.
@@ -37,13 +40,16 @@ class SessionSnapshot:
     restored_tokens: int = 0
     input_tokens: int | None = None
     language: Language = "ko"
-    front_tokens: int = 0
+    front_tokens: Mapping[BlockKind, int] = field(default_factory=dict)
+    pin_tokens: int = 0
     undone: frozenset[tuple[int, int]] = frozenset()
     set_aside: Sequence[Record] = ()
 
     def within(self, input_tokens: int) -> SessionSnapshot:
-        """Returns the snapshot for a model whose whole input is at most that."""
-        return replace(self, input_tokens=input_tokens - self.front_tokens)
+        """Returns the snapshot for a model whose whole input is at most that; what stands in front is cut for it."""
+        front_tokens = sum(min(used, input_tokens // LARGEST_SHARES[kind]) for kind, used in self.front_tokens.items())
+        pin_tokens = min(self.pin_tokens, budget_tokens(input_tokens))
+        return replace(self, input_tokens=input_tokens - front_tokens - pin_tokens)
 
     @property
     def covered_turn(self) -> int:

@@ -121,14 +121,20 @@ class ChatModels:
 
     def window_tokens(self, name: str) -> int:
         """Returns the context window: from the settings, the endpoint's list or the name; 8,192 if it's unknown."""
+        told = self.told_window_tokens(name)
+        if told is not None:
+            return told
+        return UNKNOWN_WINDOW_TOKENS if self._settings.is_offline else guess_window_tokens(name)
+
+    def told_window_tokens(self, name: str) -> int | None:
+        """Returns the context window if the settings or the endpoint's list tell it, so that it is no guess."""
         if self._settings.model_window_tokens is not None:
             return self._settings.model_window_tokens
-        if self._settings.is_offline:
-            return UNKNOWN_WINDOW_TOKENS
         # OpenAI's own list has no windows, so there's no need to wait for it.
-        entries = self._known_entries() if self._settings.openai_base_url else ()
-        listed = next((entry.window_tokens for entry in entries if entry.name == name), None)
-        return listed or guess_window_tokens(name)
+        if self._settings.is_offline or not self._settings.openai_base_url:
+            return None
+        entries = self._known_entries()
+        return next((entry.window_tokens for entry in entries if entry.name == name), None) or None
 
     def input_tokens(self, name: str) -> int:
         """Returns how large the whole input of a session's model may be: the guard's share of its window."""

@@ -9,13 +9,14 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 
 from graph.core.fold_spec import FoldSpec
+from graph.core.model_input import SystemPart
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn
 from graph.event import FoldWaiting
 from graph.node.context import NodeDeps, TurnContext, folded_event, snapshot_of
 from graph.node.summary import state_update
 from graph.state import ChatState
-from graph.strategy.fit import Build, Fit, Fitting, Folded
+from graph.strategy.fit import Fit, Fitting, Folded
 
 _LOG = logging.getLogger(__name__)
 
@@ -24,23 +25,23 @@ class Guard:
     """Fits the input of one call below a limit.
 
     Args:
-        build: Builds the input from records and messages, as the strategy and the tools want it.
+        system: The part of the input that nobody said.
 
     Attributes:
         update: What the folds made so far change in the state.
     """
 
-    def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState, build: Build) -> None:
+    def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState, system: SystemPart) -> None:
         self.update: dict[str, Any] = {}
         self._deps = deps
         self._turn = turn
         self._state = state
-        self._build = build
+        self._system = system
 
     def begin(self) -> Fit:
         """Builds the input as the strategy wants it, whatever its size."""
         history, messages = self._state["summary_history"], self._working_messages()
-        return Fit(history, messages, self._build(history, messages))
+        return Fit(self._system, history, messages, self._turn.strategy.assemble(self._system, history, messages))
 
     def fit(self, fit: Fit, *, limit_tokens: int) -> Fit:
         """Makes an input smaller if it reaches the limit; `strategy.fit.Fitting` says how."""
@@ -52,9 +53,9 @@ class Guard:
         if fit.model_input.sent_tokens <= allowed_tokens:
             return fit
         merged_tokens = self._deps.settings.merged_tokens
-        language = self._turn.language
-        fitting = Fitting(self._build, allowed_tokens=allowed_tokens, merged_tokens=merged_tokens, language=language)
-        if not self._turn.strategy.sends_records:
+        strategy = self._turn.strategy
+        fitting = Fitting(strategy.assemble, self._system, allowed_tokens=allowed_tokens, merged_tokens=merged_tokens)
+        if not strategy.sends_records:
             return fitting.by_leaving_out(fit)
 
         def fold(spec: FoldSpec) -> Folded | None:

@@ -20,7 +20,6 @@ from graph.model_error import ContextLengthError
 from graph.node.context import NodeDeps, TurnContext, archive_messages
 from graph.node.guard import Guard
 from graph.node.model_call import AnswerCall, tools_of
-from graph.record import HistoryEntry
 from graph.state import ChatState
 from graph.tool.known_tools import schema_text, schemas_of
 from prompt.system.chat import rounds_note
@@ -48,9 +47,6 @@ class LlmNode:
         )
         call = AnswerCall(deps, turn, state)
 
-        def build(history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
-            return turn.strategy.assemble(system, history, messages)
-
         name = deps.models.resolve(turn.row.model)
         choice = _choice(turn, state, is_last_round=is_last_round)
 
@@ -61,9 +57,10 @@ class LlmNode:
                 return call(asked.bind(tool_choice=choice) if choice else asked, model_input)
             return deps.models.tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
-        guard = Guard(deps, turn, state, build)
+        guard = Guard(deps, turn, state, system)
         limit_tokens = deps.models.input_tokens(turn.row.model)
         fit = guard.fit(guard.begin(), limit_tokens=limit_tokens)
+        _check_window(fit.model_input, deps.models.told_window_tokens(name))
         try:
             answer = ask(fit.model_input)
         except ContextLengthError:
@@ -98,6 +95,17 @@ class LlmNode:
         if key not in self._schemas:
             self._schemas[key] = schemas_of(tools)
         return [*self._schemas[key], *(dict(tool) for tool in turn.client.tools)] if turn.client else self._schemas[key]
+
+
+def _check_window(model_input: ModelInput, window_tokens: int | None) -> None:
+    """Refuses an input whose prompt and question alone fill the window: some servers cut its beginning without a word.
+
+    Raises:
+        ContextLengthError: It is as large as the window or larger.
+    """
+    if window_tokens is not None and model_input.sent_tokens >= window_tokens:
+        detail = f"≈{model_input.sent_tokens} ≥ {window_tokens}"
+        raise ContextLengthError(detail)
 
 
 def _choice(turn: TurnContext, state: ChatState, *, is_last_round: bool) -> str | Mapping[str, Any] | None:

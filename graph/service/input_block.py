@@ -28,7 +28,8 @@ def input_block(block: Block, part: Part, language: Language) -> InputBlock:
     kind, name, version, tokens = block
     match part:
         case SystemPart() | ContextBlock():
-            return InputBlock(kind, name, version, "", tokens, part.text)
+            known = name if isinstance(part, SystemPart) else part.kind
+            return InputBlock(kind, known, version, "", tokens, part.text)
         case dict():
             return InputBlock(kind, name, version, "", tokens, part["summary"], tuple(part["turns"]))
         case Pin():

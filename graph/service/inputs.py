@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, get_args
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.context_block import BlockKind, ContextBlock
+from graph.core.context_block import ContextBlock, cut_at, read_name
 from graph.core.manifest import Block
 from graph.core.model_input import CONTEXT, CUT, SHORTENED, ModelInput, SystemPart, stored_system
 from graph.core.pin import PIN, Pin, pin_of
@@ -29,8 +28,6 @@ from graph.strategy.shrink import shorten_verbatim
 from prompt.system.chat import rounds_note
 from prompt.system.framing import Language, note_cut
 from prompt.tool import reasoning
-
-_BLOCK_KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
 
 
 def read_inputs(access: SessionAccess, session_id: str, turn: int) -> tuple[CallInput, ...]:
@@ -154,7 +151,7 @@ def _part(stores: Stores, session_id: str, block: Block, language: Language) -> 
     kind, name, version, _ = block
     try:
         if kind == CONTEXT:
-            return stores.blocks.get(session_id, _BLOCK_KINDS[name], version)
+            return _context_block(stores, session_id, block, language)
         if kind == PIN:
             return pin_of(stores.archive.get(session_id, name))
         if kind in ("record", SHORTENED):
@@ -166,9 +163,17 @@ def _part(stores: Stores, session_id: str, block: Block, language: Language) -> 
                 shorter = note_cut(text_of(said.message), version, why="fit the window", language=language)
                 said = replace(said, message=said.message.model_copy(update={"content": shorter}))
             return said
-    except (NotFoundError, KeyError):  # deleted by hand, or of a later version
+    except (NotFoundError, KeyError, ValueError):  # deleted or changed by hand, or of a later version
         pass
     return None
+
+
+def _context_block(stores: Stores, session_id: str, block: Block, language: Language) -> ContextBlock:
+    kind, kept_lines = read_name(block[1])
+    whole = stores.blocks.get(session_id, kind, block[2])
+    if kept_lines is None:
+        return whole
+    return replace(whole, text=cut_at(whole.text, kept_lines, language), kept_lines=kept_lines)
 
 
 def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list[HistoryEntry], list[AnyMessage]]:
@@ -177,12 +182,8 @@ def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list
     said: list[AnyMessage] = []
     for part in parts:
         match part:
-            case ContextBlock(kind="front"):
-                system = replace(system, front=part)
-            case ContextBlock(kind="client"):
-                system = replace(system, client=part)
             case ContextBlock():
-                system = replace(system, volatile=part)
+                system = system.with_block(part)
             case dict():
                 history.append(part)
             case Pin():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graph.core.language import session_language
-from graph.core.pin import budget_tokens, pin_of
+from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.text import has_visible
 from graph.error import InputError, NotFoundError
 from graph.pin_view import PinnedMessage, PinView
@@ -64,10 +64,13 @@ class Pins:
         session_id, models = session.session_id, self._access.models
         language = self._language(session_id)
         pins = self._stores.pinned(session_id)
-        messages = tuple(PinnedMessage(pin.message_id, pin.turn, pin.tokens(language)) for pin in pins)
         # Not `input_tokens`: that may wait for the endpoint's list of models.
         window = models.window_tokens(session.model or models.default_name)
         budget = budget_tokens(int(window * self._access.settings.guard_share))
+        sent = fitting(pins, budget, language)
+        messages = tuple(
+            PinnedMessage(pin.message_id, pin.turn, pin.tokens(language), is_sent=pin in sent) for pin in pins
+        )
         return PinView(messages, budget, sum(message.tokens for message in messages))
 
     def _language(self, session_id: str) -> Language:

@@ -52,15 +52,10 @@ class Limits:
     room_tokens: int | None = None
 
     def within(self, input_tokens: int | None) -> Limits:
-        """Returns the limits for a model whose whole input is at most `input_tokens`; None for no bound.
-
-        A sixth of the input, 1,000 to 4,000 tokens but at most half, is left for the prompt, the tools and the open
-        turn.
-        """
+        """Returns the limits for a model whose whole input is at most `input_tokens`; None for no bound."""
         if input_tokens is None:
             return self
-        reserve = min(max(input_tokens // _RESERVE_SHARE, _MIN_RESERVE_TOKENS), _MAX_RESERVE_TOKENS)
-        room = input_tokens - min(reserve, input_tokens // 2)
+        room = room_within(input_tokens)
         return replace(
             self,
             room_tokens=room,
@@ -69,6 +64,15 @@ class Limits:
             app_context_threshold=min(self.app_context_threshold, room * 2 // 3),
             max_context_tokens=min(self.max_context_tokens, int(room / self.compaction_threshold)),
         )
+
+
+def room_within(input_tokens: int) -> int:
+    """Returns what is left of an input for all but the prompt, the tools and the open turn.
+
+    For these a sixth is reserved, 1,000 to 4,000 tokens but at most half.
+    """
+    reserve = min(max(input_tokens // _RESERVE_SHARE, _MIN_RESERVE_TOKENS), _MAX_RESERVE_TOKENS)
+    return input_tokens - min(reserve, input_tokens // 2)
 
 
 def first_turn(strategy: Strategy, open_turn: int) -> int:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from graph.core.fold_spec import FoldSpec
-from graph.core.model_input import History, Messages, ModelInput
+from graph.core.model_input import History, Messages, ModelInput, SystemPart
+from graph.core.pin import PIN
 from graph.core.snapshot import SessionSnapshot
+from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn
-from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest
-from prompt.system.framing import Language
+from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest, without_oldest_round
 
-Build = Callable[[History, Messages], ModelInput]
+Assemble = Callable[[SystemPart, History, Messages], ModelInput]
 
 _MAX_FOLDS: Final = 4
 _LEAST_SHARE: Final = 20
@@ -27,8 +28,9 @@ _SLACK_TOKENS: Final = 16
 
 @dataclass(frozen=True)
 class Fit:
-    """The records and messages that an input is built from, uncut, and the input as it is sent."""
+    """What an input is built from, uncut, and the input as it is sent."""
 
+    system: SystemPart
     history: History
     messages: Messages
     model_input: ModelInput
@@ -47,17 +49,18 @@ class Fitting:
     """Fits one input below a limit.
 
     Args:
-        build: Makes the input of records and messages.
+        assemble: Makes the input, as the strategy does.
+        system: The part of the input that nobody said.
         allowed_tokens: The largest allowed input, by our estimate.
         merged_tokens: The upper bound on a merged record.
-        language: The session's language.
     """
 
-    def __init__(self, build: Build, *, allowed_tokens: int, merged_tokens: int, language: Language) -> None:
-        self._build = build
+    def __init__(self, assemble: Assemble, system: SystemPart, *, allowed_tokens: int, merged_tokens: int) -> None:
+        self._assemble = assemble
+        self._system = system
         self._allowed_tokens = allowed_tokens
         self._merged_tokens = merged_tokens
-        self._language: Language = language
+        self._language = system.language
         self._least_tokens = max(_LEAST_TOKENS, min(_ENOUGH_TOKENS, allowed_tokens // _LEAST_SHARE))
 
     def by_folding(self, begun: Fit, snapshot: SessionSnapshot, fold: Callable[[FoldSpec], Folded | None]) -> Fit:
@@ -65,8 +68,9 @@ class Fitting:
 
         In this order: verbatim records are shortened for this call; tool results of the open turn are cut if it leaves
         no room for earlier turns; records are merged; the oldest raw turns are folded; all tool results are cut; the
-        oldest records and turns are left out of this call. What is too large by more than two inputs isn't folded while
-        the user waits, as nothing useful would be left of it: the schedule folds it behind the answers.
+        oldest records and turns are left out of this call, and then as much as `_least` has to. What is too large by
+        more than two inputs isn't folded while the user waits, as nothing useful would be left of it: the schedule
+        folds it behind the answers.
 
         Args:
             begun: The input so far.
@@ -97,30 +101,81 @@ class Fitting:
             shown = self._shown(history, messages, cut_tokens)
         if self._excess(shown) > 0:
             cut = cut_results(self._with_open_cut(messages, cut_tokens), self._excess(shown), self._language)
-            shown = self._without_oldest(shorten_verbatim(history, self._language), cut).model_input
-        return Fit(history, messages, shown)
+            shown = self._least(self._without_oldest(shorten_verbatim(history, self._language), cut))
+        return Fit(self._system, history, messages, shown)
 
     def by_leaving_out(self, begun: Fit) -> Fit:
-        """Makes the input of a strategy that sends no records fit: without its oldest turns, then with cut results."""
+        """Makes the input of a strategy that sends no records fit.
+
+        In this order: its oldest turns are left out, tool results are cut, and as much as `_least` has to is left out.
+        """
         fewer = self._without_oldest((), begun.messages)
         shown = fewer.model_input
         if self._excess(shown) > 0:
-            shown = self._build((), cut_results(fewer.messages, self._excess(shown), self._language))
-        return Fit(begun.history, fewer.messages, shown)
+            cut = cut_results(fewer.messages, self._excess(shown), self._language)
+            shown = self._least(self._built(self._system, (), cut))
+        return Fit(self._system, begun.history, fewer.messages, shown)
+
+    def _least(self, fit: Fit) -> ModelInput:
+        """Leaves out of this call what has to go once no record and no earlier turn is left of it.
+
+        In this order: the oldest pins; what is left of tool results; the oldest calls of the open turn; lines of the
+        context blocks, those of the block of this turn alone first.
+        """
+        for shrink in (self._without_pins, self._without_results, self._without_rounds, self._with_cut_blocks):
+            if self._excess(fit.model_input) <= 0:
+                break
+            fit = shrink(fit)
+        return fit.model_input
+
+    def _without_pins(self, fit: Fit) -> Fit:
+        sizes = {item.id: item.tokens for item in fit.model_input.items if item.kind == PIN}
+        excess = self._excess(fit.model_input)
+        kept = list(fit.system.pins)
+        for pin in fit.system.pins:
+            if excess <= 0:
+                break
+            kept.remove(pin)
+            excess -= sizes.get(pin.message_id, 0)
+        return self._built(replace(fit.system, pins=tuple(kept)), fit.history, fit.messages)
+
+    def _without_results(self, fit: Fit) -> Fit:
+        while (excess := self._excess(fit.model_input)) > 0:
+            cut = cut_results(fit.messages, excess, self._language, least_chars=0)
+            if cut == fit.messages:
+                break
+            fit = self._built(fit.system, fit.history, cut)
+        return fit
+
+    def _without_rounds(self, fit: Fit) -> Fit:
+        while self._excess(fit.model_input) > 0 and (fewer := without_oldest_round(fit.messages)) is not None:
+            fit = self._built(fit.system, fit.history, fewer)
+        return fit
+
+    def _with_cut_blocks(self, fit: Fit) -> Fit:
+        for block in (self._system.volatile, self._system.front, self._system.client):
+            excess = self._excess(fit.model_input)
+            if block is not None and excess > 0:
+                least = block.within(estimate_tokens(block.text) - excess - _SLACK_TOKENS, self._language)
+                fit = self._built(fit.system.with_block(least), fit.history, fit.messages)
+        return fit
+
+    def _built(self, system: SystemPart, history: History, messages: Messages) -> Fit:
+        return Fit(system, history, messages, self._assemble(system, history, messages))
 
     def _without_oldest(self, history: History, messages: Messages) -> Fit:
         """Builds the input without its oldest records and turns, as few as are too many."""
-        shown = self._build(history, messages)
-        while (excess := self._excess(shown)) > 0:
-            fewer = without_oldest(history, messages, _sizes(shown), excess)
+        fit = self._built(self._system, history, messages)
+        while (excess := self._excess(fit.model_input)) > 0:
+            fewer = without_oldest(fit.history, fit.messages, _sizes(fit.model_input), excess)
             if fewer is None:
                 break
-            history, messages = fewer
-            shown = self._build(history, messages)
-        return Fit(history, messages, shown)
+            fit = self._built(self._system, *fewer)
+        return fit
 
     def _shown(self, history: History, messages: Messages, cut_tokens: int) -> ModelInput:
-        return self._build(shorten_verbatim(history, self._language), self._with_open_cut(messages, cut_tokens))
+        shortened = shorten_verbatim(history, self._language)
+        return self._assemble(self._system, shortened, self._with_open_cut(messages, cut_tokens))
 
     def _with_open_cut(self, messages: Messages, cut_tokens: int) -> Messages:
         """Returns the messages with that many tokens cut from the tool results of the open turn."""

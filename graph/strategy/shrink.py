@@ -7,15 +7,15 @@ from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Final
 
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.extract import extract_summary
 from graph.core.fold_spec import FoldSpec, fold_of
-from graph.core.model_input import KEPT_CHARS, SHORTENED, History, Messages
+from graph.core.model_input import KEPT_CHARS, SHORTENED, WHOLE_CHARS, History, Messages
 from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
-from graph.core.turn import is_complete, split_turns, text_of
+from graph.core.turn import extract_current_turn, is_complete, split_turns, text_of
 from graph.record import ArchivedMessage, HistoryEntry, Record
 from graph.strategy.merge import merge_fold, merge_for_room, raw_stretches, unbroken
 from prompt.system.framing import SHORTENED_NOTE, Language, note_cut
@@ -25,6 +25,7 @@ _GOOD_SHARE: Final = 4
 _VERBATIM_SHARE: Final = 0.3
 _MIN_RESULT_CHARS: Final = 200
 _NOTE_TOKENS: Final = 40
+_LEAST_ROUNDS: Final = 2
 
 
 def guard_fold(
@@ -102,6 +103,8 @@ def without_oldest(
 ) -> tuple[History, Messages] | None:
     """Returns the input without its oldest records and, once it has none, its oldest complete turns.
 
+    The rest of a turn whose beginning a compaction covers is older than the first turn, and goes before it.
+
     Args:
         history: The records.
         messages: The messages; the last turn stays if it is open.
@@ -112,18 +115,41 @@ def without_oldest(
         None if there is nothing to leave out.
     """
     turns = split_turns(messages)
+    rest = messages[: len(messages) - sum(map(len, turns))]
+    said = [rest, *turns] if rest else turns
     blocks = [[entry["id"]] for entry in history]
-    blocks += [[str(message.id) for message in turn] for turn in turns if is_complete(turn)]
+    blocks += [[str(message.id) for message in turn] for turn in said if is_complete(turn)]
     freed = accumulate(sum(sizes.get(block_id, 0) for block_id in block) for block in blocks)
     count = next((count for count, tokens in enumerate(freed, start=1) if tokens >= excess_tokens), len(blocks))
     if count == 0:
         return None
     left_out = max(0, count - len(history))
-    return history[count:], [message for turn in turns[left_out:] for message in turn] if left_out else messages
+    return history[count:], [message for turn in said[left_out:] for message in turn] if left_out else messages
 
 
-def cut_results(messages: Messages, excess_tokens: int, language: Language) -> list[AnyMessage]:
-    """Cuts tool results, the longest first, until about that many tokens are saved; each notes what is missing."""
+def without_oldest_round(messages: Messages) -> Messages | None:
+    """Returns the messages without the open turn's oldest calls and their results; None if it has no more than one."""
+    opened = extract_current_turn(messages)
+    rounds = [place for place, message in enumerate(opened) if isinstance(message, AIMessage)]
+    if len(rounds) < _LEAST_ROUNDS:
+        return None
+    first, second = (len(messages) - len(opened) + place for place in rounds[:2])
+    return [*messages[:first], *messages[second:]]
+
+
+def cut_results(
+    messages: Messages, excess_tokens: int, language: Language, *, least_chars: int = _MIN_RESULT_CHARS
+) -> list[AnyMessage]:
+    """Cuts tool results, the longest first, until about that many tokens are saved; each notes what is missing.
+
+    One that is cut already is cut further, and still notes how long it was at first.
+
+    Args:
+        messages: The messages.
+        excess_tokens: How many tokens to save.
+        language: The session's language.
+        least_chars: How much of each result stays.
+    """
     cut = list(messages)
     longest_first = sorted(
         (index for index, message in enumerate(cut) if isinstance(message, ToolMessage)),
@@ -133,14 +159,18 @@ def cut_results(messages: Messages, excess_tokens: int, language: Language) -> l
     for index in longest_first:
         if excess_tokens <= 0:
             break
-        text = text_of(cut[index])
+        text, marks = text_of(cut[index]), cut[index].additional_kwargs
         tokens = estimate_tokens(text)
+        whole_chars = int(marks.get(WHOLE_CHARS, len(text)))
+        kept_chars = int(marks.get(KEPT_CHARS, whole_chars))
         share = max(0.0, 1 - (excess_tokens + _NOTE_TOKENS) / max(1, tokens))
-        keep = max(_MIN_RESULT_CHARS, int(len(text) * share))
-        if keep >= len(text):
+        keep = max(least_chars, int(len(text) * share))
+        if keep >= kept_chars:
             continue
-        shorter = note_cut(text, keep, why="fit the window", language=language)
-        marked = {**cut[index].additional_kwargs, KEPT_CHARS: keep}
+        shorter = note_cut(text, keep, why="fit the window", language=language, whole_chars=whole_chars)
+        if estimate_tokens(shorter) >= tokens:
+            continue
+        marked = {**marks, KEPT_CHARS: keep, WHOLE_CHARS: whole_chars}
         cut[index] = cut[index].model_copy(update={"content": shorter, "additional_kwargs": marked})
         excess_tokens -= tokens - estimate_tokens(shorter)
     return cut

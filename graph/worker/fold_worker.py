@@ -78,9 +78,8 @@ class FoldWorker:
         """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
         with self._stores.database.reading():
             active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
-            front = [self._stores.blocks.newest(session_id, kind) for kind in STANDING]
+            front = {kind: self._stores.blocks.newest(session_id, kind) for kind in STANDING}
             language = session_language(self._stores.archive.opening(session_id))
-            pins = sum(pin.tokens(language) for pin in self._stores.pinned(session_id))
             return SessionSnapshot(
                 complete_turns,
                 active,
@@ -89,7 +88,8 @@ class FoldWorker:
                 self._stores.calls.correction(session_id),
                 self._stores.sessions.restored_tokens(session_id),
                 language=language,
-                front_tokens=sum(estimate_tokens(block.text) for block in front if block) + pins,
+                front_tokens={kind: estimate_tokens(block.text) for kind, block in front.items() if block},
+                pin_tokens=sum(pin.tokens(language) for pin in self._stores.pinned(session_id)),
                 undone=self._stores.versions.undone_merges(session_id),
                 set_aside=without_overlap(self._stores.records.set_aside(session_id), active),
             )

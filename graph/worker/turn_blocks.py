@@ -9,24 +9,28 @@ from typing import Final
 
 from langchain_core.tools import BaseTool
 
-from graph.core.context_block import BlockKind, ContextBlock, ContextRequest, ContextSource, cut_block
+from graph.core.context_block import LARGEST_SHARES, BlockKind, ContextBlock, ContextRequest, ContextSource
 from graph.core.divider import headed, undivided
 from graph.core.lead import lead_block
 from graph.core.model_input import CONTEXT
+from graph.core.pin import budget_tokens, fitting
 from graph.error import TurnfoldError
 from graph.model.factory import ChatModels
 from graph.node.context import TurnContext
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
+from graph.strategy.base import room_within
 from prompt.system.framing import CLIENT_HEADING
 
 _LOG = logging.getLogger(__name__)
-# Of the largest whole input: together they leave a quarter of it for all else, and half without a program's.
-_LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "client": 4, "volatile": 6}
+# Of a program's instructions: more than its share of a window of a million tokens is kept for no model.
+_MOST_KEPT_TOKENS: Final = 200_000
 
 
 class TurnBlocks:
-    """Composes the blocks of each turn once; all calls of the turn are sent the same ones.
+    """Composes the blocks of each turn once, and cuts them and the pins to what its model has room for.
+
+    All calls of the turn are sent the same ones, unless the guard has to cut them further.
 
     Args:
         source: Composes the texts.
@@ -51,7 +55,9 @@ class TurnBlocks:
         self._tools = tools
 
     def added_to(self, turn: TurnContext, request: ContextRequest) -> TurnContext:
-        """Returns the turn with its blocks; as it was without a project, a context of the request and a program.
+        """Returns the turn with its pins and its blocks.
+
+        It has no blocks without a project, a context of the request and a program.
 
         A turn that goes on behind what its program answered has the blocks that it began with, but for the program's
         instructions. What can't be composed doesn't keep the turn from being answered: it then has the front of the
@@ -63,14 +69,15 @@ class TurnBlocks:
         """
         source = self._source if request.root or request.context else None
         session_id = turn.lease.session_id
-        turn = replace(turn, client_block=self._client_block(turn))
+        most_tokens = budget_tokens(self._models.input_tokens(turn.row.model))
+        turn = replace(turn, pins=fitting(turn.pins, most_tokens, turn.language), client_block=self._client_block(turn))
         if turn.is_resumed:
-            front = None if source is None else self._blocks.newest(session_id, "front")
-            return replace(turn, front=front, volatile=self._blocks.newest(session_id, "volatile"))
+            front = None if source is None else self._newest(turn, "front")
+            return replace(turn, front=front, volatile=self._newest(turn, "volatile"))
         lead = lead_block(turn.client.lead, turn.language) if turn.client else ""
         if source is None:
             # An empty one is kept as well, so that the newest is this turn's when it goes on.
-            return replace(turn, volatile=self._kept(turn, "volatile", lead)) if turn.client else turn
+            return replace(turn, volatile=self._passing(turn, lead)) if turn.client else turn
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
         request = replace(request, front=newest.text if newest else "", tools=tools)
@@ -79,31 +86,44 @@ class TurnBlocks:
         except TurnfoldError as error:
             _LOG.warning("context of session=%s turn=%d not composed: %s", session_id, request.turn, error.code)
             standing, passing = request.front, ""
-        front = self._kept(turn, "front", undivided(standing.strip()))
+        kept = self._blocks.keep(turn.lease, "front", undivided(standing.strip()), owner=turn.owner)
+        front = self._within(turn, kept)
         passing = "\n\n".join(part for part in (undivided(passing.strip()), lead) if part)
-        return replace(turn, front=front, volatile=self._kept(turn, "volatile", passing))
+        return replace(turn, front=front, volatile=self._passing(turn, passing))
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
         """Returns the block of the program's instructions; a turn that says none has the newest of any program."""
         if turn.client is None or turn.client.system is None:
-            return self._blocks.newest(turn.lease.session_id, "client")
+            return self._newest(turn, "client")
         session_id, system = turn.lease.session_id, turn.client.system.strip()
-        text = self._fitted(turn, "client", headed(CLIENT_HEADING[turn.language], system) if system else "")
+        said = ContextBlock("client", 0, headed(CLIENT_HEADING[turn.language], system) if system else "")
+        text = said.within(_MOST_KEPT_TOKENS, turn.language).text
         newest = self._blocks.newest(session_id, "client")
         if text == (newest.text if newest else ""):
-            return newest
+            return self._within(turn, newest)
         sent = self._calls.last_manifest(session_id)
         lost_tokens = sum(tokens for kind, name, _, tokens in sent if not _stands_before(kind, name))
-        return self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens)
+        kept = self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens)
+        return self._within(turn, kept)
 
-    def _kept(self, turn: TurnContext, kind: BlockKind, text: str) -> ContextBlock | None:
-        return self._blocks.keep(turn.lease, kind, self._fitted(turn, kind, text), owner=turn.owner)
+    def _newest(self, turn: TurnContext, kind: BlockKind) -> ContextBlock | None:
+        return self._within(turn, self._blocks.newest(turn.lease.session_id, kind))
 
-    def _fitted(self, turn: TurnContext, kind: BlockKind, text: str) -> str:
-        most_tokens = self._models.input_tokens(turn.row.model) // _LARGEST_SHARES[kind]
-        return cut_block(text, most_tokens, turn.language)
+    def _passing(self, turn: TurnContext, text: str) -> ContextBlock | None:
+        """Keeps the block of this turn alone as it is sent: no later turn of a larger model has a use for the rest."""
+        sent = self._within(turn, ContextBlock("volatile", 0, text))
+        return self._blocks.keep(turn.lease, "volatile", sent.text if sent else "", owner=turn.owner)
+
+    def _within(self, turn: TurnContext, block: ContextBlock | None) -> ContextBlock | None:
+        """Returns the block cut to its share of what the turn's model has room for, by its own count."""
+        if block is None:
+            return None
+        # In quarters, so that a block isn't cut elsewhere, and the cached prefix lost, with every call's report.
+        correction = round(4 * self._calls.correction(turn.lease.session_id)) / 4
+        room_tokens = room_within(int(self._models.input_tokens(turn.row.model) / correction))
+        return block.within(room_tokens // LARGEST_SHARES[block.kind], turn.language)
 
 
 def _stands_before(kind: str, name: str) -> bool:
     """Whether a block of an input stands before the program's instructions; tools do wherever they are rendered."""
-    return kind in ("system", "tools") or (kind == CONTEXT and name == "front")
+    return kind in ("system", "tools") or (kind == CONTEXT and name.partition("/")[0] == "front")

@@ -79,6 +79,14 @@ ASSISTANT_BEGAN: Final[Mapping[Language, str]] = {
 _PARTLY: Final[Mapping[Language, str]] = {"ko": " / 일부만 표시됨", "en": ""}
 
 
-def note_cut(text: str, kept_chars: int, *, why: Literal["fit the window", "are shown"], language: Language) -> str:
-    """Cuts a long tool result and appends a note with both lengths."""
-    return f"{text[:kept_chars]}\n\n[cut: {kept_chars} of {len(text)} characters {why}{_PARTLY[language]}]"
+def note_cut(
+    text: str,
+    kept_chars: int,
+    *,
+    why: Literal["fit the window", "are shown"],
+    language: Language,
+    whole_chars: int | None = None,
+) -> str:
+    """Cuts a long tool result and appends a note with both lengths; `whole_chars` is that of one that is cut again."""
+    chars = len(text) if whole_chars is None else whole_chars
+    return f"{text[:kept_chars]}\n\n[cut: {kept_chars} of {chars} characters {why}{_PARTLY[language]}]"

@@ -74,7 +74,10 @@ class ScriptedSteering:
     def pins(self, session_id: str) -> PinView:
         session = self._service.session_of(session_id)
         turns = {message: turn.number for turn in session.turns for message in _messages_of(turn)}
-        messages = tuple(PinnedMessage(message, turns[message], 120) for message in session.pinned)
+        sent = session.pinned[-PIN_ROOM:]
+        messages = tuple(
+            PinnedMessage(message, turns[message], 120, is_sent=message in sent) for message in session.pinned
+        )
         return PinView(messages, budget_tokens=120 * PIN_ROOM + 40, used_tokens=120 * len(messages))
 
     def _steer(self, name: str, session_id: str, record_id: str) -> ScriptedSession:

@@ -10,7 +10,9 @@ from langchain_core.tools import StructuredTool
 from graph.core.token import estimate_tokens
 from graph.error import InputError, NotFoundError
 from graph.event import AnswerRestarted, Folded, FoldWaiting, TokenDelta, TurnFailed, TurnFinished
+from graph.input_view import CallInput
 from graph.strategy.base import Limits
+from prompt.system.framing import BLOCK_CUT
 from tests.fake.body import content_of, faults, raw_turns, roles, summaries, system_prompt, tokens_of
 from tests.fake.caching import all_tokens
 from tests.fake.chat import Chat, question
@@ -18,6 +20,7 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, chunk, failure, raw, text, tools
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import asked_by
 from tests.fake.sent import last_kinds
 
 STRATEGIES = ["interval", "rolling", "compaction", "window"]
@@ -202,6 +205,157 @@ def test_a_source_larger_than_the_summary_models_window_is_summarised_in_parts_a
     marks = [f"표지-{number} " for number in range(40) if f"표지-{number} " in long]
     assert len(marks) > 30
     assert all(mark in asked for mark in marks)
+
+
+# What was made with another window, and what a server reports
+
+LARGE, SMALL = 100_000, 4_096
+LISTED = [{"id": "large", "max_model_len": LARGE}, {"id": "small", "max_model_len": SMALL}]
+
+
+def begin_large(open_chat: OpenChat, server: FakeOpenAI, how: str) -> Chat:
+    """A chat with a large window, which gets small as `get_small` says."""
+    server.models = LISTED
+    changes = {"model_window_tokens": None, "chat_model": "large"} if how == "model" else {"model_window_tokens": LARGE}
+    return open_chat(**changes)
+
+
+def get_small(open_chat: OpenChat, chat: Chat, how: str) -> Chat:
+    if how == "model":
+        chat.service.sessions.configure(chat.session_id, model="small")
+        return chat
+    exported = chat.service.sessions.export(chat.session_id)
+    chat.close()
+    small = open_chat(chat.session_id, model_window_tokens=SMALL)
+    if how == "import":
+        (small.session_id,) = small.service.sessions.import_session(exported)
+    return small
+
+
+each_way = pytest.mark.parametrize("how", ["setting", "model", "import"])
+
+
+def inputs_of(chat: Chat, first: int, last: int) -> list[CallInput]:
+    return [call for turn in range(first, last + 1) for call in chat.service.folds.inputs(chat.session_id, turn)]
+
+
+@each_way
+def test_pins_made_with_a_large_window_leave_a_small_one_what_it_needs(
+    open_chat: OpenChat, server: FakeOpenAI, how: str
+) -> None:
+    chat = begin_large(open_chat, server, how)
+    for number in range(1, 7):
+        chat.say(f"{question(number)} {SENTENCE * (0 if number == 4 else 19)}")
+        chat.service.folds.pin(chat.session_id, chat.last_turn.user_message_id)
+        chat.wait_for_folds()
+    assert chat.service.folds.pins(chat.session_id).used_tokens > 3_400
+    small = get_small(open_chat, chat, how)
+    server.exchanges.clear()
+    talk(small, 7, 9)
+    assert max(tokens_of(body) for body in server.bodies("chat")) < 0.75 * SMALL
+    assert all(call.is_verified for call in inputs_of(small, 7, 9))
+    # What isn't sent is named, and what is named as sent is.
+    pinned = small.service.folds.pins(small.session_id).messages
+    assert [message.turn for message in pinned if message.is_sent] == [4]
+    lines = [f"[{message.turn}턴 사용자 원문]" for message in pinned]
+    assert [told(server.bodies("chat")[-1]).count(line) for line in lines] == [0, 0, 0, 1, 0, 0]
+
+
+@each_way
+def test_instructions_made_with_a_large_window_are_cut_for_a_small_one_and_whole_again_for_a_large_one(
+    open_chat: OpenChat, server: FakeOpenAI, how: str
+) -> None:
+    chat = begin_large(open_chat, server, how)
+    instructions = "\n".join(f"Rule {number}: {SENTENCE}" for number in range(200))
+    chat.say(question(1), options=asked_by(system=instructions))
+    assert "Rule 199: " in system_prompt(server.bodies("chat")[-1])
+    small = get_small(open_chat, chat, how)
+    talk(small, 2, 3)
+    for body in server.bodies("chat")[1:]:
+        assert tokens_of(body) < 0.75 * SMALL
+        assert "Rule 0: " in system_prompt(body)
+        assert BLOCK_CUT["ko"] in system_prompt(body)
+    (call,) = inputs_of(small, 3, 3)
+    assert call.is_verified
+    (block,) = (block for block in call.blocks if block.kind == "context")
+    assert (block.id, (block.text or "").splitlines()[-1]) == ("client", BLOCK_CUT["ko"])
+    if how == "model":
+        small.service.sessions.configure(small.session_id, model="large")
+        talk(small, 4, 4)
+        assert "Rule 199: " in system_prompt(server.bodies("chat")[-1])
+
+
+def test_the_rest_of_a_turn_that_a_compaction_has_cut_is_left_out_before_a_turn_fails(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    look_up = StructuredTool.from_function(lambda: SENTENCE, name="look_up", description="Looks it up.")
+    chat = open_chat(model_window_tokens=UNKNOWN_WINDOW, context_strategy="compaction", tools=[look_up])
+    calls = [ScriptedCall("look_up", "{}", f"call-{number}") for number in range(3)]
+    rounds = [tools(call, answer=SENTENCE * 25, usage=None) for call in calls]
+    server.script(*rounds, text(SENTENCE * 20, usage=None))
+    chat.say(question(1))
+    chat.service.folds.compact(chat.session_id)
+    assert isinstance(chat.say(f"{question(2)} {SENTENCE * 180}")[-1], TurnFinished)
+    body = server.bodies("chat")[-1]
+    assert tokens_of(body) < 0.75 * UNKNOWN_WINDOW
+    assert faults(body["messages"]) == []
+    assert chat.service.folds.inputs(chat.session_id, 2)[-1].is_verified
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.4, 0.6])
+def test_a_server_that_reports_less_than_it_was_sent_is_not_believed(
+    chat_with: OpenChat, server: FakeOpenAI, share: float
+) -> None:
+    """Such as one that counts only what it hadn't cached, and cuts a longer input without a word."""
+
+    def reply(body: Body) -> Reply:
+        sent = round(tokens_of(body) * share)
+        usage = {"prompt_tokens": sent, "completion_tokens": 90, "total_tokens": sent + 90}
+        return answer_body(body) if kind_of(body) == "summary" else text(SENTENCE * 12, usage=usage)
+
+    server.respond_with(reply)
+    chat = chat_with(context_strategy="window", window_turns=100, model_window_tokens=SMALL)
+    talk(chat, 1, 12)
+    sizes = [tokens_of(body) for body in server.bodies("chat")]
+    assert 0.6 * SMALL < max(sizes) < 0.75 * SMALL
+    gauge = chat.service.folds.gauge(chat.session_id)
+    assert gauge.source == ("usage" if share else "estimate")
+    assert gauge.sent_tokens == (round(sizes[-1] * share) if share else sizes[-1])
+
+
+@pytest.mark.parametrize("window_tokens", [2_048, 3_000, SMALL])
+def test_results_that_are_cut_more_than_once_say_how_long_they_were_and_leave_the_input_within_its_limit(
+    open_chat: OpenChat, server: FakeOpenAI, window_tokens: int
+) -> None:
+    look_up = StructuredTool.from_function(lambda: SENTENCE * 55, name="look_up", description="Looks it up.")
+    chat = open_chat(model_window_tokens=window_tokens, tools=[look_up])
+    chat.say(question(1) * 2)
+    rounds = [
+        tools(*(ScriptedCall("look_up", "{}", f"call-{number}-{place}") for place in range(3)), usage=None)
+        for number in range(6)
+    ]
+    server.script(*rounds, text("네, 찾았습니다.", usage=None))
+    assert isinstance(chat.say(question(2))[-1], TurnFinished)
+    assert all(call.is_verified for call in inputs_of(chat, 2, 2))
+    for body in server.bodies("chat"):
+        assert tokens_of(body) < 0.75 * window_tokens
+        notes = [content_of(message) for message in body["messages"] if message["role"] == "tool"]
+        assert all(f" of {len(SENTENCE * 55)} characters fit the window" in note for note in notes if "[cut" in note)
+
+
+def test_a_question_that_fills_a_window_that_was_told_is_refused_before_its_server_cuts_it(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    server.models = LISTED
+    chat = open_chat(model_window_tokens=None, chat_model="small")
+    chat.say(question(1))
+    ending = chat.say(SENTENCE * 125)[-1]
+    assert isinstance(ending, TurnFailed)
+    assert ending.code == "context_length"
+    assert ending.detail.endswith(f" ≥ {SMALL}")
+    assert len(server.bodies("chat")) == 1
+    chat.service.sessions.configure(chat.session_id, model="large")
+    assert isinstance(chat.retry()[-1], TurnFinished)
 
 
 # The provider's own limit

@@ -199,11 +199,13 @@ def test_another_project_after_the_first_turn_makes_another_front_once(
     if change.get("project_root"):
         change = {"project_root": str(root.parent / change["project_root"])}
     worker = chat.service._access.fold_worker  # noqa: SLF001  # nobody but a test has to know
-    assert worker.snapshot(chat.session_id, complete_turns=2, rate=0.3).front_tokens == estimate_tokens(FRONT)
+    assert worker.snapshot(chat.session_id, complete_turns=2, rate=0.3).front_tokens == {
+        "front": estimate_tokens(FRONT)
+    }
     for _ in range(2):
         view = chat.service.sessions.configure(chat.session_id, **change)
     assert {name: getattr(view, name) for name in change} == change
-    assert worker.snapshot(chat.session_id, complete_turns=2, rate=0.3).front_tokens == 0
+    assert worker.snapshot(chat.session_id, complete_turns=2, rate=0.3).front_tokens == {}
     ask(chat, 3, 4)
     assert [request.front for request in source.requests] == ["", FRONT, "", FRONT if view.project_root else ""]
     assert fronts_of(chat) == ([FRONT, "", FRONT] if view.project_root else [FRONT, ""])

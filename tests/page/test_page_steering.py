@@ -235,8 +235,16 @@ def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest
     assert 'data-first="1" data-last="1"' in listed
     assert "≈120토큰" in listed
     assert 'data-message="answer-1"' in listed
+    over = "고정한 메시지 중 1개는 이 모델의 창에 들어가지 않아 보내지 않습니다."
+    assert over not in told(page)
+    service.stored[identifier].pinned = ["user-1", "answer-1", "user-2"]  # as another model had room for them
+    assert over in told(page.run())
+    page.session_state["pins_rail"] = True
+    listed = next(line for line in raw_html(page.run()).splitlines() if 'class="pins"' in line)
+    assert listed.count("≈120토큰 · 보내지 않음") == 1
     service.stored[identifier].next_fold = NextFold(sent_turns=10)
     assert note in told(page.run())
+    assert over not in told(page)
     service.status = "failed"
     open_page(page, store_session(service, 1))
     assert pinned(page) == [("false", "user-1")]

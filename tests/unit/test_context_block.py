@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.context_block import ContextBlock, cut_block
+from graph.core.context_block import ContextBlock, cut_at, read_name
 from graph.core.divider import undivided
 from graph.core.model_input import ModelInput, SystemPart, render_system, system_part
 from graph.core.token import estimate_tokens
@@ -100,12 +100,8 @@ def test_the_guard_never_counts_a_block_as_something_to_fold() -> None:
     long = replace(SYSTEM, front=replace(FRONT, text="규칙을 지킵니다. " * 200))
     messages = [message for number in range(1, 9) for message in plain_turn(number, "말 " * 200)]
     strategy = WindowStrategy(Limits())
-
-    def build(history: object, said: Sequence[AnyMessage]) -> ModelInput:  # noqa: ARG001  # no records here
-        return built(strategy, said, long)
-
-    begun = Fit((), [*messages, OPEN], build((), [*messages, OPEN]))
-    fitted = Fitting(build, allowed_tokens=2_500, merged_tokens=600, language="ko").by_leaving_out(begun)
+    begun = Fit(long, (), [*messages, OPEN], built(strategy, [*messages, OPEN], long))
+    fitted = Fitting(strategy.assemble, long, allowed_tokens=2_500, merged_tokens=600).by_leaving_out(begun)
     assert fitted.model_input.sent_tokens <= 2_500
     assert [item.id for item in fitted.model_input.items if item.kind == "context"] == ["front", "volatile"]
     assert len(fitted.messages) > 1
@@ -157,11 +153,17 @@ LONG: Final = st.lists(
 
 @given(LONG, st.integers(0, 300), st.sampled_from(get_args(Language)))
 def test_a_cut_block_is_whole_lines_and_says_that_it_is_cut(text: str, most_tokens: int, language: Language) -> None:
-    cut = cut_block(text, most_tokens, language)
-    assert cut == text or estimate_tokens(cut) <= most_tokens
-    if cut not in (text, ""):
-        *kept, note = cut.split("\n")
+    whole = ContextBlock("client", 7, text)
+    sent = whole.within(most_tokens, language)
+    assert (sent == whole) is (estimate_tokens(text) <= most_tokens)
+    if sent != whole:
+        *kept, note = sent.text.split("\n")
+        assert estimate_tokens(sent.text) <= max(most_tokens, estimate_tokens(note))
         assert text.split("\n")[: len(kept)] == kept
         assert note == BLOCK_CUT[language]
-    assert cut_block(cut, most_tokens, language) == cut
-    assert estimate_tokens(text) > most_tokens or cut == text
+        assert sent.within(most_tokens, language).text == sent.text
+        # What was sent is made again of the whole block and its name, also of one that was cut twice.
+        for cut in (sent, sent.within(most_tokens // 2, language)):
+            assert read_name(cut.name) == ("client", cut.kept_lines)
+            assert cut.text == cut_at(text, cut.kept_lines or 0, language)
+    assert read_name(whole.name) == ("client", None)

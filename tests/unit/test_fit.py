@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import pytest
 from hypothesis import given, settings
@@ -10,9 +11,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.tool import tool_call
 from langchain_core.messages.utils import convert_to_openai_messages
 
+from graph.core.context_block import BlockKind, ContextBlock, cut_at, read_name
 from graph.core.extract import extract_summary
 from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput, SystemPart
+from graph.core.pin import Pin
 from graph.core.review import Source, SummaryDraft, label_of, review_drafts
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
@@ -22,13 +25,15 @@ from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.fit import Fit, Fitting, Folded
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy
+from graph.strategy.window import WindowStrategy
+from prompt.system.framing import BLOCK_CUT, note_cut
 from tests.fake.body import faults
 from tests.fake.drawn import at_most
 from tests.fake.snapshot import adopted, archived, plain_turn, record_of, tool_turn
 
-SYSTEM = SystemPart("You help. " * 20, 1)
 SCHEMA = '[{"name": "look_up", "description": "Looks it up."}]' * 6
 SENTENCE = "구매 담당자 {}번이 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 {}일까지 검토합니다. "
+SYSTEM = SystemPart("You help. " * 20, 1, tool_schema=SCHEMA)
 FOLDING: list[Strategy] = [
     IntervalStrategy(Limits()),
     RollingStrategy(Limits()),
@@ -48,6 +53,7 @@ class Session:
     strategy: Strategy
     snapshot: SessionSnapshot
     opened: list[AnyMessage]
+    system: SystemPart = SYSTEM
     is_failing: bool = False
     specs: list[FoldSpec] = field(default_factory=list)
 
@@ -60,17 +66,19 @@ class Session:
         return [*(entry.message for entry in self.snapshot.raw), *self.opened]
 
     def build(self, history: Sequence[HistoryEntry], messages: Sequence[AnyMessage]) -> ModelInput:
-        return self.strategy.assemble(replace(SYSTEM, tool_schema=SCHEMA), history, messages)
+        return self.strategy.assemble(self.system, history, messages)
 
     @property
     def fixed_tokens(self) -> int:
         return self.build((), self.opened).sent_tokens
 
     def fit(self, allowed_tokens: int) -> Fit:
-        begun = Fit(self.history, self.messages, self.build(self.history, self.messages))
+        begun = Fit(self.system, self.history, self.messages, self.build(self.history, self.messages))
         if begun.model_input.sent_tokens <= allowed_tokens:
             return begun
-        fitting = Fitting(self.build, allowed_tokens=allowed_tokens, merged_tokens=600, language=self.snapshot.language)
+        fitting = Fitting(self.strategy.assemble, self.system, allowed_tokens=allowed_tokens, merged_tokens=600)
+        if not self.strategy.sends_records:
+            return fitting.by_leaving_out(begun)
         return fitting.by_folding(begun, self.snapshot, self.fold)
 
     def fold(self, spec: FoldSpec) -> Folded | None:
@@ -113,8 +121,14 @@ def session_of(
     record_sentences: Sequence[int] = (),
     turn_sentences: Sequence[int] = (),
     question_sentences: int = 1,
-    result_sentences: Sequence[int] = (),
+    result_sentences: Sequence[Sequence[int]] = (),
+    rest_sentences: int = 0,
+    system: SystemPart = SYSTEM,
 ) -> Session:
+    """A session of three turns a record, then raw turns, then an open turn with results by its rounds.
+
+    With `rest_sentences` the last record ends inside its last turn, whose answer has so many.
+    """
     active = []
     for block, count in enumerate(record_sentences):
         turns = (3 * block + 1, 3 * block + 2, 3 * block + 3)
@@ -125,67 +139,151 @@ def session_of(
         (tool_turn if number % 3 == 2 else plain_turn)(number, words(count, number * 100))
         for number, count in enumerate(turn_sentences, start=first)
     ]
-    raw = archived(said, first_turn=first, first_position=2 * first - 1)
+    if rest_sentences and active:
+        active[-1] = active[-1].with_changes(to_position=active[-1].to_position - 1)
+        said.insert(0, [AIMessage(words(rest_sentences), id=f"a{first - 1}")])
+        raw = archived(said, first_turn=first - 1, first_position=2 * first - 2)
+    else:
+        raw = archived(said, first_turn=first, first_position=2 * first - 1)
     opened: list[AnyMessage] = [HumanMessage(words(question_sentences), id="now")]
-    for number, count in enumerate(result_sentences):
-        calls = [tool_call(name="look_up", args={}, id=f"open-{number}")]
-        opened.append(AIMessage("", tool_calls=calls, id=f"k-open-{number}"))
-        opened.append(ToolMessage(words(count), tool_call_id=f"open-{number}", id=f"t-open-{number}"))
-    return Session(strategy, SessionSnapshot(first - 1 + len(said), active, raw, 0.3), opened)
+    for number, counts in enumerate(result_sentences):
+        ids = [f"open-{number}-{place}" for place in range(len(counts))]
+        opened.append(
+            AIMessage("", tool_calls=[tool_call(name="look_up", args={}, id=each) for each in ids], id=ids[0])
+        )
+        opened += [
+            ToolMessage(words(count), tool_call_id=each, id=f"t-{each}")
+            for each, count in zip(ids, counts, strict=True)
+        ]
+    return Session(strategy, SessionSnapshot(first - 1 + len(turn_sentences), active, raw, 0.3), opened, system)
 
 
-@settings(max_examples=at_most(150))
-@given(
-    strategy=st.sampled_from(FOLDING),
-    window_tokens=st.integers(1_000, 20_000),
-    correction=st.floats(0.5, 2.0),
+def pin_of(position: int, sentences: int) -> Pin:
+    """A question of the session that is pinned."""
+    return Pin(f"u{(position + 1) // 2}", position, (position + 1) // 2, "human", words(sentences, position))
+
+
+def lines(prefix: str, count: int) -> str:
+    return "\n".join(f"{prefix} {words(1, number)}" for number in range(count))
+
+
+def system_of(pin_sentences: Mapping[int, int], block_lines: Mapping[BlockKind, int]) -> SystemPart:
+    """The system part with pins by their positions, and with blocks of so many lines."""
+    system = replace(SYSTEM, pins=tuple(pin_of(*pin) for pin in sorted(pin_sentences.items())))
+    for kind, count in block_lines.items():
+        system = system.with_block(ContextBlock(kind, 7, lines(kind, count))) if count else system
+    return system
+
+
+KINDS: Final[list[BlockKind]] = ["front", "client", "volatile"]
+SYSTEMS = st.builds(
+    system_of,
+    st.dictionaries(st.integers(0, 20).map(lambda place: 2 * place + 1), st.integers(1, 60), max_size=5),
+    st.fixed_dictionaries({kind: st.just(0) | st.integers(1, 120) for kind in KINDS}),
+)
+# Whatever a session holds: it may have been made for a larger window, or be what a program sends.
+SESSIONS = st.builds(
+    session_of,
+    st.sampled_from([*FOLDING, WindowStrategy(Limits())]),
     record_sentences=st.lists(st.integers(1, 40), max_size=12),
     turn_sentences=st.lists(st.integers(0, 60), max_size=8),
     question_sentences=st.integers(1, 80),
-    result_sentences=st.lists(st.integers(1, 250), max_size=3),
+    result_sentences=st.lists(st.lists(st.integers(0, 250), min_size=1, max_size=3), max_size=8),
+    rest_sentences=st.integers(0, 80),
+    system=st.just(SYSTEM) | SYSTEMS,
+)
+
+
+@settings(max_examples=at_most(300))
+@given(
+    session=SESSIONS,
+    window_tokens=st.integers(1_000, 4_096) | st.integers(4_096, 32_768),
+    correction=st.floats(1, 2),
     is_failing=st.booleans(),
 )
-def test_no_input_passes_the_limit_if_the_open_turn_alone_does_not(
-    strategy: Strategy,
+def test_no_input_passes_the_limit_if_the_prompt_the_question_and_its_newest_call_alone_do_not(
+    session: Session,
     window_tokens: int,
     correction: float,
-    record_sentences: list[int],
-    turn_sentences: list[int],
-    question_sentences: int,
-    result_sentences: list[int],
     is_failing: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    session = session_of(
-        strategy,
-        record_sentences=record_sentences,
-        turn_sentences=turn_sentences,
-        question_sentences=question_sentences,
-        result_sentences=result_sentences,
-    )
     session.is_failing = is_failing
     allowed_tokens = int(window_tokens * 0.75 / correction)
     fitted = session.fit(allowed_tokens).model_input
-    least = session.build((), [*session.opened[:1], *cut_all(session.opened[1:])]).sent_tokens
-    assert fitted.sent_tokens <= max(allowed_tokens, least)
+    assert fitted.sent_tokens <= max(allowed_tokens, least_tokens(session))
     assert faults(convert_to_openai_messages(list(fitted.messages))) == []
     assert fitted.messages[-1].id == session.opened[-1].id
     assert len(session.specs) <= 4
     kept = [entry.turn for entry in session.snapshot.raw]
     assert not kept or kept[-1] == session.snapshot.complete_turns
+    check_names(session, fitted)
 
 
-def cut_all(said: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The open turn with each result as short as the guard ever makes it."""
-    return [
-        m.model_copy(
-            update={
-                "content": f"{m.text[:200]}\n\n[cut: 200 of {len(m.text)} characters fit the window / 일부만 표시됨]"
-            }
-        )
-        if isinstance(m, ToolMessage) and len(m.text) > 200
-        else m
-        for m in said
-    ]
+def least_tokens(session: Session) -> int:
+    """The prompt, the question and its newest call; of results and blocks no more than the note that they are cut."""
+    bare = replace(session.system, pins=())
+    for block in (bare.front, bare.client, bare.volatile):
+        if block is not None:
+            bare = bare.with_block(block.within(0, "ko"))
+    calls = [place for place, message in enumerate(session.opened) if isinstance(message, AIMessage)]
+    newest = session.opened[calls[-1] :] if calls else []
+    return session.strategy.assemble(bare, (), [session.opened[0], *map(noted, newest)]).sent_tokens
+
+
+def noted(message: AnyMessage) -> AnyMessage:
+    """A tool result of which nothing stays but its note, where that is shorter."""
+    note = note_cut(message.text, 0, why="fit the window", language="ko")
+    is_longer = isinstance(message, ToolMessage) and estimate_tokens(note) < estimate_tokens(message.text)
+    return message.model_copy(update={"content": note}) if is_longer else message
+
+
+def check_names(session: Session, fitted: ModelInput) -> None:
+    """The list of what was sent says what was cut and where; the oldest pins were left out first."""
+    system = session.system
+    whole = {block.kind: block for block in (system.front, system.client, system.volatile) if block is not None}
+    said = {str(message.id): message for message in session.messages}
+    sent = {str(message.id): message.text for message in fitted.messages}
+    for item in fitted.items:
+        if item.kind == "cut" and item.id in sent:
+            whole_result = said[item.id].text
+            assert sent[item.id] == note_cut(whole_result, item.version, why="fit the window", language="ko")
+        if item.kind == "context":
+            kind, kept_lines = read_name(item.id)
+            block = whole[kind]
+            text = block.text if kept_lines is None else cut_at(block.text, kept_lines, "ko")
+            assert any(text in message.text for message in fitted.messages)
+            assert (BLOCK_CUT["ko"] in text) is (kept_lines is not None)
+    assert {read_name(item.id)[0] for item in fitted.items if item.kind == "context"} == set(whole)
+    pinned = [item.id for item in fitted.items if item.kind == "pin"]
+    assert pinned == [pin.message_id for pin in session.system.pins if pin.message_id in pinned]
+    raw = {item.id for item in fitted.items if item.kind == "message"}
+    if pinned:
+        newer = session.system.pins[[pin.message_id for pin in session.system.pins].index(pinned[0]) :]
+        assert all(pin.message_id in {*pinned, *raw} for pin in newer)
+
+
+@pytest.mark.parametrize("strategy", FOLDING)
+def test_what_goes_once_no_memory_is_left_goes_in_the_order_of_its_weight(strategy: Strategy) -> None:
+    system = system_of({1: 4, 3: 4}, {"volatile": 9, "front": 9, "client": 9})
+    session = session_of(strategy, record_sentences=[9], result_sentences=[[40, 9]] * 3, system=system)
+    session.is_failing = True
+    steps = set()
+    whole_tokens = session.build(session.history, session.messages).sent_tokens
+    for allowed_tokens in range(least_tokens(session), whole_tokens, 20):
+        sent = session.fit(allowed_tokens).model_input
+        pins = [item.id for item in sent.items if item.kind == "pin"]
+        results = [len(message.text.partition("\n\n[cut: ")[0]) for message in sent.messages if message.type == "tool"]
+        lost = [kind for kind in ("volatile", "front", "client") if f"{kind}/" in str([item.id for item in sent.items])]
+        assert pins in (["u1", "u2"], ["u2"], [])
+        assert not pins or min(results) >= 200
+        assert len(results) == 6 or max(results) == 0
+        assert not lost or len(results) == 2
+        assert lost == ["volatile", "front", "client"][: len(lost)]
+        steps.add((len(pins), min(results) >= 200, len(results), len(lost)))
+    assert {step[0] for step in steps} == {0, 1, 2}
+    assert {step[1] for step in steps} == {False, True}
+    assert {step[2] for step in steps} == {2, 4, 6}
+    assert {step[3] for step in steps} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("strategy", FOLDING)
@@ -210,11 +308,11 @@ def test_no_raw_turn_goes_while_merged_records_make_room(strategy: Strategy) -> 
 
 def test_if_the_open_turn_leaves_no_room_its_results_are_cut_before_anything_is_folded() -> None:
     session = session_of(
-        IntervalStrategy(Limits()), record_sentences=[10], turn_sentences=[5], result_sentences=[400, 2]
+        IntervalStrategy(Limits()), record_sentences=[10], turn_sentences=[5], result_sentences=[[400], [2]]
     )
     fitted = session.fit(6_000).model_input
     assert fitted.sent_tokens <= 6_000
-    assert [item.id for item in fitted.items if item.kind == "cut"] == ["t-open-0"]
+    assert [item.id for item in fitted.items if item.kind == "cut"] == ["t-open-0-0"]
     assert session.specs == []
 
 

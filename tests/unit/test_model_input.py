@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from graph.core.context_block import ContextBlock
 from graph.core.model_input import assemble, render_system, stored_system, system_part
-from graph.core.pin import Pin, budget_tokens, place_pins, unsent
+from graph.core.pin import Pin, budget_tokens, fitting, place_pins, unsent
 from graph.record import HistoryEntry
 
 SYSTEM = system_part("ko", can_recall=True)
@@ -118,6 +118,16 @@ def test_a_pin_stands_behind_the_record_that_covers_it_up_to_its_last_message() 
     assert place_pins(told, [first, last, later]) == [told[0], first, last, told[1], later]
     assert unsent([later, last, first], [HumanMessage("words", id="p6")]) == [first, later]
     assert (budget_tokens(8_000), budget_tokens(128_000)) == (1_000, 4_000)
+
+
+def test_of_more_pins_than_a_model_has_room_for_the_newest_that_fit_are_sent() -> None:
+    pins = [Pin(f"p{place}", place, 1, "human", "words " * size) for place, size in enumerate((1, 9, 300, 9, 1))]
+    sizes = [pin.tokens("en") for pin in pins]
+    assert fitting(pins, sum(sizes), "en") == tuple(pins)
+    assert fitting(pins, sum(sizes) - sizes[0] // 2, "en") == tuple(pins[1:])
+    assert fitting(pins, sizes[3] + sizes[4], "en") == (pins[3], pins[4])
+    assert fitting(pins, sizes[4] + sizes[0], "en") == (pins[0], pins[4])  # what is too long keeps no other out
+    assert fitting(pins, 0, "en") == ()
 
 
 def test_the_prefix_stays_unchanged_within_a_block() -> None:

@@ -11,7 +11,8 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import Record, to_entry
-from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest
+from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest, without_oldest_round
+from prompt.system.framing import note_cut
 from tests.fake.snapshot import archived, plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)
@@ -164,6 +165,43 @@ def test_the_oldest_record_goes_first_then_the_oldest_turn_with_its_calls_and_re
     assert fewest is not None
     assert [message.id for message in fewest[1]] == ["u3"]
     assert without_oldest(*fewest, sizes, 1) is None
+
+
+def test_the_rest_of_a_turn_whose_beginning_is_folded_goes_before_the_turns_behind_it() -> None:
+    rest = tool_turn(1)[1:]
+    messages: list[AnyMessage] = [*rest, *plain_turn(2), HumanMessage("now", id="u3")]
+    history = [to_entry(record) for record in blocks(1)]
+    sizes = {item.id: item.tokens for item in assemble(SYSTEM, history, messages).items}
+    rest_tokens = sum(sizes[str(message.id)] for message in rest)
+    fewer = without_oldest(history, messages, sizes, sizes[history[0]["id"]] + rest_tokens)
+    assert fewer is not None
+    assert (fewer[0], [message.id for message in fewer[1]]) == ([], ["u2", "a2", "u3"])
+
+
+def test_a_result_that_is_cut_again_says_how_long_it_was_at_first() -> None:
+    messages, whole = tool_turn(1, LONG * 5)[:-1], text_of(tool_turn(1, LONG * 5)[2])
+    once = cut_results(messages, 1_000, "ko")
+    again = cut_results(once, 500, "ko")
+    for cut in (once, again, cut_results(again, 10_000, "ko", least_chars=0)):
+        (item,) = (item for item in assemble(SYSTEM, [], cut).items if item.kind == "cut")
+        assert text_of(cut[2]) == note_cut(whole, item.version, why="fit the window", language="ko")
+    assert len(text_of(again[2])) < len(text_of(once[2]))
+    assert cut_results(again, 0, "ko") == again
+
+
+def test_a_result_shorter_than_the_note_that_it_is_cut_stays() -> None:
+    messages = tool_turn(1, "ok")[:-1]
+    assert cut_results(messages, 1_000, "ko", least_chars=0) == messages
+
+
+def test_the_oldest_calls_of_the_open_turn_go_with_their_results_and_the_newest_stay() -> None:
+    rounds = [tool_turn(number, calls=2)[1:-1] for number in (2, 3)]
+    messages: list[AnyMessage] = [*tool_turn(1), HumanMessage("now", id="now"), *rounds[0], *rounds[1]]
+    fewer = without_oldest_round(messages)
+    assert fewer is not None
+    assert list(fewer) == [*tool_turn(1), HumanMessage("now", id="now"), *rounds[1]]
+    assert without_oldest_round(fewer) is None
+    assert without_oldest_round(messages[:4]) is None
 
 
 def test_a_tool_result_as_blocks_is_cut_too() -> None:

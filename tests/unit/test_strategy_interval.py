@@ -123,5 +123,8 @@ def test_a_front_takes_room_from_the_records() -> None:
     snapshot = snapshot_of([plain_turn(13, LONG)], records)
     assert snapshot.within(6_000).input_tokens == 6_000
     assert IntervalStrategy(Limits()).due_folds(snapshot.within(6_000)) == ()
-    (merge,) = IntervalStrategy(Limits()).due_folds(replace(snapshot, front_tokens=2_000).within(6_000))
+    (merge,) = IntervalStrategy(Limits()).due_folds(replace(snapshot, front_tokens={"front": 2_000}).within(6_000))
     assert merge.kind == "merge"
+    # What was made for a larger model is cut for this one: it never takes all the room.
+    crowded = replace(snapshot, front_tokens={"front": 90_000, "client": 900}, pin_tokens=4_000)
+    assert crowded.within(6_000).input_tokens == 6_000 - 2_000 - 900 - 750
