@@ -14,6 +14,7 @@ from graph.error import InputError
 from graph.event import Event, TurnFinished
 from graph.service import ChatService, open_service
 from graph.settings import Settings
+from graph.view import TurnOptions
 from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
 from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth, state_ids
@@ -37,7 +38,7 @@ class PlottedSession:
         self._opened = 0
         self.chat: Chat
         self._session_id = SESSION
-        self.model = ScriptedChat()
+        self.model = self._new_model()
         self.summariser = ScriptedSummariser()
         self.turn_count = 0
         self.has_missed_folds = False
@@ -54,6 +55,9 @@ class PlottedSession:
         if url is None:
             lay_empty_database(folder / "data-0")
         self._open(folder / "data-0")
+
+    def _new_model(self) -> ScriptedChat:
+        return ScriptedChat()
 
     def close(self) -> None:
         self._stack.close()
@@ -131,11 +135,13 @@ class PlottedSession:
     def _start(self, text: str) -> None:
         self.turn_count += 1
         self._has_crashed = self._may_lag = False
-        options = self._project.options(self.turn_count)
         number = self.chat.service.turns.send(
-            self._session_id, text, message_id=f"user-{self.turn_count}", options=options
+            self._session_id, text, message_id=f"user-{self.turn_count}", options=self._options()
         )
         assert number == self.turn_count
+
+    def _options(self) -> TurnOptions:
+        return self._project.options(self.turn_count)
 
     def _finish(self, events: list[Event]) -> None:
         assert isinstance(events[-1], TurnFinished), events[-1]

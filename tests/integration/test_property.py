@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from tests.fake.drawn import at_most
 from tests.fake.plot import Plot
 from tests.fake.postgres import PostgresServer
+from tests.fake.resized_plot import ResizedPlot
 
 pytestmark = pytest.mark.both_engines
 
@@ -255,3 +256,34 @@ def test_every_turn_is_sent_once_while_old_records_merge(open_plot: OpenPlot, st
         play(plot, steps)
         end_well(plot)
         assert "merge" in {record.kind for record in plot.chat.service.folds.records(plot.chat.session_id)}
+
+
+LONG_STEPS = st.one_of(
+    st.just(("ask",)),
+    st.tuples(st.just("read"), st.integers(1, 6), st.integers(1, 120)),
+    st.tuples(st.just("resize"), st.sampled_from([2_048, 4_096]) | st.integers(2_048, 32_768)),
+    st.tuples(st.just("instruct"), st.integers(0, 60) | st.integers(0, 600)),
+    st.tuples(st.just("report"), st.sampled_from([0.0, 0.1, 0.4, 0.7, 1.0, 1.5])),
+    st.tuples(st.just("pin"), PLACES),
+    st.tuples(st.just("switch"), st.sampled_from(STRATEGIES)),
+    st.sampled_from([("compact",), ("regenerate",), ("restart",), ("break_folds",), ("mend_folds",)]),
+)
+LARGE = ("resize", 32_768)
+SMALL = ("resize", 2_048)
+
+
+@pytest.mark.slow
+@pytest.mark.sqlite
+@repeatable(24)
+@example([LARGE, *ASKS, ("pin", 0), ("pin", 1), ("pin", 2), SMALL, *ASKS, LARGE, *ASKS])
+@example([LARGE, ("instruct", 200), ("read", 3, 60), SMALL, ("ask",), ("read", 6, 60), LARGE, ("ask",)])
+@example([("switch", "compaction"), ("read", 3, 40), ("compact",), SMALL, ("ask",), ("report", 1.5), ("read", 6, 9)])
+@given(st.lists(LONG_STEPS, min_size=4, max_size=14))
+def test_no_input_passes_the_limit_of_the_model_that_is_asked(tmp_path: Path, steps: list[Step]) -> None:
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        plot = ResizedPlot(Path(folder), words=LONG, model_window_tokens=8_192)
+        try:
+            play(plot, [("ask",)] * 2)
+            play(plot, steps)
+        finally:
+            plot.close()
