@@ -30,6 +30,19 @@ class Process:
     started: str
 
 
+def process_name(process: Process) -> str:
+    """Returns a process as one text."""
+    return f"{process.process_id} {process.started} {process.host}"
+
+
+def named_process(name: str) -> Process | None:
+    """Returns the process of a name that `process_name` made; None for any other text."""
+    process_id, *rest = name.split(" ", 2)
+    if not process_id.isdecimal() or len(rest) != 2:  # noqa: PLR2004  # its start and its host
+        return None
+    return Process(rest[1], int(process_id), rest[0])
+
+
 def this_process() -> Process:
     """Returns the calling process; not cached, because a fork is another one."""
     process_id = os.getpid()

@@ -27,6 +27,7 @@ from graph.store.active import (
 )
 from graph.store.database import Database, Lease
 from graph.store.expression import database_time, next_sequence
+from graph.store.process import is_gone, named_process, process_name, this_process
 from graph.store.record_row import to_record, to_values
 from graph.store.schema import record_table, turn_table
 
@@ -92,6 +93,8 @@ class RecordStore:
     def start(self, record: Record, *, owner: str, expires_after_seconds: float) -> bool:
         """Claims a fold: of several processes only one gets True for the same session and `source_key`.
 
+        A claim ends with its process, where that can be known, and else by its expiry.
+
         Args:
             record: With status IN_PROGRESS.
             owner: The session's owner.
@@ -105,15 +108,19 @@ class RecordStore:
             # A claim from the future was made before the clock was set back.
             is_of_future = _record.created_at > database_time(_CLOCK_SLACK_SECONDS)
             is_late = or_(_record.expires_at <= database_time(), is_of_future)
+            going = and_(_record.session_id == record.thread_id, IS_IN_PROGRESS)
+            makers = connection.execute(select(_record.id, _record.error_code).where(going)).all()
+            abandoned = [row.id for row in makers if _is_gone(row.error_code)]
             expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
-            of_session = _record.session_id == record.thread_id
-            connection.execute(update(record_table).where(of_session, IS_IN_PROGRESS, is_late).values(expired))
+            is_over = or_(is_late, _record.id.in_(abandoned))
+            connection.execute(update(record_table).where(going, is_over).values(expired))
             # Active ones too: one may have been adopted since the caller read the session.
             is_there = or_(IS_IN_PROGRESS, IS_PREPARED, IS_ACTIVE)
             if connection.execute(select(_record.id).where(same, is_there)).first() is not None:
                 return False
             place = {"sequence": next_sequence(record_table, record.thread_id), "owner": owner}
             claim = {**to_values(record), **place, "expires_at": database_time(expires_after_seconds)}
+            claim["error_code"] = process_name(this_process())  # until it has ended, it has no code of its own
             connection.execute(insert(record_table).values(claim))
             return True
 
@@ -154,9 +161,9 @@ class RecordStore:
     def in_progress(self, session_id: str, source_key: str) -> bool:
         """Whether a record of these sources is being made now."""
         is_on_time = _record.expires_at > database_time()
-        query = select(_record.id).where(_of_source(session_id, source_key), IS_IN_PROGRESS, is_on_time)
+        query = select(_record.error_code).where(_of_source(session_id, source_key), IS_IN_PROGRESS, is_on_time)
         with self._database.read() as connection:
-            return connection.execute(query).first() is not None
+            return any(not _is_gone(maker) for maker in connection.execute(query).scalars())
 
     def active(self, session_id: str) -> list[Record]:
         """Returns the active records, in the order of what they cover."""
@@ -291,6 +298,11 @@ class RecordStore:
     def _fetch(self, query: Select[Any]) -> list[Record]:
         with self._database.read() as connection:
             return [to_record(row) for row in connection.execute(query).mappings()]
+
+
+def _is_gone(maker: str) -> bool:
+    process = named_process(maker)
+    return process is not None and is_gone(process)
 
 
 def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any, Final, NamedTuple, NoReturn, cast
 
-from sqlalchemy import Column, Connection, Table, TypeDecorator, insert, select
+from sqlalchemy import Column, Connection, Table, TypeDecorator, insert, not_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.types import TypeEngine
 
 from graph.core.text import plain_value
 from graph.error import InputError, NewerDatabaseError
+from graph.store.active import IS_IN_PROGRESS
 from graph.store.column_type import JsonTuple
 from graph.store.database import Database, head_revision
 from graph.store.expression import add_once, next_sequence
@@ -135,13 +136,18 @@ def add_rows(connection: Connection, rows: Iterable[ReadRow], *, owner: str | No
             if table is session_table:  # one that another import is adding just now is waited for, and skipped
                 adding = add_once(table).values(owned).returning(table.c.session_id)
                 is_new[session_id] = connection.execute(adding).first() is not None
-            elif is_new[session_id]:
+            elif is_new[session_id] and not _is_in_progress(table, row):
                 connection.execute(insert(table).values(_packed(table, owned)))
                 if table is message_table:
                     index_message(connection, row)
         except (*_MALFORMED, IntegrityError):
             raise not_an_export(number) from None
     return is_new
+
+
+def _is_in_progress(table: Table, row: dict[str, Any]) -> bool:
+    """Whether a row is a fold that was being made when an earlier version exported it: here nobody goes on with it."""
+    return table is record_table and row["status"] == "IN_PROGRESS"
 
 
 def not_an_export(line_number: int) -> InputError:
@@ -151,6 +157,8 @@ def not_an_export(line_number: int) -> InputError:
 
 def _rows(connection: Connection, table: Table, session_id: str) -> Iterator[dict[str, Any]]:
     query = select(table).where(table.c.session_id == session_id).order_by(*table.primary_key.columns)
+    if table is record_table:
+        query = query.where(not_(IS_IN_PROGRESS))
     for row in connection.execute(query).mappings():
         values = _spelled(table, dict(row))
         yield {column.name: _to_json(values[column.name]) for column in _columns(table)}

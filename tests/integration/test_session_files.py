@@ -156,6 +156,23 @@ def test_a_folder_that_is_not_allowed_here_is_left_out(open_chat: OpenChat, root
     assert again.service.sessions.get(copied).project_root == ""
 
 
+def test_a_fold_that_was_being_made_comes_along_nowhere(chat: Chat) -> None:
+    chat.ask(1, 4)
+    exported = chat.service.sessions.export(chat.session_id)
+    entries = [json.loads(line) for line in exported]
+    changed = {"status": "IN_PROGRESS", "outcome": None, "adopted_at": None, "expires_at": "2099-01-01T00:00:00+00:00"}
+    for entry in entries:  # as earlier versions exported it
+        _changed("record", **changed)(entry)
+    (copied,) = chat.service.sessions.import_session(map(json.dumps, entries))
+    assert chat.rows("SELECT count(*) FROM record WHERE session_id = ?", copied) == [(0,)]
+    copy = Chat(chat.service, copied)
+    copy.ask(5, 5)
+    assert copy.covered == [(1, 2, 3)]
+    chat.change(f"UPDATE record SET status = 'IN_PROGRESS' WHERE session_id = '{chat.session_id}'")  # noqa: S608  # our own
+    assert "IN_PROGRESS" not in "".join(chat.service.sessions.export(chat.session_id))
+    chat.change(f"UPDATE record SET status = 'COMPLETED' WHERE session_id = '{chat.session_id}'")  # noqa: S608  # our own
+
+
 def _changed(table: str, **values: object) -> Spoil:
     def change(entry: dict[str, Any]) -> None:
         if entry.get("table") == table:

@@ -29,6 +29,14 @@ def work(number):
 
 run_crowd(8, work)
 """
+ONE_STARTS = """
+import os, sys
+from tests.fake.store import open_place
+
+with open_place(*sys.argv[1:]) as stores:
+    stores.start(stores.make_record("dead"), seconds=600)
+    os._exit(1)
+"""
 
 
 def ids(records: list[Record]) -> list[str]:
@@ -86,6 +94,19 @@ def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> Non
     dead = stores.records.get(SESSION, "dead")
     assert (dead.status, dead.outcome, dead.error_code) == ("FAILED", "failed", "expired")
     assert stores.records.get(SESSION, "slow").status == "IN_PROGRESS"
+
+
+def test_maker_whose_process_is_gone_makes_room_at_once(stores: StoreSet) -> None:
+    stores.make_session()
+    subprocess.run([sys.executable, "-c", ONE_STARTS, *stores.place], cwd=ROOT, timeout=60, check=False)
+    dead = stores.records.get(SESSION, "dead")
+    assert dead.status == "IN_PROGRESS"
+    assert not stores.records.in_progress(SESSION, dead.source_key)
+    assert stores.start(stores.make_record("next"))
+    assert stores.records.in_progress(SESSION, dead.source_key)
+    assert not stores.start(stores.make_record("third"))
+    assert stores.records.get(SESSION, "dead").error_code == "expired"
+    assert stores.records.failures_in_a_row(SESSION, 1) == (0, "")
 
 
 @pytest.mark.sqlite
