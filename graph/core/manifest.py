@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import takewhile
 from typing import Any, Final
 
@@ -88,6 +89,23 @@ def decode_all(texts: Sequence[str]) -> list[Manifest]:
         manifests.append(_apply(steps, manifests[-1] if depth else ()))
         before = depth or 0
     return manifests
+
+
+def without_gaps(texts: Sequence[str]) -> list[str]:
+    """Returns the written lists of a session's calls, oldest first, with an empty one for each that can't be read."""
+    found: list[str] = []
+    base: Manifest = ()
+    before = -1
+    for text in texts:
+        read: Manifest | None = None
+        depth: int | None = 0
+        with suppress(ValueError):
+            depth, steps = _read(text)
+            if not depth or depth == before + 1 < LONGEST_CHAIN:
+                read = _apply(steps, base if depth else ())
+        found.append(_write(0, ()) if read is None else text)
+        base, before = (read, depth or 0) if read is not None else ((), 0)
+    return found
 
 
 def _read(text: str) -> tuple[int | None, list[Any]]:

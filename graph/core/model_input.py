@@ -31,6 +31,8 @@ KEPT_CHARS: Final = "turnfold_kept_chars"
 WHOLE_CHARS: Final = "turnfold_whole_chars"
 # Tells a context block from what was said.
 CONTEXT: Final = "context"
+# Before a record's id: the message that a summary is sent as where no question can have it in front.
+SUMMARY_PREFIX: Final = "summary-"
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def rebuild(access: SessionAccess, session: SessionRow, call: ModelCall) -> Rebu
 def _read(access: SessionAccess, session: SessionRow, call: ModelCall, left_tokens: int) -> CallInput:
     rebuilt = rebuild(access, session, call)
     if call.kind == "reasoning":
-        texts = [str(message.text) for message in rebuilt.messages] if rebuilt.messages else [None, None]
+        texts = [message.text for message in rebuilt.messages] if rebuilt.messages else [None] * len(call.manifest)
         blocks = [InputBlock(*block[:3], "", block[3], text) for block, text in zip(call.manifest, texts, strict=True)]
     else:
         blocks = [
@@ -121,7 +121,7 @@ def _tools(access: SessionAccess, session: SessionRow, block: Block, language: L
 
 def _as_sent(call: ModelCall, parts: Sequence[Part], strategies: Iterable[Strategy]) -> Rebuilt:
     """Returns what the strategy assembles of these parts that sent these bytes; else the first of them."""
-    head = parts[0]
+    head = parts[0] if parts else None
     if not isinstance(head, SystemPart):
         return Rebuilt(parts, None, is_verified=False)
     system, history, said = _sorted(head, parts[1:])
@@ -137,7 +137,12 @@ def _as_sent(call: ModelCall, parts: Sequence[Part], strategies: Iterable[Strate
 
 
 def _parts(stores: Stores, call: ModelCall) -> list[Part]:
-    """Returns what the tables have for each block of a call's list, which begins with the system prompt."""
+    """Returns what the tables have for each block of a call's list, which begins with the system prompt.
+
+    A list that an import couldn't read is empty.
+    """
+    if not call.manifest:
+        return []
     _, name, version, _ = call.manifest[0]
     try:
         system: SystemPart | None = stored_system(name, version)
@@ -195,6 +200,8 @@ def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list
 
 def _asked_by_tool(stores: Stores, call: ModelCall) -> ModelInput | None:
     """Returns what the tool `reasoning` asked; None if the call that it did so for isn't archived."""
+    if [block[0] for block in call.manifest] != ["system", "call"]:
+        return None  # of an import
     call_id = call.manifest[-1][1]
     said = stores.archive.all_of_turn(call.session_id, call.turn)
     answers = [entry.message for entry in said if isinstance(entry.message, AIMessage)]

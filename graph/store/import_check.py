@@ -9,9 +9,11 @@ from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, get_args, get_type_hints
 
+from langchain_core.messages import AIMessage, ToolMessage
 from sqlalchemy import Table
 
 from graph.core.image import reference_of
+from graph.core.imported_message import shown_message
 from graph.record import RecordKind, RecordOutcome, RecordStatus
 from graph.store.message_row import decode_message
 from graph.store.schema import (
@@ -54,7 +56,7 @@ def check_rows(rows: Sequence[ReadRow]) -> None:
             is_sound = False
         if not is_sound:
             raise not_an_export(number)
-    if not (_has_turns(rows) and _pins_words(rows) and _is_acyclic(rows)):
+    if not (_has_turns(rows) and _shows_results(rows) and _pins_words(rows) and _is_acyclic(rows)):
         raise not_an_export(len(rows) + 1)
 
 
@@ -72,8 +74,8 @@ def _is_sound(table: Table, row: Mapping[str, Any]) -> bool:
 
 
 def _is_message(row: Mapping[str, Any]) -> bool:
-    decode_message(row["role"], row["message_id"], row["content"])
-    return True
+    shown_message(decode_message(row["role"], row["message_id"], row["content"]))
+    return bool(row["position"] > 0)
 
 
 def _is_call(row: Mapping[str, Any]) -> bool:
@@ -83,7 +85,7 @@ def _is_call(row: Mapping[str, Any]) -> bool:
 
 
 def _is_record(row: Mapping[str, Any]) -> bool:
-    return bool(row["turns"]) and min(row["turns"]) > 0 and row["from_position"] <= row["to_position"]
+    return bool(row["turns"]) and min(row["turns"]) > 0 and 0 < row["from_position"] <= row["to_position"]
 
 
 def _is_image(row: Mapping[str, Any]) -> bool:
@@ -113,8 +115,24 @@ def _has_turns(rows: Sequence[ReadRow]) -> bool:
         and all(found[session_id] == count for session_id, count in counts.items())
         and all(1 <= number <= counts.get(session_id, 0) for session_id, number in turns)
         and all((row["session_id"], row["turn"]) in turns for row in messages)
-        and {(*place, message_id) for place, message_id in turns.items()} <= asked
+        and {(*place, message_id) for place, message_id in turns.items()} == asked  # no other would be shown
     )
+
+
+def _shows_results(rows: Sequence[ReadRow]) -> bool:
+    """Whether each result of a tool is one of a call of its attempt, and the only one: no other would be shown."""
+    calls: Counter[tuple[object, ...]] = Counter()
+    results: Counter[tuple[object, ...]] = Counter()
+    for _, table, row in rows:
+        if table is not message_table or row["role"] == _USER:
+            continue
+        message = decode_message(row["role"], row["message_id"], row["content"])
+        place = row["session_id"], row["turn"], row["attempt"]
+        if isinstance(message, ToolMessage):
+            results[*place, message.tool_call_id] += 1
+        elif isinstance(message, AIMessage):
+            calls.update((*place, call["id"]) for call in message.tool_calls)
+    return results <= calls
 
 
 def _pins_words(rows: Sequence[ReadRow]) -> bool:

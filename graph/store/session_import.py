@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
+from graph.core.imported_message import shown_message
+from graph.core.manifest import without_gaps
+from graph.core.model_input import SUMMARY_PREFIX
 from graph.core.schedule import round_rate
 from graph.core.text import title_of
 from graph.error import BusyError, InputError
 from graph.store.database import Database
 from graph.store.import_check import check_rows
-from graph.store.schema import call_table, record_table, session_table
+from graph.store.message_row import decode_message, encode_message
+from graph.store.schema import call_table, context_block_table, message_table, record_table, session_table
 from graph.store.session import title_values
 from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
 
@@ -35,7 +39,9 @@ def import_sessions(
     """Reads an export in one transaction: all of it or nothing.
 
     A session gets a new id if its own is taken, or none that this program makes. Records always get one, everywhere
-    that they are named: what is known by a record's id must not come from a file.
+    that they are named: what is known by a record's id must not come from a file. Nothing is sent of it that its
+    transcript or its summaries don't show: the instructions of programs and the memory of projects that its inputs had
+    can be read, and end with it.
 
     Args:
         database: Where to.
@@ -54,6 +60,7 @@ def import_sessions(
     """
     rows = list(read_rows(lines))
     check_rows(rows)
+    rows = [*_with_readable_lists(rows), *_ends_of_blocks(rows)]
     exported = [row["session_id"] for _, table, row in rows if table is session_table]
     with database.write() as connection:
         sessions = {old: new_session_id() if _is_taken(connection, old) else old for old in exported}
@@ -62,6 +69,36 @@ def import_sessions(
         if not all(add_rows(connection, adapted, owner=owner).values()):
             raise BusyError
     return tuple(sessions.values())
+
+
+def _ends_of_blocks(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
+    """Yields what ends each block that a turn here would be sent, though nobody here has said or agreed to it."""
+    newest: dict[tuple[str, str], ReadRow] = {}
+    for read in rows:
+        if read.table is context_block_table:
+            key = read.row["session_id"], read.row["kind"]
+            if key not in newest or newest[key].row["version"] < read.row["version"]:
+                newest[key] = read
+    for number, table, row in newest.values():
+        if row["text"]:
+            yield ReadRow(number, table, {**row, "version": row["version"] + 1, "text": "", "lost_tokens": 0})
+
+
+def _with_readable_lists(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
+    """Yields the rows; lists of what was sent that can't be read are empty, as where calls between them are missing."""
+    calls = [read for read in rows if read.table is call_table]
+    calls.sort(key=lambda read: tuple(read.row[name] for name in ("turn", "attempt", "ordinal", "created_at")))
+    chains: dict[tuple[str, str], list[ReadRow]] = {}
+    for read in calls:
+        alone = "" if read.row["kind"] == "answer" else read.row["id"]
+        chains.setdefault((read.row["session_id"], alone), []).append(read)
+    readable: dict[int, str] = {}
+    for chain in chains.values():
+        texts = without_gaps([read.row["manifest"] for read in chain])
+        readable |= {read.line_number: text for read, text in zip(chain, texts, strict=True)}
+    for read in rows:
+        is_call = read.table is call_table
+        yield read._replace(row={**read.row, "manifest": readable[read.line_number]}) if is_call else read
 
 
 def _is_taken(connection: Connection, session_id: str) -> bool:
@@ -100,6 +137,10 @@ def _adapted(
             name: records.get(row[name], row[name]) for name in ("id", "replaces", "superseded_by") if row.get(name)
         }
         row["sources"] = tuple(records.get(source, source) for source in row["sources"])
+    elif table is message_table:
+        message = decode_message(row["role"], row["message_id"], row["content"])
+        if (shown := shown_message(message)) != message:
+            row["content"] = encode_message(shown)
     elif table is call_table:
         row["manifest"] = _renamed(row["manifest"], records)
     return ReadRow(number, table, row)
@@ -118,4 +159,10 @@ def _renamed(manifest: str, records: Mapping[str, str]) -> str:
 
 
 def _renamed_block(block: Sequence[object], records: Mapping[str, str]) -> list[object]:
-    return [records.get(value, value) if isinstance(value, str) else value for value in block]
+    return [_renamed_item(value, records) if isinstance(value, str) else value for value in block]
+
+
+def _renamed_item(name: str, records: Mapping[str, str]) -> str:
+    prefix = SUMMARY_PREFIX if name.startswith(SUMMARY_PREFIX) else ""
+    record = name.removeprefix(prefix)
+    return prefix + records.get(record, record)

@@ -32,7 +32,8 @@ from graph.store.search import index_message
 
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
-_LARGEST_NUMBER: Final = 2**31 - 1  # of a column, in the databases that limit it
+# Columns take 31 bits in the databases that limit them; what goes on counting from a number needs room behind it.
+_LARGEST_NUMBER: Final = 2**30
 # A lease means something only now and on this machine, an anchor only with the server's key; the index is made of the
 # messages. What belongs to no session isn't exported either.
 _NOT_EXPORTED: Final = (anchor_table, lease_table, search_session_table)

@@ -8,7 +8,16 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 
 from graph.core.fold_spec import FoldSpec, fold_of
-from graph.core.model_input import History, InputItem, Messages, ModelInput, SystemPart, assemble, record_item
+from graph.core.model_input import (
+    SUMMARY_PREFIX,
+    History,
+    InputItem,
+    Messages,
+    ModelInput,
+    SystemPart,
+    assemble,
+    record_item,
+)
 from graph.core.pin import place_pins, unsent
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
@@ -65,7 +74,7 @@ class CompactionStrategy:
         told = place_pins(history, unsent(system.pins, messages))
         summary = f"{COMPACTION_HEADING}\n\n{render_summary(told, system.language)}"
         if messages and not isinstance(messages[0], HumanMessage):
-            messages = [HumanMessage("", id=f"summary-{history[-1]['id']}"), *messages]
+            messages = [HumanMessage("", id=SUMMARY_PREFIX + history[-1]["id"]), *messages]
         base = assemble(replace(system, pins=()), (), messages)
         prompt, first, *later = base.messages
         own = words_of(first)

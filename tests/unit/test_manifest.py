@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.core.manifest import LONGEST_CHAIN, Block, Manifest, decode_manifest, encode_manifest
+from graph.core.manifest import (
+    LONGEST_CHAIN,
+    Block,
+    Manifest,
+    decode_all,
+    decode_manifest,
+    encode_manifest,
+    without_gaps,
+)
 
 BLOCKS = st.one_of(
     st.builds(lambda number: ("message", f"ai-{number}", 1, number), st.integers(1, 40)),
@@ -74,6 +82,20 @@ def test_a_series_comes_back_over_lists_of_an_older_database_and_calls_that_were
             texts.append(text)
             kept.append(manifest)
     assert [decode_manifest(texts[: place + 1]) for place in range(len(texts))] == kept
+
+
+@given(series(), st.sets(st.integers(0, 8)))
+def test_where_lists_are_missing_those_that_need_them_are_empty_and_all_can_be_read(
+    manifests: list[Manifest], lost: set[int]
+) -> None:
+    texts = write_all(manifests)
+    kept = [place for place in range(len(texts)) if place not in lost]
+    assert without_gaps(texts) == texts
+    mended = without_gaps([texts[place] for place in kept])
+    for number, place in enumerate(kept):
+        assert decode_manifest(mended[: number + 1]) in (manifests[place], ())
+    assert len(decode_all(mended)) == len(kept)
+    assert without_gaps(["{", "[5]", *texts])[:2] == ["[0]", "[0]"]
 
 
 def test_any_list_of_a_long_series_is_read_from_a_bounded_number_of_rows() -> None:

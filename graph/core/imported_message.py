@@ -1,0 +1,62 @@
+"""What a message of a file may have: what a model is sent of it, and all of that is what its transcript shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages.tool import tool_call
+
+from graph.core.close_turn import MARK, closed_mark
+from graph.core.image import content_of, urls_of
+from graph.core.turn import words_of
+from prompt.system.framing import CLOSED_ANSWER
+
+_METADATA: Final = ("model_name", "finish_reason")
+
+
+def shown_message(message: AnyMessage) -> AnyMessage:
+    """Returns the message with what this program writes into one; what else it has could be sent without being seen.
+
+    Raises:
+        LookupError: It isn't built as this program builds messages; or TypeError, ValueError.
+    """
+    mark = _mark_of(message)
+    kwargs: dict[str, Any] = {} if mark is None else {MARK: mark}
+    match message:
+        case HumanMessage():
+            return HumanMessage(content_of(words_of(message), urls_of(message)), id=message.id)
+        case AIMessage():
+            known = {name: message.response_metadata[name] for name in _METADATA if name in message.response_metadata}
+            return AIMessage(
+                words_of(message),
+                id=message.id,
+                tool_calls=[_plain_call(call) for call in message.tool_calls],
+                response_metadata=known,
+                usage_metadata=message.usage_metadata,
+                additional_kwargs=kwargs,
+            )
+        case ToolMessage():
+            return ToolMessage(
+                words_of(message),
+                id=message.id,
+                tool_call_id=message.tool_call_id,
+                name=message.name,
+                status=message.status,
+                additional_kwargs=kwargs,
+            )
+    raise TypeError(message.type)
+
+
+def _plain_call(call: ToolCall) -> ToolCall:
+    return tool_call(name=call["name"], args=call["args"], id=call["id"])
+
+
+def _mark_of(message: AnyMessage) -> Mapping[str, Any] | None:
+    """Returns our own mark; an answer that is hidden as the fixed sentence of a closed turn is one, or is shown."""
+    mark = message.additional_kwargs.get(MARK)
+    if mark is None or not isinstance(mark, dict):
+        return None
+    is_fixed = words_of(message) in CLOSED_ANSWER.values()
+    return mark if closed_mark(message) is None or is_fixed else {**mark, "is_partial": True}
