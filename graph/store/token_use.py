@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
+    Label,
     Select,
     Table,
     bindparam,
@@ -35,6 +36,7 @@ _COSTS_TOKENS: Final = _record.input_tokens + _record.output_tokens > 0
 _IS_REPORTED: Final = _call.usage_input_tokens.is_not(None)
 # A call that failed otherwise costs what its provider reported; without that nothing, as far as anybody knows.
 _IS_PAID: Final = or_(_IS_REPORTED, _call.error_code.in_(("", TurnStoppedSignal.code, CutStreamError.code)))
+_COPY: Final = "copy"
 _Within = Callable[[Select[Any], Table], Select[Any]]
 
 
@@ -57,7 +59,7 @@ def _calls(within: _Within) -> Select[Any]:
         partition_by=[_call.session_id, _call.turn, _call.attempt, _call.kind], order_by=[_call.ordinal, _call.id]
     )
     cached = func.coalesce(_call.usage_cached_tokens, 0)
-    asked = within(
+    paid = within(
         select(
             _call.session_id,
             _call.turn,
@@ -69,9 +71,11 @@ def _calls(within: _Within) -> Select[Any]:
             case((cached < _call.usage_input_tokens, cached), else_=_call.usage_input_tokens).label("cached_tokens"),
             _call.usage_output_tokens,
             place.label("place"),
+            _copy_of(call_table, _call.id),
         ).where(_IS_PAID),
         call_table,
-    ).cte("asked")
+    ).subquery("paid")
+    asked = select(*(column for column in paid.c if column.name != _COPY)).where(paid.c[_COPY] == 1).cte("asked")
     is_estimate = asked.c.usage_input_tokens.is_(None)
     # Messages are read only of sessions that need them.
     lacking = select(asked.c.session_id).where(is_estimate, asked.c.kind == "answer").distinct().subquery("lacking")
@@ -130,18 +134,26 @@ def _calls(within: _Within) -> Select[Any]:
 
 def _summaries(within: _Within, *conditions: ColumnElement[bool]) -> Select[Any]:
     """Returns what the summaries took, by model."""
-    return within(
+    columns = (_record.model, _record.is_usage, _record.input_tokens, _record.output_tokens)
+    # An import gives them ids of its own.
+    copy = _copy_of(record_table, _record.source_key, _record.created_at)
+    made = within(select(*columns, copy).where(_COSTS_TOKENS, *conditions), record_table).subquery("made").c
+    return (
         select(
-            _record.model,
+            made.model,
             literal(1).label("is_summary"),
             func.count().label("call_count"),
-            func.count().filter(not_(_record.is_usage)).label("estimated_count"),
-            *_sums(_record.input_tokens, literal(0), _record.output_tokens),
+            func.count().filter(not_(made.is_usage)).label("estimated_count"),
+            *_sums(made.input_tokens, literal(0), made.output_tokens),
         )
-        .where(_COSTS_TOKENS, *conditions)
-        .group_by(_record.model),
-        record_table,
+        .where(made[_COPY] == 1)
+        .group_by(made.model)
     )
+
+
+def _copy_of(table: Table, *identity: ColumnElement[Any]) -> Label[int]:
+    """Returns 1 for the first session that has such a row: an import brings along what its origin has paid for."""
+    return func.rank().over(partition_by=identity, order_by=table.c.session_id).label(_COPY)
 
 
 def _sums(*columns: ColumnElement[Any]) -> list[ColumnElement[int]]:
@@ -165,7 +177,7 @@ class TokenUseStore:
         return self._read(_OF_SESSION, session_id=session_id)
 
     def of_owner(self, owner: str) -> list[TokenUse]:
-        """Returns the same of all sessions of an owner that aren't deleted."""
+        """Returns the same of all sessions of an owner that aren't deleted; what an import has doubled once."""
         return self._read(_OF_OWNER, owner=owner)
 
     def of_folds(self, session_id: str) -> list[TokenUse]:

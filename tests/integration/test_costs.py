@@ -171,6 +171,19 @@ def test_an_owners_sessions_cost_what_each_of_them_does_and_those_of_others_are_
     assert all_of(other).total.amount == sum(cost_of(each).total.amount for each in chats)
 
 
+def test_what_an_export_brings_back_was_paid_for_once(service: ChatService) -> None:
+    chat = Chat(service.for_owner("importer"))
+    chat.ask(1, 7)
+    before, exported = all_of(chat), chat.service.sessions.export(chat.session_id)
+    copies = [Chat(chat.service, *chat.service.sessions.import_session(exported)) for _ in range(2)]
+    assert all_of(chat) == before == cost_of(chat)
+    assert cost_of(copies[0]) == before
+    copies[0].ask(8, 8)
+    assert all_of(chat).total.amount == cost_of(copies[0]).total.amount > before.total.amount
+    chat.service.sessions.delete(chat.session_id)
+    assert all_of(chat).total.amount == cost_of(copies[0]).total.amount
+
+
 def test_without_prices_no_money_is_told(open_chat: OpenChat) -> None:
     chat = open_chat()
     chat.say(question(1))
