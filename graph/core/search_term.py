@@ -16,6 +16,8 @@ from graph.core.sentence import STOP_BIGRAMS, STOP_WORDS, split_sentences
 from graph.core.turn import is_recalled, text_of
 
 MAX_PHRASES: Final = 32
+# Of a longer query the beginning counts; the first 32 words nearly always stand there.
+QUERY_CHARS: Final = 2_000
 PHRASE_TERMS: Final = 64
 # Stands at the end of a phrase whose last term may go on.
 OPEN_END: Final = "*"
@@ -116,7 +118,7 @@ def _content_words(query: str) -> list[str]:
 
 
 def _words(query: str) -> list[str]:
-    return list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFC", query).lower())))
+    return list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFC", query[:QUERY_CHARS]).lower())))
 
 
 def _is_stop_word(word: str) -> bool:

@@ -17,12 +17,14 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    false,
     func,
     or_,
     select,
     update,
 )
 
+from graph.core.search_term import QUERY_CHARS
 from graph.error import NotFoundError
 from graph.identity import SignIn
 from graph.store.context_block import end_front
@@ -264,7 +266,9 @@ def _with_turns(owner: str, search: str, found: Iterable[str]) -> tuple[ColumnEl
     listed = (_session.owner == owner, _session.turn_count > 0, _IS_THERE)
     if not search:
         return listed
-    is_titled = _session.title_folded.contains(_fold(search), autoescape=True)
+    # No title is so long, and SQLite takes patterns of 50,000 bytes at most.
+    folded = _fold(search) if len(search) <= QUERY_CHARS else None
+    is_titled = false() if folded is None else _session.title_folded.contains(folded, autoescape=True)
     return (*listed, or_(is_titled, _session.session_id.in_(list(found))))
 
 

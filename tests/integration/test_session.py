@@ -152,6 +152,10 @@ def test_sessions_are_listed_newest_first_or_pinned_first_and_found_by_title(alo
     ]
     assert ids(alone, search="파이썬") == [alone.session_id]
     assert ids(alone, search="%") == [second.session_id]
+    for long in ("가" * 60_000, "x" * 200_000, "% _ " * 50_000, "은는 " * 60_000, "😀" * 60_000):
+        assert ids(alone, search=long) == []
+        assert alone.service.sessions.count(search=long) == 0
+    assert ids(alone, search="파이썬 " * 20_000) == [alone.session_id]
     alone.say("하나 더 물을게요, 성능은 어떤가요?")
     assert [item.turn_count for item in sessions.list()] == [2, 1]
     assert not any(item.is_running for item in sessions.list())

@@ -52,6 +52,10 @@ def test_whole_exchanges_are_found_the_best_first_and_of_equal_ones_the_newest(s
     assert turns(stores, "날씨", before_turn=5) == [2]
     assert turns(stores, "예산", limit=1) == [4]
     assert turns(stores, "낙하산") == []
+    assert turns(stores, "예산 " + "낙하산" * 20_000) == turns(stores, "예산")
+    for long in ("가" * 60_000, "x" * 200_000, "가 " * 60_000, "a-" * 60_000):
+        assert turns(stores, long) == []
+        assert stores.search.sessions(OWNER, long, limit=9) == {}
     assert stores.search.turns("another", "예산", before_turn=9, limit=9) == []
 
 

@@ -96,6 +96,8 @@ def test_search_takes_any_case_and_script_and_means_signs_literally(stores: Stor
         "nothing like it": [],
     }.items():
         assert found(stores, search) == titles, search
+    for search in ("가" * 60_000, "%" * 60_000, "ß" * 2_000):
+        assert found(stores, search) == []
     stores.sessions.rename("école", OWNER, "lycée")
     assert (found(stores, "école"), found(stores, "lycée")) == ([], ["lycée"])
 
