@@ -41,3 +41,8 @@ class SessionWords:
     open_file: str = "Open a chat from a file"
     opened: str = "Chats opened from the file: {count}"
     json_note: str = "JSON Lines holds every answer, summary and rating, and can be opened here again."
+    json_too_large: str = (
+        "This JSON Lines file has {size}. More than {limit} can't be opened here again; the server's operator can read "
+        "it with `python -m graph.admin import FILE`."
+    )
+    without_images: str = "JSON Lines without pictures: {without} instead of {whole}"

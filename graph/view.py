@@ -19,6 +19,13 @@ ContextNotice = Literal["", "nearly_full", "full"]
 Rating = Literal[-1, 0, 1]
 
 
+class ExportSize(NamedTuple):
+    """How many characters an export has, all of them ASCII, and how many without its images."""
+
+    whole: int
+    without_images: int
+
+
 @dataclass(frozen=True)
 class SessionItem:
     """A session as the list shows it. `updated_at` is UTC.

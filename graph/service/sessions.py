@@ -24,7 +24,7 @@ from graph.service.session_views import read_session
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
 from graph.store.transfer import export_lines
-from graph.view import ModelOption, SessionItem, SessionView, TurnOptions
+from graph.view import ExportSize, ModelOption, SessionItem, SessionView, TurnOptions
 
 _FOUND_SESSIONS: Final = 1_000
 _EXCERPT_CHARS: Final = 48  # three lines of the sidebar
@@ -251,13 +251,22 @@ class Sessions:
         """Brings back sessions that `delete_many` deleted, and returns the ids of those that it still could."""
         return bring_back(self._access, session_ids)
 
-    def export(self, session_id: str) -> tuple[str, ...]:
+    def export(self, session_id: str, *, with_images: bool = True) -> tuple[str, ...]:
         """Returns the lines of an export of this session alone; see `graph.store.transfer`.
 
         They are read at once, so that whoever takes them slowly keeps no database from writing.
         """
         self._access.own(session_id)
-        return tuple(export_lines(self._stores.database, only=session_id))
+        return tuple(export_lines(self._stores.database, only=session_id, with_images=with_images))
+
+    def export_size(self, session_id: str) -> ExportSize:
+        """Returns how long the lines of an export of this session are."""
+        self._access.own(session_id)
+        whole, without = (
+            sum(len(line) + 1 for line in export_lines(self._stores.database, only=session_id, with_images=with_images))
+            for with_images in (True, False)
+        )
+        return ExportSize(whole, without)
 
     def export_markdown(self, session_id: str) -> str:
         """Returns the session as Markdown to read: its turns with tools used and ratings, and its summaries."""
@@ -268,7 +277,8 @@ class Sessions:
 
         Nothing of it is lost: turns with their attempts and ratings, records in all their versions, pins, model calls.
         An id that is taken, also by another owner, gives way to a new one. A project's folder that isn't allowed here
-        is left out.
+        is left out. What a program told the model and a project's memory can be read, but end with the import: the next
+        turn is sent nothing that the chat doesn't show.
 
         Raises:
             InputError: `not_an_export`, with the number of the line, or `import_too_large`; nothing is stored.

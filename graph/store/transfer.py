@@ -22,6 +22,7 @@ from graph.store.record_row import pack_facts, unpack_facts
 from graph.store.schema import (
     METADATA,
     anchor_table,
+    image_table,
     lease_table,
     message_table,
     record_table,
@@ -63,13 +64,16 @@ class ReadRow(NamedTuple):
     row: dict[str, Any]
 
 
-def export_lines(database: Database, *, only: str = "") -> Iterator[str]:
+def export_lines(database: Database, *, only: str = "", with_images: bool = True) -> Iterator[str]:
     """Yields a head line, then every row of every session, as of one moment: messages, turns, records, calls.
 
     Args:
         database: Where from.
         only: The one session to export; "" for all.
+        with_images: Whether the images that programs sent come along; a message without its images says that it had
+            some.
     """
+    tables = [table for table in _TABLES.values() if with_images or table is not image_table]
     wanted = select(session_table.c.session_id).where(session_table.c.deleted_at.is_(None))
     wanted = wanted.order_by(session_table.c.created_at)
     if only:
@@ -78,7 +82,7 @@ def export_lines(database: Database, *, only: str = "") -> Iterator[str]:
         yield json.dumps({"format": _FORMAT, "version": _VERSION, "revision": head_revision()})
         ids = connection.execute(wanted).scalars()
         for session_id in list(ids):
-            for table in _TABLES.values():
+            for table in tables:
                 for row in _rows(connection, table, session_id):
                     yield json.dumps({"table": table.name, "row": row})
 

@@ -16,6 +16,7 @@ from graph.settings import Settings
 from graph.view import (
     BegunTurn,
     ChartPoint,
+    ExportSize,
     Gauge,
     LiveTurn,
     ModelOption,
@@ -50,6 +51,7 @@ class ScriptedService:
         calls: The names of all methods called, for query budgets.
         reset_after: The chart begins behind this turn.
         deleted_when_asked_for: When this is read of a session next, another tab has just deleted it.
+        size: How long each session's file is.
         projects: The one project, if there is any.
         programs: The tokens of the user's programs.
         cost: What each session and all of them cost, None without prices.
@@ -70,6 +72,7 @@ class ScriptedService:
         self.calls: list[str] = []
         self.deleted_when_asked_for = ""
         self.reset_after = 0
+        self.size = ExportSize(2_000, 2_000)
         self.now = START
         self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192, source="estimate")
         self._numbers = itertools.count(1)
@@ -142,6 +145,10 @@ class ScriptedService:
     def count(self, *, search: str = "") -> int:
         self.calls.append("session_count")
         return len(self._found(search))
+
+    def export_size(self, session_id: str) -> ExportSize:
+        self.session_of(session_id)
+        return self.size
 
     def rename(self, session_id: str, title: str) -> None:
         self.act("rename")

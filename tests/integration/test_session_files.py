@@ -373,3 +373,23 @@ def test_no_line_of_a_question_looks_like_another_turn(chat: Chat, words: str) -
     said = chat.service.sessions.export_markdown(asked.session_id)
     headings = [line for line in said.splitlines() if line.startswith(("## ", "**AI**"))]
     assert headings == ["## 1턴", "**AI**"]
+
+
+def test_a_chat_with_large_pictures_is_told_to_be_large_and_comes_back_without_them(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    sessions, photo = chat.service.sessions, "data:image/png;base64," + "A" * 2**21
+    for number in (1, 2):
+        chat.service.turns.send(chat.session_id, question(number), images=[photo[:-number]])
+        chat.events()
+    size = sessions.export_size(chat.session_id)
+    exported = {kept: sessions.export(chat.session_id, with_images=kept) for kept in (True, False)}
+    assert size == tuple(sum(len(line) + 1 for line in lines) for lines in exported.values())
+    assert size.without_images < 50_000 < 2**22 < size.whole
+    assert all(line.isascii() for lines in exported.values() for line in lines)
+    (copied,) = sessions.import_session(exported[False])
+    copy = Chat(chat.service, copied)
+    assert copy.turns == chat.turns
+    copy.say(question(3))
+    assert "image_url" not in str(server.bodies("chat")[-1])
+    assert "[image]" in str(server.bodies("chat")[-1])

@@ -5,6 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from component import asset_file
+from component.session_export import OPENED_BYTES
+from graph.view import ExportSize
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import keys, open_page, say, slider_of, store_session, told
 
@@ -113,6 +116,30 @@ def test_a_chat_is_renamed_in_a_dialog_that_stays_until_it_is_closed(page: AppTe
     assert stored.title == "a [link](http://x) *b*"
     assert page.button(key=f"session_{identifier}").label == r"a \[link\](http\://x) \*b\*"
     assert "dialog_confirm" not in keys(page.run())
+
+
+@pytest.mark.parametrize(
+    ("size", "is_offered", "note", "note_without"),
+    [
+        (ExportSize(OPENED_BYTES, 900), False, "다시 불러올 수 있습니다", ""),
+        (ExportSize(21 * 2**20, 900), True, "21,504 KB", "다시 불러올 수 있습니다"),
+        (ExportSize(21 * 2**20, 11 * 2**20), True, "21,504 KB", "11,264 KB"),
+        (ExportSize(21 * 2**20, 21 * 2**20), False, "graph.admin import", ""),
+    ],
+)
+def test_a_file_that_is_too_large_to_be_opened_again_says_so(
+    page: AppTest, service: ScriptedService, *, size: ExportSize, is_offered: bool, note: str, note_without: str
+) -> None:
+    assert f"FILE_BYTES = {OPENED_BYTES // 2**20} * 1024 * 1024;" in asset_file.read("open_file.js")
+    service.size = size
+    identifier = store_session(service, 1)
+    page.run().menu_button(key=f"menu_{identifier}").click("파일로 저장").run()
+    assert note in told(page)
+    assert ("export_without_images" in [box.key for box in page.checkbox]) == is_offered
+    if is_offered:
+        page.checkbox(key="export_without_images").check().run()
+        assert note_without in told(page)
+        assert note not in told(page)
 
 
 def test_new_chat_leaves_the_session_as_it_is(page: AppTest, service: ScriptedService) -> None:
