@@ -186,10 +186,14 @@ def _by_words(case: Case) -> Place | None:
 
 
 def _candidates(case: Case) -> list[AnchorRow]:
-    """Returns the newest anchors of the last answer, those of the client's own chat first."""
+    """Returns the newest anchors of the last answer, those of the client's own chat first.
+
+    One of a chat with another id is none, however much was said there word for word: it may be somebody else's.
+    """
     last = case.history[-1]
     key, scope = case.chain.anchor.key, case.chain.anchor.scope
     rows = [row for row in case.find("answer", [key.answer(scope, last.text)]) if row.is_live]
+    rows = [row for row in rows if not row.family or case.is_pinned(row)]
     return sorted(rows, key=lambda row: not case.is_pinned(row))[:_CANDIDATES]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from graph.client import ClientMessage
 from graph.event import ClientCall, Event, ToolFinished, ToolStarted, TurnFinished
-from tests.fake.body import content_of, faults, roles
+from tests.fake.body import content_of, faults, roles, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
@@ -285,3 +285,13 @@ def test_a_failed_call_behind_an_answer_closes_the_turn_and_it_can_be_tried_agai
     resume(chat, answer("call-1"))
     assert chat.last_turn.status == "failed"
     assert isinstance(chat.retry()[-1], TurnFinished)
+
+
+def test_tools_of_several_programs_each_turn_ours_of_their_name_off_for_good(chat: Chat, server: FakeOpenAI) -> None:
+    for name in ("web_search", "recall", "web_search", "look"):
+        chat.say("지금은?", options=asked_by(tools=(tool(name),)))
+    ((off,),) = chat.rows("SELECT tools_off FROM session WHERE session_id = ?", chat.session_id)
+    assert json.loads(off) == ["web_search", "recall"]
+    chat.say("이 대화는?")
+    assert not {"web_search", "recall"} & {*tool_names(server.bodies("chat")[-1])}
+    assert "get_current_time" in tool_names(server.bodies("chat")[-1])

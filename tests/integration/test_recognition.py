@@ -130,6 +130,15 @@ class Door:
         stores.leases.release(lease)
         return number
 
+    def page_answers_anew(self, session_id: str, answer: str) -> None:
+        """The page has the last turn answered in another attempt."""
+        stores = self.access.stores
+        lease, last = stores.leases.acquire(session_id), stores.turns.last(session_id)
+        assert last is not None
+        stores.turns.begin_attempt(lease, last.number, model="")
+        self._answer(lease, last.number, answer, "finished", Decision("append", "header"))
+        stores.leases.release(lease)
+
     def texts(self, session_id: str) -> list[str]:
         """What a session has archived, in order, in the last attempts."""
         return [str(entry.message.content) for entry in self.access.stores.archive.live(session_id)]
@@ -302,6 +311,24 @@ def test_two_sessions_with_as_much_of_a_shortened_history_are_no_proof(door: Doo
     for number in range(2):
         door.ask([*said(f"front {number}", "foreign"), user("same")], LONG)
     assert door.decide([*said("same", LONG), user("?")]).kind == "new"
+
+
+@pytest.mark.parametrize("asks_as", ["bob", "nobody"])
+def test_the_end_of_a_history_never_leads_into_the_chat_of_another_id(door: Door, asks_as: str) -> None:
+    """Ann and Bob talk behind one token; a front end sends the id of each chat."""
+    ann, bob = {"hint": Hint(OPEN_WEBUI, "ann-1")}, {"hint": Hint(OPEN_WEBUI, "bob-9")}
+    small_talk = said("Hello", "Hello! How can I help you today?", "Thanks", "You're welcome!")
+    hers = door.ask([user("My PIN is 4711."), assistant("Noted."), *small_talk[:1]], small_talk[1].text, **ann)
+    history = [user("My PIN is 4711."), assistant("Noted."), *small_talk]
+    assert door.ask(history[:-1], small_talk[3].text, **ann).session_id == hers.session_id
+    asked = [*small_talk, user("What is my PIN?")]
+    decision = door.decide(asked, **(bob if asks_as == "bob" else {}))
+    assert (decision.kind, decision.imported) == ("new", small_talk)
+    assert door.decide(asked, **ann).session_id == hers.session_id
+    long = door.ask([*history, user("A poem?")], LONG, **ann)
+    assert door.decide([assistant(LONG), user("Whose?")], **bob).kind == "new"
+    # Who names the session means it.
+    assert door.decide(asked, session=hers.session_id, **bob).session_id == long.session_id
 
 
 def test_documents_around_a_question_fork_nothing(door: Door) -> None:
@@ -523,6 +550,14 @@ def test_first_response_is_sent_again_for_ten_minutes_and_until_another_attempt(
         assert later.decide(asked, idempotency_key="k").kind == kind
     door.ask(asked, "second")
     assert door.decide(asked, idempotency_key="k").kind == "regenerate"
+
+
+def test_library_that_tries_again_gets_no_response_that_another_attempt_has_replaced(door: Door) -> None:
+    asked = [*door.chat(1)[0], user("once")]
+    first = door.ask(asked, "first")
+    assert door.decide(asked, is_retry=True).kind == "retry"
+    door.page_answers_anew(first.session_id, "second")
+    assert door.decide(asked, is_retry=True).kind == "regenerate"
 
 
 def test_idempotency_key_is_bound_to_its_request(door: Door) -> None:
