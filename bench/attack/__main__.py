@@ -1,0 +1,142 @@
+"""`make attack`: what one visitor, user or program can do to a server and to its others, each attack with its bounds.
+
+    python -m bench.attack [--short] [--only NAME,NAME] [--json FILE]
+
+Servers run as their users run them, in a temporary folder and on free ports of loopback, before a scripted model; they
+are the only ones that are attacked. An attack has a number of bytes, connections and seconds; a server that hangs, or
+holds more than 900 MB over its start, is ended, and the row says so. Meanwhile another user asks one question after
+another. Linux alone, as the figures are those of /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from bench.attack import around, memory, owner, text
+from bench.attack.row import OUTAGE, STRANGER, Row, head, line
+from bench.attack.run import Attack, Kind, attacked
+from bench.attack.target import Target, model, started
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.postgres import serve_postgres
+
+_TURN_SECONDS: Final = {True: 1.0, False: 3.0}
+_SHORT, _FULL = (True,), (False,)
+ATTACKS: Final = (
+    Attack("websocket-bombs", memory.deflate_bombs, "sign-in", STRANGER),
+    Attack("websocket-unfinished", memory.unfinished_messages, "sign-in", STRANGER),
+    Attack("websocket-fragments", memory.empty_fragments, "sign-in", STRANGER),
+    Attack("log", memory.filled_log, "sign-in", STRANGER),
+    Attack("old-cookie", owner.old_cookie, "sign-in"),
+    Attack("websocket-visitor", memory.unfinished_messages, forms=_FULL),
+    Attack("secret-filter", text.secret_filter),
+    Attack("texts", text.all_texts, forms=_SHORT),
+    *(Attack(f"text-{name}", text.one_text(name), forms=_FULL) for name in text.TEXTS),
+    Attack("text-marks", text.all_marks, forms=_FULL, seconds=240),
+    Attack("versions", text.two_versions),
+    Attack("json-wide", memory.wide_json),
+    Attack("json-deep", memory.deep_json),
+    Attack("bodies-unfinished", memory.unfinished_bodies),
+    Attack("proxy-bodies", around.spooled_bodies),
+    Attack("uploads", memory.unfinished_uploads),
+    Attack("chat-ids", owner.two_chats),
+    Attack("all-turns", owner.all_turns),
+    Attack("inside-images", owner.inside_images),
+    Attack("floods", memory.floods),
+    Attack("database-stall", around.stalled_database, "postgres", OUTAGE, forms=_FULL, seconds=120),
+)
+
+
+def main() -> int:
+    """Does the attacks and prints them; returns 0 if all is within its bounds."""
+    parser = argparse.ArgumentParser(prog="python -m bench.attack")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--only", default="", help="names with commas between them")
+    parser.add_argument("--json", type=Path, default=None)
+    options = parser.parse_args()
+    wanted = {name for name in options.only.split(",") if name}
+    if unknown := wanted - {attack.name for attack in ATTACKS}:
+        parser.error(f"there is no attack {', '.join(sorted(unknown))}")
+    chosen = [
+        attack for attack in ATTACKS if (attack.name in wanted if wanted else bool(options.short) in attack.forms)
+    ]
+    began = time.monotonic()
+    rows = run_all(chosen, is_short=options.short)
+    if options.json:
+        options.json.write_text(json.dumps([row.figures() for row in rows], indent=1, ensure_ascii=False) + "\n")
+    failed = [row.attack for row in rows if row.problems]
+    told = f"NOT held: {', '.join(failed)}" if failed else "all held"
+    print(f"\nverdict: {told} ({len(rows)} attacks, {time.monotonic() - began:.0f} s)")
+    return 1 if failed else 0
+
+
+def run_all(attacks: Sequence[Attack], *, is_short: bool) -> list[Row]:
+    """Does attacks one after another, and prints each as it ends.
+
+    The short form has one server for all that need the same, until one doesn't stand it; otherwise each has its own.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 16_384) if hard != resource.RLIM_INFINITY else 16_384, hard))
+    rows = []
+    print(head(), flush=True)
+    try:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-attack-")))
+            servers = _Servers(folder, stack.enter_context(model(_TURN_SECONDS[is_short])))
+            stack.callback(servers.close)
+            for attack in attacks:
+                try:
+                    target = servers.get(attack.kind)
+                except LookupError as error:
+                    rows.append(Row(attack.name, attack.bounds, left_out=str(error)))
+                else:
+                    rows.append(attacked(attack, target, is_short=is_short))
+                print(line(rows[-1]), flush=True)
+                if not is_short or not target.is_alive:
+                    servers.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return rows
+
+
+class _Servers:
+    """The server of each kind, started when it is first needed."""
+
+    def __init__(self, folder: Path, endpoint: FakeOpenAI) -> None:
+        self._folder = folder
+        self._endpoint = endpoint
+        self._stack = ExitStack()
+        self._targets: dict[Kind, Target] = {}
+        self._count = 0
+
+    def get(self, kind: Kind) -> Target:
+        """Returns the server of a kind.
+
+        Raises:
+            LookupError: What it needs isn't installed.
+        """
+        if kind not in self._targets:
+            self._count += 1
+            database = self._stack.enter_context(serve_postgres()) if kind == "postgres" else None
+            target = started(
+                self._folder / str(self._count), self._endpoint, has_sign_in=kind == "sign-in", database=database
+            )
+            self._targets[kind] = self._stack.enter_context(target)
+        return self._targets[kind]
+
+    def close(self) -> None:
+        """Ends all of them."""
+        self._targets.clear()
+        self._stack.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

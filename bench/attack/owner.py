@@ -1,0 +1,128 @@
+"""Attacks on others: their chats, their turns, and what is behind the model's server."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Final
+
+import httpx2
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+from bench.attack.run import Attempt
+from bench.attack.target import ATTACKER, COOKIE_SECRET, HANGING, ISSUER
+from tests.fake.upload import TAKEN, opened_tab
+
+_INSIDE: Final = ("169.254.169.254/latest/meta-data/", "127.0.0.1:1/", "[::1]/", "localhost/", "10.0.0.1/x.png")
+_PIN: Final = "4417-2209"
+
+
+def two_chats(attempt: Attempt) -> str:
+    """Two people behind one token, whose chats have an exchange in common."""
+    with attempt.program(ATTACKER) as program:
+        ann, replies = _talk(program, "ann-chat-1", [f"My PIN is {_PIN}. Keep it to yourself.", "Hello", "Thanks"])
+        history = [
+            _message("user", "Good morning from Bob."),
+            _message("assistant", "Good morning."),
+            *_exchange("Hello", replies[1]),
+            *_exchange("Thanks", replies[2]),
+            _message("user", "What is my PIN?"),
+        ]
+        answer = _complete(program, "bob-chat-9", history)
+        bob = answer.headers.get("x-turnfold-session", "")
+        turns = program.get(f"/sessions/{ann}/turns").json()["turns"]
+    if bob == ann or any("What is my PIN" in turn["user_text"] for turn in turns):
+        attempt.wrong.append("one person's chat went on in another's")
+    matched = answer.headers.get("x-turnfold-matched", answer.status_code)
+    return f"two chat ids behind one token, an exchange in common: {matched}"
+
+
+def _talk(program: httpx2.Client, chat_id: str, questions: list[str]) -> tuple[str, list[str]]:
+    chat: list[dict[str, Any]] = []
+    replies = []
+    session_id = ""
+    for question in questions:
+        chat.append(_message("user", question))
+        answer = _complete(program, chat_id, chat).raise_for_status()
+        session_id = answer.headers["x-turnfold-session"]
+        replies.append(answer.json()["choices"][0]["message"]["content"])
+        chat.append(_message("assistant", replies[-1]))
+    return session_id, replies
+
+
+def _complete(program: httpx2.Client, chat_id: str, messages: list[dict[str, Any]]) -> httpx2.Response:
+    body = {"model": "turnfold", "messages": messages}
+    return program.post("/v1/chat/completions", json=body, headers={"X-OpenWebUI-Chat-Id": chat_id})
+
+
+def _exchange(question: str, reply: str) -> list[dict[str, Any]]:
+    return [_message("user", question), _message("assistant", reply)]
+
+
+def _message(role: str, content: object) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def all_turns(attempt: Attempt) -> str:
+    """One token begins as many turns as it can, none of which ends; somebody else's have to begin meanwhile."""
+    count = attempt.many(24, 60)
+
+    def ask(number: int) -> int:
+        with attempt.program(ATTACKER) as program, suppress(httpx2.HTTPError):
+            body = {"model": "turnfold", "stream": True, "messages": [_message("user", f"{HANGING}{number} Go on.")]}
+            with program.stream("POST", "/v1/chat/completions", json=body) as answer:
+                statuses.append(answer.status_code)
+                for _ in answer.iter_raw():
+                    pass
+        return 0
+
+    statuses: list[int] = []
+    with ThreadPoolExecutor(count) as pool:
+        asked = pool.map(ask, range(count))
+        attempt.gauge.hold(2)
+        before, until = attempt.other.ended, time.monotonic() + attempt.many(8, 20)
+        while attempt.other.ended < before + 2 and time.monotonic() < until:
+            attempt.gauge.hold(0.2)
+        begun = statuses.count(200)
+        attempt.target.endpoint.end_hanging()
+        list(asked)
+    refused = len(statuses) - begun
+    return f"{count} turns of one token that don't end: {begun} begun, {refused} refused"
+
+
+def inside_images(attempt: Attempt) -> str:
+    """Pictures at addresses inside, which the model's server would fetch."""
+    statuses = []
+    with attempt.program(ATTACKER) as program:
+        for place in _INSIDE:
+            picture = {"type": "image_url", "image_url": {"url": f"http://{place}"}}
+            parts = [{"type": "text", "text": "What is it?"}, picture]
+            body = {"model": "turnfold", "messages": [_message("user", parts)]}
+            statuses.append(program.post("/v1/chat/completions", json=body).status_code)
+    if taken := sum(status < 400 for status in statuses):  # noqa: PLR2004  # a refusal's first
+        attempt.wrong.append(f"{taken} addresses inside went to the model's server")
+    return f"{len(statuses)} pictures at http addresses inside: {sorted({*statuses})}"
+
+
+def old_cookie(attempt: Attempt) -> str:
+    """A sign-in's cookie that was copied before its owner signed out, and a tab that was open then."""
+    address = attempt.target.address
+    now = int(time.time())
+    claims = {"iss": ISSUER, "sub": "minsu", "name": "Minsu", "iat": now - 60, "exp": now + 3_600}
+    said = json.dumps({"origin": address, "is_logged_in": True, **claims})
+    cookies = {USER_COOKIE_NAME: create_signed_value(COOKIE_SECRET, USER_COOKIE_NAME, said).decode()}
+    with opened_tab(address, cookies) as tab:
+        first = tab.put(b"text").status_code
+        with httpx2.Client(base_url=address, cookies=cookies, trust_env=False, timeout=30) as browser:
+            browser.get("/auth/logout", headers={"Sec-Fetch-Site": "same-origin"})
+        then = tab.put(b"text").status_code
+        with opened_tab(address, cookies) as another:
+            again = another.put(b"text").status_code
+    if first != TAKEN:
+        attempt.wrong.append("the sign-in itself didn't work")
+    if TAKEN in (then, again):
+        attempt.wrong.append("a sign-in goes on after its sign-out")
+    return f"a file before the sign-out {first}, after it in the open tab {then}, by a copied cookie {again}"

@@ -1,0 +1,111 @@
+"""Attacks on time: ordinary text that some pattern may take far too long for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from bench.attack.run import Attempt
+from bench.attack.target import ATTACKER, ROOT
+from bench.attack.watch import cpu_seconds
+
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_MESSAGE_CHARS: Final = 199_000  # just below what a message may have
+_SHORT_CHARS: Final = 20_000
+_DEADLINE_SECONDS: Final = 10.0
+
+
+def _filled(begin: str, loop: str, end: str = "") -> Callable[[int], str]:
+    return lambda size: begin + loop * ((size - len(begin) - len(end)) // len(loop)) + end
+
+
+# Each is what a loop of some pattern takes, and an end that it fails at.
+TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
+    "quotes": _filled("a", "“", "b"),
+    "brackets": _filled("", "「"),
+    "lines": _filled("a", "\n", "b"),
+    "numbers": _filled("", "293,"),
+    "spaces": _filled("", " ", "word"),
+    "tabs": _filled("1", "\t", "x"),
+    "tags": _filled("<", " ", "x"),
+    "columns": _filled("", "a\t"),
+}
+_MARKS: Final = ("`", "[", "(", "*", "_", "|", "$$", "<!--", "> ", "- ", "\\", "a ", "1.", "#", "@a.", "https://a.")
+MARKS: Final[Mapping[str, Callable[[int], str]]] = {mark: _filled("a", mark, "b") for mark in _MARKS}
+
+
+def secret_filter(attempt: Attempt) -> str:
+    """86 characters that look like a secret's name and value, in a chat that works in a project."""
+    said = f"token={(_LETTERS * 4)[:80]}A"
+    with attempt.program(ATTACKER) as program:
+        body = {"message": said, "options": {"project_root": str(attempt.target.project)}}
+        told = program.post("/chat", json=body)
+    attempt.gauge.hold(1)  # what it notes of the turn, it notes behind the answer
+    return f"/chat {said[:12]}…{said[-2:]} in a project, {len(said)} characters: {told.status_code}"
+
+
+def all_texts(attempt: Attempt) -> str:
+    """All texts, each as two turns."""
+    return _said(attempt, TEXTS.values(), _SHORT_CHARS)
+
+
+def all_marks(attempt: Attempt) -> str:
+    """One mark after another, of those that patterns look for."""
+    return _said(attempt, MARKS.values(), attempt.many(_SHORT_CHARS, _MESSAGE_CHARS))
+
+
+def one_text(name: str) -> Callable[[Attempt], str]:
+    """Returns the attack with one text."""
+    return partial(_say_one, name)
+
+
+def _say_one(name: str, attempt: Attempt) -> str:
+    return _said(attempt, [TEXTS[name]], _MESSAGE_CHARS)
+
+
+def _said(attempt: Attempt, texts: Iterable[Callable[[int], str]], size: int) -> str:
+    """Sends texts by both doors, each with a turn behind it; returns the CPU seconds of the slowest turn."""
+    costs = []
+    with attempt.program(ATTACKER) as program:
+        for text in texts:
+            said = text(size)
+            chat: list[dict[str, Any]] = [{"role": "user", "content": said}]
+            session_id = ""
+            for message in (said, "And what now?"):
+                body = {"message": message, **({"session_id": session_id} if session_id else {})}
+                cost, answer = _timed(attempt, partial(program.post, "/chat", json=body))
+                session_id = answer.headers.get("x-turnfold-session", session_id)
+                costs.append(cost)
+            for _ in range(2):
+                body = {"model": "turnfold", "messages": chat}
+                cost, answer = _timed(attempt, partial(program.post, "/v1/chat/completions", json=body))
+                costs.append(cost)
+                if answer.is_error:
+                    break
+                reply = answer.json()["choices"][0]["message"]["content"]
+                chat += [{"role": "assistant", "content": reply}, {"role": "user", "content": "And what now?"}]
+    return f"{len(costs) // 4} × {size:,} characters, 2 turns by each door; most CPU of a turn {max(costs):.1f} s"
+
+
+def _timed(attempt: Attempt, ask: Callable[[], Any]) -> tuple[float, Any]:
+    """Returns how long the server worked for an answer, all else that it did meanwhile included, and the answer."""
+    pid = attempt.target.process.pid
+    before = cpu_seconds(pid)
+    answer = ask()
+    return cpu_seconds(pid) - before, answer
+
+
+def two_versions(attempt: Attempt) -> str:
+    """Compares two summaries that differ in each line; the page's own function, in a process with a deadline."""
+    lines = "'a [a]: b\\n' * 1600"
+    code = f"from component.difference import differences; text = {lines}; differences(text, text[::-1])"
+    began = time.monotonic()
+    try:
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=_DEADLINE_SECONDS)  # noqa: S603  # as above
+    except subprocess.TimeoutExpired:
+        attempt.wrong.append(f"two versions aren't compared within {_DEADLINE_SECONDS:g} s")
+    return f"two versions of 14,400 characters: {time.monotonic() - began:.1f} s"
