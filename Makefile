@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept, or each process of a run compiles them all.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault backup restore export import migrate
+.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault attack backup restore export import migrate
 
 help:
 	@echo "make run        opens the chat on http://localhost:8501"
@@ -20,7 +20,7 @@ help:
 	@echo "make test       check, integration, page and the browser's main journeys: five minutes"
 	@echo "make test-all   test, and all that is slow: fifteen minutes more"
 	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
-	@echo "make fault | load | bench-store | bench-page | bench-context | bench-quality | bench-secret | bench-recognise | bench-door"
+	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-secret | bench-recognise | bench-door"
 
 run: $(RUNS)
 	$(BIN)/streamlit run app.py
@@ -47,11 +47,12 @@ unit: $(TESTS)
 fast: $(TESTS)
 	$(PYTEST) -m "not slow"
 
-# What `make test` leaves out: properties with ten times as many examples, and faults put into the product that the tests
-# have to see.
+# What `make test` leaves out: properties with ten times as many examples, faults put into the product that the tests have
+# to see, and attacks on a started server.
 slow: $(TESTS)
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough --durations 30
 	$(BIN)/python -m tests.mutation --sample 30
+	$(BIN)/python -m bench.attack --short
 
 bench-store: $(TESTS)
 	$(BIN)/python -m bench.store
@@ -93,6 +94,11 @@ load: $(TESTS)
 # SEED=<number> repeats a run.
 fault: $(TESTS)
 	$(BIN)/python -m tests.fault $(if $(SEED),--seed $(SEED))
+
+# What one visitor, user or program can do to a server and to its others, in about a quarter of an hour: memory, /health and
+# another user's turns under each attack, on servers of its own. ONLY=<name> does one.
+attack: $(TESTS)
+	$(BIN)/python -m bench.attack $(if $(ONLY),--only $(ONLY))
 
 # Copies the database while it's in use; TO=<file> says where to. Back by restore FROM=<file>, with no server running.
 backup: $(RUNS)

@@ -37,9 +37,12 @@ ATTACKS: Final = (
     Attack("log", memory.filled_log, "sign-in", STRANGER),
     Attack("old-cookie", owner.old_cookie, "sign-in"),
     Attack("websocket-visitor", memory.unfinished_messages, forms=_FULL),
-    Attack("secret-filter", text.secret_filter),
-    Attack("texts", text.all_texts, forms=_SHORT),
-    *(Attack(f"text-{name}", text.one_text(name), forms=_FULL) for name in text.TEXTS),
+    Attack("secret-filter", text.secret_filter, told="86 characters like a secret's name and value, in a project"),
+    Attack("texts", text.all_texts, forms=_SHORT, told="8 texts of 20,000 characters"),
+    *(
+        Attack(f"text-{name}", text.one_text(name), forms=_FULL, told=f"199,000 characters of {name}")
+        for name in text.TEXTS
+    ),
     Attack("text-marks", text.all_marks, forms=_FULL, seconds=240),
     Attack("versions", text.two_versions),
     Attack("json-wide", memory.wide_json),

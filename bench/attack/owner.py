@@ -111,7 +111,7 @@ def old_cookie(attempt: Attempt) -> str:
     """A sign-in's cookie that was copied before its owner signed out, and a tab that was open then."""
     address = attempt.target.address
     now = int(time.time())
-    claims = {"iss": ISSUER, "sub": "minsu", "name": "Minsu", "iat": now - 60, "exp": now + 3_600}
+    claims = {"iss": ISSUER, "sub": "minsu", "name": "Minsu", "nonce": "a-nonce", "iat": now - 60, "exp": now + 3_600}
     said = json.dumps({"origin": address, "is_logged_in": True, **claims})
     cookies = {USER_COOKIE_NAME: create_signed_value(COOKIE_SECRET, USER_COOKIE_NAME, said).decode()}
     with opened_tab(address, cookies) as tab:

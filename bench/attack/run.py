@@ -66,6 +66,7 @@ class Attack:
         kind: Of the server.
         forms: In which forms of the run it is done.
         seconds: It has at most; 0 for what all have.
+        told: What is sent, for when the attack doesn't come to an end.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Attack:
     bounds: Bounds = field(default_factory=Bounds)
     forms: tuple[bool, ...] = (True, False)
     seconds: float = 0.0
+    told: str = ""
 
 
 def attacked(attack: Attack, target: Target, *, is_short: bool) -> Row:
@@ -92,8 +94,10 @@ def attacked(attack: Attack, target: Target, *, is_short: bool) -> Row:
         attempt = Attempt(target, gauge, other, is_short)
         _run(attack, attempt, row)
         patience = _WELL_SECONDS[is_short]
-        if target.is_alive and not (gauge.is_well(patience) and other.end(2 * patience)):
-            row.ended = "hangs"
+        if target.is_alive and not gauge.is_well(patience) and target.is_alive:
+            row.ended = f"hangs: /health takes long {patience:g} s after it"
+        if target.is_alive and not row.ended and not other.end(2 * patience) and target.is_alive:
+            row.ended = "hangs: the other's answer doesn't come"
         row.before, row.peak, row.held, row.health = gauge.before, gauge.peak, gauge.held, gauge.slowest
         if row.ended and target.is_alive:
             target.kill()
@@ -131,13 +135,15 @@ def _run(attack: Attack, attempt: Attempt, row: Row) -> None:
         except LeftOutError as error:
             row.left_out = str(error)
         except Exception as error:  # noqa: BLE001  # the row says what it was
-            if attempt.target.is_alive:
+            if not row.ended:  # else this is what became of it
                 row.wrong.append(f"broke off: {type(error).__name__}: {error}"[:200])
 
+    row.sent = attack.told
+    seconds = attack.seconds or _DEADLINE_SECONDS[attempt.is_short]
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(attack.seconds or _DEADLINE_SECONDS[attempt.is_short])
+    thread.join(seconds)
     if thread.is_alive():
-        row.ended = "hangs"
+        row.ended = f"hangs: not over after {seconds:g} s"
         attempt.target.kill()
         thread.join(10)

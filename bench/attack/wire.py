@@ -23,6 +23,7 @@ _PATIENCE_SECONDS: Final = 10.0
 _AT_ONCE: Final = 16
 _SWITCHING: Final = 101
 _PIECE: Final = 2**20
+_PING: Final = b"\x89"
 
 
 def head(method: str, path: str, *fields: str, token: str = "", host: str = "localhost") -> bytes:
@@ -107,13 +108,15 @@ class Wire:
         """Whether all was taken and the server neither answered nor closed the connection; pings are no answer."""
         if not self.has_sent:
             return False
+        self.socket.settimeout(0)
         try:
-            told = self.socket.recv(2, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            return self.socket.recv(2, socket.MSG_PEEK)[:1] == _PING
         except BlockingIOError:
             return True
         except OSError:
             return False
-        return told[:1] == b"\x89"
+        finally:
+            self.socket.settimeout(_PATIENCE_SECONDS)
 
 
 @contextmanager
