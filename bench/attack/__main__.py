@@ -38,7 +38,7 @@ ATTACKS: Final = (
     Attack("old-cookie", owner.old_cookie, "sign-in"),
     Attack("websocket-visitor", memory.unfinished_messages, forms=_FULL),
     Attack("secret-filter", text.secret_filter, told="86 characters like a secret's name and value, in a project"),
-    Attack("texts", text.all_texts, forms=_SHORT, told="8 texts of 20,000 characters"),
+    Attack("texts", text.all_texts, forms=_SHORT, seconds=60, told="8 texts of 20,000 characters"),
     *(
         Attack(f"text-{name}", text.one_text(name), forms=_FULL, told=f"199,000 characters of {name}")
         for name in text.TEXTS

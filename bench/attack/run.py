@@ -18,8 +18,8 @@ from tests.fake.upload import opened_tab
 
 Kind = Literal["open", "sign-in", "postgres"]
 _HOLD_SECONDS: Final = {True: 2.5, False: 10.0}
-_DEADLINE_SECONDS: Final = {True: 20.0, False: 60.0}
-_WELL_SECONDS: Final = {True: 6.0, False: 20.0}
+_DEADLINE_SECONDS: Final = {True: 30.0, False: 60.0}
+_WELL_SECONDS: Final = {True: 10.0, False: 20.0}
 _numbers = itertools.count(1)
 
 
@@ -95,7 +95,7 @@ def attacked(attack: Attack, target: Target, *, is_short: bool) -> Row:
         _run(attack, attempt, row)
         patience = _WELL_SECONDS[is_short]
         if target.is_alive and not gauge.is_well(patience) and target.is_alive:
-            row.ended = f"hangs: /health takes long {patience:g} s after it"
+            row.ended = f"hangs: no /health {patience:g} s after it"
         if target.is_alive and not row.ended and not other.end(2 * patience) and target.is_alive:
             row.ended = "hangs: the other's answer doesn't come"
         row.before, row.peak, row.held, row.health = gauge.before, gauge.peak, gauge.held, gauge.slowest

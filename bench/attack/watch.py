@@ -78,14 +78,14 @@ class Gauge:
         self._held.append(self._least(min(seconds, _WINDOW_SECONDS)))
 
     def is_well(self, patience_seconds: float) -> bool:
-        """Waits until health has answered once more, and quickly."""
+        """Waits until health has answered what was asked from now on."""
         deadline = time.monotonic() + patience_seconds
-        while (left := deadline - time.monotonic()) > 0 and self._target.is_alive:
+        for _ in range(2):  # the first answer may be to what was asked before
             self._answered.clear()
-            began = time.monotonic()
-            if self._answered.wait(left) and time.monotonic() - began < 1:
-                return True
-        return False
+            while not self._answered.wait(0.1):
+                if time.monotonic() > deadline or not self._target.is_alive:
+                    return False
+        return True
 
     @contextmanager
     def watching(self) -> Iterator[None]:
