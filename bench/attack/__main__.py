@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import sys
 import tempfile
@@ -77,7 +78,7 @@ def main() -> int:
         options.json.write_text(json.dumps([row.figures() for row in rows], indent=1, ensure_ascii=False) + "\n")
     failed = [row.attack for row in rows if row.problems]
     told = f"NOT held: {', '.join(failed)}" if failed else "all held"
-    print(f"\nverdict: {told} ({len(rows)} attacks, {time.monotonic() - began:.0f} s)")
+    print(f"\nverdict: {told} ({len(rows)} attacks, {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f})")
     return 1 if failed else 0
 
 
@@ -89,7 +90,7 @@ def run_all(attacks: Sequence[Attack], *, is_short: bool) -> list[Row]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 16_384) if hard != resource.RLIM_INFINITY else 16_384, hard))
     rows = []
-    print(head(), flush=True)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n\n{head()}", flush=True)
     try:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-attack-")))

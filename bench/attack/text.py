@@ -76,13 +76,14 @@ def _said(attempt: Attempt, texts: Iterable[Callable[[int], str]], size: int) ->
             chat: list[dict[str, Any]] = [{"role": "user", "content": said}]
             session_id = ""
             for message in (said, "And what now?"):
-                body = {"message": message, **({"session_id": session_id} if session_id else {})}
-                cost, answer = _timed(attempt, partial(program.post, "/chat", json=body))
+                known = {"session_id": session_id} if session_id else {}
+                ask = partial(program.post, "/chat", json={"message": message, **known})
+                cost, answer = _timed(attempt, ask)
                 session_id = answer.headers.get("x-turnfold-session", session_id)
                 costs.append(cost)
             for _ in range(2):
-                body = {"model": "turnfold", "messages": chat}
-                cost, answer = _timed(attempt, partial(program.post, "/v1/chat/completions", json=body))
+                ask = partial(program.post, "/v1/chat/completions", json={"model": "turnfold", "messages": chat})
+                cost, answer = _timed(attempt, ask)
                 costs.append(cost)
                 if answer.is_error:
                     break
