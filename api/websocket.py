@@ -118,15 +118,15 @@ class Socket:
 
     def received(self) -> None:
         """Counts what has come of a part that isn't whole, and bounds how long a message stays unfinished."""
-        if self._protocol.conn.parser_exc is not None:
+        if (refusal := self._protocol.conn.parser_exc) is not None:
+            refusal.with_traceback(None).__context__ = None  # it holds the part that there was no room for
             self._leave()
             return
         unfinished = self._unfinished + len(self._protocol.conn.reader.buffer)
         try:
             self._hold(unfinished + self._waiting)
         except PayloadTooBig:
-            self._protocol.handle_parser_exception()
-            self._leave()
+            self._tell_and_leave()
             return
         if not unfinished:
             self._since = None
@@ -143,17 +143,17 @@ class Socket:
     def close(self, code: CloseCode, reason: str) -> None:
         """Closes the connection and says why."""
         self._protocol.conn.fail(code, reason)
-        if self._protocol.conn.close_sent is not None:
-            self._protocol.handle_parser_exception()
-        self._leave()
+        self._tell_and_leave()
 
     def end(self) -> None:
-        """Gives back what it holds."""
+        """Gives back what it holds, for good: what held each other would stay until all memory is searched."""
         self._since = None
         if self._timer is not None:
             self._timer.cancel()
         self._share.hold(0)
         self._strangers.remove(self)
+        self._protocol.conn.extensions = []
+        self._protocol.scope["state"].pop(SOCKET)
 
     def _hold(self, count: int) -> None:
         if self._share.is_of_strangers and count > 2 * STRANGER_BYTES:
@@ -183,11 +183,18 @@ class Socket:
         else:
             self.close(CloseCode.POLICY_VIOLATION, "The message wasn't whole in time")
 
+    def _tell_and_leave(self) -> None:
+        if self._protocol.conn.close_sent is not None:  # else the handshake isn't answered yet
+            self._protocol.handle_parser_exception()
+        self._leave()
+
     def _leave(self) -> None:
         """Keeps nothing more; a client that reads has some seconds for reading why."""
         self._protocol.frames = []
         self._protocol.conn.events_received()
+        self._protocol.conn.reader.discard()
         self._since, self._unfinished = None, 0
+        self._share.hold(min(self._share.held, self._waiting))
         transport = self._protocol.transport
         transport.close()
         reads = transport.get_write_buffer_size() <= _UNREAD_BYTES
@@ -242,6 +249,7 @@ class _BoundedProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
         if self._socket is not None:
             self._socket.end()
+            self._socket = None
 
 
 @contextmanager

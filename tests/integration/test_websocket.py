@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import struct
 import threading
 import time
+import weakref
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,7 +26,7 @@ from uvicorn.server import ServerState
 from websockets.frames import Opcode
 
 from api.budget import Budget
-from api.websocket import SOCKET, STRANGER_BYTES, bounded_websockets
+from api.websocket import SOCKET, STRANGER_BYTES, Socket, bounded_websockets
 from tests.fake.raw_client import close_code, frame, websocket
 from tests.fake.served_programs import Loopback
 
@@ -55,7 +57,12 @@ class Served(NamedTuple):
         self.wait_for(0, 0)
 
 
+# Of all that were opened.
+SOCKETS: Final[list[weakref.ref[Socket]]] = []
+
+
 async def echo(connection: WebSocket) -> None:
+    SOCKETS.append(weakref.ref(connection.scope["state"][SOCKET]))
     if "in" in connection.url.path:
         connection.scope["state"][SOCKET].let_in(connection.query_params.get("owner", "kim"))
     await connection.accept()
@@ -232,3 +239,19 @@ def test_pings_whose_answers_are_not_read_end_their_connection(served: Served) -
         with pytest.raises(OSError):  # noqa: PT011  # whichever tells first that it is closed
             stranger.sendall(pings)
     served.wait_until_none_is_held()
+
+
+@pytest.mark.parametrize("path", ["/echo", "/in"])
+def test_a_connection_that_has_ended_keeps_nothing_until_all_memory_is_searched(path: str, served: Served) -> None:
+    gc.disable()
+    try:
+        for sent in (frame(b"a"), frame(deflated(5_000_000), is_last=False, is_compressed=True), b"\x82\x00"):
+            with websocket(served.port, path, is_compressed=True) as connection:
+                connection.sendall(sent)
+                connection.recv(1)
+            deadline = time.monotonic() + 20
+            while SOCKETS[-1]() is not None:
+                assert time.monotonic() < deadline, sent[:10]
+                time.sleep(0.005)
+    finally:
+        gc.enable()
