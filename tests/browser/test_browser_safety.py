@@ -95,6 +95,51 @@ def test_image_link_form_and_script_in_an_answer_load_nothing(visitor: Visitor, 
         assert listener.heard == 1
 
 
+# Each command of TeX that takes a size, with what it is followed by, in every place that a text has for a formula.
+FAR: Final = (
+    *(r"\rule{3000em}{3000em}", r"\rule[-3000em]{3000em}{6000em}", r"a\kern3000em b", r"a\kern-3000em b"),
+    *(r"a\hskip3000em b", r"a\hspace{3000em}b", r"a\hspace{-3000em}b", r"a\mkern30000mu b", r"a\mskip-30000mu b"),
+    *(r"\raisebox{3000em}{b}", r"\raisebox{-3000em}{b}", r"\vspace{3000em}b"),
+    *(r"\smash{\rule{3000em}{3000em}}", r"\smash{\raisebox{20em}{\rule{90em}{90em}}}", r"\llap{\rule{3000em}{90em}}b"),
+    *(r"\rlap{\rule{3000em}{90em}}", r"\smash{\rlap{\rule{3000em}{3000em}}}", r"\kern-300em\rlap{\rule{3000em}{9em}}"),
+    *(r"\begin{array}{c}a\\[3000em]b\end{array}", r"\genfrac{}{}{3000em}{}{a}{b}", r"\above3000em b"),
+)
+PLACES: Final = ("**{}** and more", "- {}", "> {}", "## {}", "| a |\n| - |\n| {} |", "1. a\n   - {}")
+# What an answer also draws on, above it or behind it, while one of its formulas is looked at.
+DRAWN_ON: Final = """answer => [...answer.querySelectorAll('.katex-html')].flatMap(formula => {
+    formula.scrollIntoView({ block: 'center' });
+    return ['.st-key-panel', "[data-testid='stSidebar']"].filter(name => {
+        const box = document.querySelector(name).getBoundingClientRect();
+        const places = (from, size) => [...Array(5).keys()].map(number => from + size * (number + 0.5) / 5);
+        return places(box.x, box.width).some(x => places(box.y, box.height).some(
+            y => document.elementsFromPoint(x, y).some(part => answer.contains(part))));
+    }).map(name => `${name}: ${formula.textContent}`);
+})"""
+
+
+@pytest.mark.slow
+def test_no_formula_lies_over_the_rest_of_the_page(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    # A text with a formula on lines of its own is another one: Streamlit then hides what is too wide.
+    inline = [f"${formula}$" for formula in (*FAR, r"a\\[3000em]b", r"a\\[-3000em]b")]
+    inline += [place.format(f"$${formula}$$") for place in PLACES for formula in FAR[::5]]
+    asked = ("아주 먼 곳까지 가는 식을 보여 주세요.", "이번에는 줄마다 보여 주세요.")
+    shown = (inline, [f"$$\n{formula}\n$$" for formula in FAR])
+    for question, formulas in zip(asked, shown, strict=True):
+        fake_openai.script(text("\n\n".join([*formulas, "끝 $x$ 글"])), to=question)
+    visitor.open()
+    visitor.ask(*asked)
+    for number, formulas in enumerate(shown, 1):
+        answer = visitor.turn(number).get_by_test_id("stChatMessage").last
+        expect(answer.locator(".katex-html")).to_have_count(len(formulas) + 1)
+        assert answer.evaluate(DRAWN_ON) == []
+        # Of what it made long itself, cells of tables alone are not cut.
+        heights = (
+            "answer => [...answer.querySelectorAll('p, h2, li li, .katex-display')].map(part => part.offsetHeight)"
+        )
+        assert max(answer.evaluate(heights)) <= 60 * 16
+    assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_the_page_may_ask_no_other_host(visitor: Visitor) -> None:
     visitor.open()
     visitor.expect_no_complaint()
