@@ -160,6 +160,8 @@ def test_signing_out_everywhere_ends_every_browser_and_a_new_sign_in_works_at_on
         with copied_to(chromium, guest, site) as thief:
             sign_out_everywhere(guest)
             expect_out(phone, "휴대전화에 열려 있는 말입니다.")
+            # No chat is open there, so the page doesn't look for changes by itself.
+            thief.find("new_chat").get_by_role("button").click()
             expect_out(thief, "휴대전화에 열려 있는 말입니다.")
             choose(guest, "minsu")
             guest.settle()
