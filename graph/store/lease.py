@@ -19,7 +19,7 @@ from graph.store.schema import lease_table, session_table
 
 _POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 0.25
-_RETRY_SECONDS = 1.0
+_LONGEST_RETRY_SECONDS = 1.0
 _FREE = ""
 
 _lease = lease_table.c
@@ -48,6 +48,7 @@ class LeaseStore:
         self._database = database
         self._lease_seconds = lease_seconds
         self._heartbeat_seconds = heartbeat_seconds
+        self._retry_seconds = min(heartbeat_seconds, _LONGEST_RETRY_SECONDS)
         self._holder = uuid.uuid4().hex
         self._process = this_process()
         # By whether the row of each is committed: until then no other transaction sees it, and it isn't lost.
@@ -159,26 +160,28 @@ class LeaseStore:
                 self._leases.pop(lease, None)
 
     def _beat(self) -> None:
-        pause = self._heartbeat_seconds
-        while not self._closed.wait(pause):
-            pause = self._heartbeat_seconds
+        are_renewed = True
+        while not self._closed.wait(self._heartbeat_seconds if are_renewed else self._retry_seconds):
             try:
-                self._renew_all()
+                are_renewed = self._renew_all()
             except DatabaseError as error:
-                # What has run out meanwhile is renewed as soon as the database is back, before others take it.
-                pause = min(pause, _RETRY_SECONDS)
+                # Behind an outage those that have run out are renewed before others take them.
+                are_renewed = False
                 _LOG.warning("leases not renewed: %s", error.code)
 
-    def _renew_all(self) -> None:
+    def _renew_all(self) -> bool:
+        """Returns whether none was left for the next time."""
         with self._lock:
             committed = [lease for lease, is_committed in self._leases.items() if is_committed]
-        if committed:
-            self._renew(committed)
+        return self._renew(committed) if committed else True
 
-    def _renew(self, held: list[Lease]) -> None:
+    def _renew(self, held: list[Lease]) -> bool:
         """Renews leases, expired ones too: while the fence is unchanged, no other worker has held the session.
 
         One that its holder writes under just now is left for the next time: all others would wait for that writing.
+
+        Returns:
+            Whether none was left.
         """
         keys = [(lease.session_id, lease.fence) for lease in held]
         is_ours = and_(_lease.owner == self._holder, tuple_(*_KEY).in_(keys))
@@ -187,10 +190,11 @@ class LeaseStore:
         renewal = update(lease_table).where(is_ours, is_unlocked).returning(*_KEY)
         with self._database.write() as connection:
             renewed = connection.execute(renewal.values(expires_at=database_time(self._lease_seconds)))
-            ours = {tuple(row) for row in renewed}
-            if len(ours) < len(held):
-                ours |= {tuple(row) for row in connection.execute(select(*_KEY).where(is_ours))}
+            ours = now = {tuple(row) for row in renewed}
+            if len(now) < len(held):
+                ours = now | {tuple(row) for row in connection.execute(select(*_KEY).where(is_ours))}
         self._forget(*(lease for lease in held if (lease.session_id, lease.fence) not in ours))
+        return now == ours
 
 
 def _of(lease: Lease) -> Update:

@@ -23,6 +23,7 @@ from graph.worker.turn_log import TurnLog
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
 _POLLS_PER_LOOK: Final = 4  # at each look, a process that was killed is found
+_POLLS_BEHIND_STALL: Final = 16  # by then those who live have renewed their leases
 _STALL_SECONDS: Final = 2.0
 _KEPT_SECONDS: Final = 5.0
 
@@ -120,12 +121,12 @@ class TurnPoller:
                     polls = 0
                     self._end_abandoned(followed, began)
             except StoreError as error:
-                polls = -_POLLS_PER_LOOK
+                polls = _POLLS_PER_LOOK - _POLLS_BEHIND_STALL
                 _LOG.warning("turns of other processes could not be read: %s", error.code)
             except Exception:  # noqa: BLE001  # the edge of a thread; the next poll makes up for it
                 _LOG.exception("turns of other processes could not be read")
             if _has_stalled(began):
-                polls = -_POLLS_PER_LOOK
+                polls = _POLLS_PER_LOOK - _POLLS_BEHIND_STALL
 
     def _poll(self, followed: list[_Followed]) -> None:
         found = self._stores.turns.progress({one.place for one in followed}) if followed else {}

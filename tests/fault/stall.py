@@ -164,12 +164,12 @@ def _judge(found: Found, ledger: Ledger, told: dict[str, str]) -> None:
 
 def _serve(folder: Path, stall: Stall, server: int, all_begun: Path, stopped: Path, marker: Marker) -> None:
     """Streams a server's share of the answers, and tells what was read of them here and is stored."""
-    settings = {"lease_seconds": stall.lease_seconds, "heartbeat_seconds": stall.lease_seconds / 4}
+    opened = partial(serve, folder, lease_seconds=stall.lease_seconds, heartbeat_seconds=stall.lease_seconds / 4)
     chat = StreamingChat(stall.stream_seconds, all_begun)
     here = [f"s{number}" for number in range(server, stall.streams, _SERVERS)]
     elsewhere = [f"s{number}" for number in range(stall.streams) if f"s{number}" not in here]
     ends = stall.ends and server == 0
-    with ThreadPoolExecutor(2 * stall.streams) as pool, serve(folder, chat=chat, **settings) as service:
+    with ThreadPoolExecutor(2 * stall.streams) as pool, opened(chat=chat) as service:
         told = [pool.submit(_read, service, "first", session_id) for session_id in here]
         if ends:
             _wait_until(stopped.exists)
@@ -180,7 +180,7 @@ def _serve(folder: Path, stall: Stall, server: int, all_begun: Path, stopped: Pa
             chat.hurry()
             told += [pool.submit(_read, service, "next", session_id) for session_id in here]
             wait(told)
-    with serve(folder, **settings) as service:
+    with opened() as service:
         for each in told:
             marker.say(json.dumps({**each.result(), "stored": _stored(service, each.result()["session"])}))
 

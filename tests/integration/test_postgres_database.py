@@ -298,20 +298,20 @@ def test_all_leases_are_renewed_by_one_statement_but_lost_ones_and_those_that_ar
     leases = [stores.make_session(name) for name in (SESSION, "s2", "s3")]
     late = select(lease_table.c.session_id).where(lease_table.c.expires_at < database_time(15))
 
-    def renew() -> list[str]:
-        """Returns which are late behind it."""
-        stores.leases._renew(leases)  # noqa: SLF001  # what the heartbeat calls
+    def renew() -> tuple[bool, list[str]]:
+        """Returns whether the next heartbeat may take its time, and which are late behind this one."""
+        are_renewed = stores.leases._renew(leases)  # noqa: SLF001  # what the heartbeat calls
         with stores.database.read() as connection:
-            return sorted(connection.execute(late).scalars())
+            return are_renewed, sorted(connection.execute(late).scalars())
 
     stores.clock.move(15)
     with ThreadPoolExecutor(1) as pool, stores.database.write(leases[0]):
-        assert pool.submit(renew).result(60) == [SESSION]
+        assert pool.submit(renew).result(60) == (False, [SESSION])
     assert set(stores.leases._held()) == set(leases)  # noqa: SLF001  # what the next heartbeat renews
     stores.clock.move(15)
     with stores.database.write() as connection:
         connection.execute(update(lease_table).where(lease_table.c.session_id == "s2").values(owner="another"))
-    renew()
+    assert renew() == (True, ["s2"])
     assert {lease.session_id for lease in stores.leases._held()} == {SESSION, "s3"}  # noqa: SLF001  # the same
 
 
