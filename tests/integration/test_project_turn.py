@@ -210,8 +210,11 @@ def test_what_another_attempt_replaces_is_remembered_no_more(rooted: Rooted, ser
 
 
 def test_an_answer_that_was_replaced_is_not_noted_late_nor_summarised(rooted: Rooted) -> None:
-    context = rooted.project.context(lambda *_: (context.take_back(["old"]), "요약")[1] if not asked else "새 요약")
-    asked: list[None] = []
+    def summarise(*_: object) -> str:
+        context.take_back(["old"])
+        return "요약"
+
+    context = rooted.project.context(summarise)
     for number in range(3):
         context.register_message("assistant", "긴 말입니다. " * 300, operation_id=f"a{number}")
     context.register_message("assistant", "옛 답입니다. " * 300, operation_id="old")

@@ -316,19 +316,19 @@ def test_two_sessions_with_as_much_of_a_shortened_history_are_no_proof(door: Doo
 @pytest.mark.parametrize("asks_as", ["bob", "nobody"])
 def test_the_end_of_a_history_never_leads_into_the_chat_of_another_id(door: Door, asks_as: str) -> None:
     """Ann and Bob talk behind one token; a front end sends the id of each chat."""
-    ann, bob = {"hint": Hint(OPEN_WEBUI, "ann-1")}, {"hint": Hint(OPEN_WEBUI, "bob-9")}
+    ann, bob = Hint(OPEN_WEBUI, "ann-1"), Hint(OPEN_WEBUI, "bob-9")
     small_talk = said("Hello", "Hello! How can I help you today?", "Thanks", "You're welcome!")
-    hers = door.ask([user("My PIN is 4711."), assistant("Noted."), *small_talk[:1]], small_talk[1].text, **ann)
+    hers = door.ask([user("My PIN is 4711."), assistant("Noted."), *small_talk[:1]], small_talk[1].text, hint=ann)
     history = [user("My PIN is 4711."), assistant("Noted."), *small_talk]
-    assert door.ask(history[:-1], small_talk[3].text, **ann).session_id == hers.session_id
+    assert door.ask(history[:-1], small_talk[3].text, hint=ann).session_id == hers.session_id
     asked = [*small_talk, user("What is my PIN?")]
-    decision = door.decide(asked, **(bob if asks_as == "bob" else {}))
+    decision = door.decide(asked, hint=bob if asks_as == "bob" else None)
     assert (decision.kind, decision.imported) == ("new", small_talk)
-    assert door.decide(asked, **ann).session_id == hers.session_id
-    long = door.ask([*history, user("A poem?")], LONG, **ann)
-    assert door.decide([assistant(LONG), user("Whose?")], **bob).kind == "new"
+    assert door.decide(asked, hint=ann).session_id == hers.session_id
+    long = door.ask([*history, user("A poem?")], LONG, hint=ann)
+    assert door.decide([assistant(LONG), user("Whose?")], hint=bob).kind == "new"
     # Who names the session means it.
-    assert door.decide(asked, session=hers.session_id, **bob).session_id == long.session_id
+    assert door.decide(asked, session=hers.session_id, hint=bob).session_id == long.session_id
 
 
 def test_documents_around_a_question_fork_nothing(door: Door) -> None:
