@@ -188,7 +188,8 @@ def _by_words(case: Case) -> Place | None:
 def _candidates(case: Case) -> list[AnchorRow]:
     """Returns the newest anchors of the last answer, those of the client's own chat first.
 
-    One of a chat with another id is none, however much was said there word for word: it may be somebody else's.
+    One of a chat with an id that isn't the request's is none, however much was said there word for word: it may be
+    somebody else's.
     """
     last = case.history[-1]
     key, scope = case.chain.anchor.key, case.chain.anchor.scope

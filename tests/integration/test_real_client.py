@@ -252,7 +252,7 @@ def test_a_chat_stays_in_one_session_whatever_a_front_end_adds_or_leaves_out(
     assert "It is 12:04." in system_prompt(last_body(server))
     assert "It is 12:03." not in system_prompt(last_body(server))
     assert last_body(server)["model"] == "another-model"
-    program.messages, program.headers = program.messages[-4:], {}
+    program.messages = program.messages[-4:]
     assert program.ask(question(5))[1:4] == (first.session_id, 5, "tail")
     assert shape(last_body(server)) == [(1, 3), 4, 5]
     assert sessions(chat) == before + 1
