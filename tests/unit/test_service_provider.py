@@ -23,4 +23,10 @@ def asks_for_opened(path: Path) -> bool:
 
 def test_only_what_is_of_no_visitor_asks_for_the_service_that_the_server_opened() -> None:
     paths = [COMPONENTS.parent / "app.py", *COMPONENTS.glob("*.py"), *(COMPONENTS.parent / "api").glob("*.py")]
-    assert {path.stem for path in paths if asks_for_opened(path)} == {"app", "page", "attaching", "upload_guard"}
+    assert {path.stem for path in paths if asks_for_opened(path)} == {
+        "app",
+        "page",
+        "attaching",
+        "sign_out",
+        "upload_guard",
+    }
