@@ -54,12 +54,20 @@ class Budget:
             ProblemError: 503: they would be too many; nothing has changed.
         """
         with self._lock:
-            most = self._most // (16 if owner == STRANGERS else 2)
-            if count > 0 and (self._held.total() + count > self._most or self._held[owner] + count > most):
+            if count > max(0, self._room(owner)):
                 raise ProblemError(OVER_BUDGET)
             self._held[owner] += count
             if not self._held[owner]:
                 del self._held[owner]
+
+    def room(self, owner: str) -> int:
+        """Returns how many bytes more an owner may hold at the moment."""
+        with self._lock:
+            return self._room(owner)
+
+    def _room(self, owner: str) -> int:
+        most = self._most // (16 if owner == STRANGERS else 2)
+        return min(self._most - self._held.total(), most - self._held[owner])
 
 
 class Share:
@@ -78,6 +86,11 @@ class Share:
     def is_of_strangers(self) -> bool:
         """Whether it is of somebody who isn't let in."""
         return self._owner == STRANGERS
+
+    @property
+    def most(self) -> int:
+        """How many bytes it could hold at the moment."""
+        return self.held + self._budget.room(self._owner)
 
     def hold(self, count: int) -> None:
         """Says how many bytes there are by now.

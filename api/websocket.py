@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from asyncio import TimerHandle, Transport
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -91,8 +91,7 @@ class Socket:
         self._since: float | None = None
         self._timer: TimerHandle | None = None
         protocol.conn.max_message_size = STRANGER_BYTES
-        # The first extension decodes last: it sees what compression made of a part.
-        protocol.conn.extensions = [_Counting(self), *protocol.conn.extensions]
+        protocol.conn.extensions = [_Counting(self, tuple(protocol.conn.extensions))]
 
     def let_in(self, owner: str) -> None:
         """Takes messages as large as the server's setting says; from now on they count for this owner."""
@@ -100,16 +99,26 @@ class Socket:
         self._protocol.conn.max_message_size = self._most_bytes
         self._strangers.remove(self)
 
+    @property
+    def room(self) -> int:
+        """How many bytes a further part may have."""
+        return self._share.most - self._waiting - self._unfinished - _PART_BYTES
+
+    def ping(self) -> None:
+        """Refuses the pings of a client that doesn't read their answers.
+
+        Raises:
+            PayloadTooBig: It doesn't; `received` closes the connection.
+        """
+        if self._protocol.transport.get_write_buffer_size() > _UNREAD_BYTES:
+            self.refuse(CloseCode.POLICY_VIOLATION, "The answers to pings aren't read")
+
     def come(self, frame: Frame) -> None:
         """Counts a part of a message before anything keeps it.
 
         Raises:
             PayloadTooBig: There is no room for it; `received` closes the connection.
         """
-        if frame.opcode is Opcode.PING and self._protocol.transport.get_write_buffer_size() > _UNREAD_BYTES:
-            self._refuse(CloseCode.POLICY_VIOLATION, "The answers to pings aren't read")
-        if frame.opcode not in DATA_OPCODES:
-            return
         self._unfinished += len(frame.data) + _PART_BYTES
         self._hold(self._unfinished + self._waiting)
         if frame.fin:
@@ -157,13 +166,18 @@ class Socket:
 
     def _hold(self, count: int) -> None:
         if self._share.is_of_strangers and count > 2 * STRANGER_BYTES:
-            self._refuse(CloseCode.MESSAGE_TOO_BIG, "Sign in before you send that much")
+            self.refuse(CloseCode.MESSAGE_TOO_BIG, "Sign in before you send that much")
         try:
             self._share.hold(count)
         except ProblemError:
-            self._refuse(CloseCode.TRY_AGAIN_LATER, OVER_BUDGET.message)
+            self.refuse(CloseCode.TRY_AGAIN_LATER, OVER_BUDGET.message)
 
-    def _refuse(self, code: CloseCode, reason: str) -> NoReturn:
+    def refuse(self, code: CloseCode, reason: str) -> NoReturn:
+        """Has a part of a message refused, saying why.
+
+        Raises:
+            PayloadTooBig: That is how websockets is told of it.
+        """
         self._protocol.conn.fail(code, reason)
         raise PayloadTooBig(None, self._share.held)
 
@@ -202,18 +216,33 @@ class Socket:
 
 
 class _Counting(Extension):
-    """Counts what comes, and changes none of it."""
+    """Stands in the place of all extensions: counts what they make of what comes, which is no more than has room."""
 
-    def __init__(self, socket: Socket) -> None:
+    def __init__(self, socket: Socket, within: Sequence[Extension]) -> None:
         self._socket = socket
+        self._within = within
 
-    def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:  # noqa: ARG002  # the base class's own argument
-        """Counts a part of a message."""
+    def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:
+        """Counts a part of a message as it is decompressed."""
+        if frame.opcode is Opcode.PING:
+            self._socket.ping()
+        if frame.opcode not in DATA_OPCODES:
+            return frame
+        room = max(1, self._socket.room)  # zlib takes 0 for no limit
+        try:
+            for extension in reversed(self._within):
+                frame = extension.decode(frame, max_size=room if max_size is None else min(room, max_size))
+        except PayloadTooBig:
+            if max_size is None or room < max_size:
+                self._socket.refuse(CloseCode.TRY_AGAIN_LATER, OVER_BUDGET.message)
+            raise
         self._socket.come(frame)
         return frame
 
     def encode(self, frame: Frame) -> Frame:
-        """Passes on what is sent."""
+        """Passes on what is sent, compressed."""
+        for extension in self._within:
+            frame = extension.encode(frame)
         return frame
 
 
