@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from difflib import Match, SequenceMatcher
 from itertools import accumulate
@@ -25,8 +26,8 @@ class BoundedMatcher(SequenceMatcher[_T]):
 
     def __init__(self, before: Sequence[_T], after: Sequence[_T]) -> None:
         super().__init__(None, before, after, autojunk=False)
-        pairs = (1 + len(self.b2j.get(item, ())) for item in before)
-        self._steps = list(accumulate(pairs, initial=0))
+        counts = Counter(after)
+        self._steps = list(accumulate((1 + counts[item] for item in before), initial=0))
         self._left = _STEPS
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
