@@ -29,7 +29,7 @@ from tests.fault.mark import PHASES
 from tests.fault.place import put_elsewhere
 from tests.fault.process import in_own_process, side_by_side
 from tests.fault.project import kill_while_writing
-from tests.fault.stall import Stall, stand_still
+from tests.fault.stall import HEAD, Stall, stand_still
 
 _LANES: Final = (("kill", "postgres"), ("single", "write", "crowd", "load", "project", "outage", "stall"), ("size",))
 _CLOCK_SECONDS: Final = 60.0
@@ -177,12 +177,12 @@ class Run:
         return self._on_postgres(self._stall)
 
     def _stall(self, server: PostgresServer) -> str:
-        told = []
+        rows = [HEAD]
         for number, stall in enumerate(self._scale.stalls):
             found = stand_still(self._root / f"stall-{number}", server, stall)
             self.wrong += found.wrong
-            told.append(str(found))
-        return f"Postgres stood still under two servers for {' | '.join(told)}"
+            rows.append(found.row)
+        return "\n".join(["two servers stream, and", *rows])
 
     def _on_postgres(self, work: Callable[[PostgresServer], str]) -> str:
         with ExitStack() as stack:

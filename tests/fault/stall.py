@@ -32,6 +32,10 @@ from tests.fault.place import put_elsewhere
 from tests.fault.process import in_own_process, run_all
 from tests.fault.scenario import serve
 
+HEAD: Final = (
+    "| Postgres stands still for | answers ended | told at the other server | characters read | of these missing |\n"
+    "| --- | --- | --- | ---: | ---: |"
+)
 _SERVERS: Final = 2
 _PIECES: Final = 40  # of an answer, before and behind a tool call together
 _PATIENCE_SECONDS: Final = 300.0
@@ -79,9 +83,11 @@ class Found:
     missing_chars: int = 0
     wrong: list[str] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        missing = f"{self.missing_chars} of {self.read_chars} characters read are missing"
-        return f"{self.stall}: {_counted(self.endings)} (at the other server {_counted(self.elsewhere)}), {missing}"
+    @property
+    def row(self) -> str:
+        """Its row in the table of `HEAD`."""
+        endings = f"{_counted(self.endings)} | {_counted(self.elsewhere)}"
+        return f"| {self.stall} | {endings} | {self.read_chars:,} | {self.missing_chars:,} |"
 
 
 class StreamingChat(WorkingChat):
