@@ -437,6 +437,28 @@ _STORE: Final = (
     ),
     *_group(
         "store",
+        "graph/store/database.py",
+        "integration/test_store_lease",
+        ('    lease_table.c.owner == bindparam("holder"),\n', ""),
+        ('    lease_table.c.fence == bindparam("fence"),\n', ""),
+    ),
+    *_group(
+        "store",
+        "graph/store/running_turn.py",
+        "integration/test_store_turn",
+        ('            _lease.fence == bindparam("held_fence"),\n', ""),
+    ),
+    *_group(
+        "store",
+        "graph/store/outage.py",
+        "unit/test_outage",
+        ("(DatabaseUnreachableError, DatabaseBusyError) as", "(DatabaseUnreachableError,) as"),
+        ("(DatabaseUnreachableError, DatabaseBusyError) as", "Exception as"),
+        ("give_up.is_set() or time", "time"),
+        ("or time.monotonic() >= until", ""),
+    ),
+    *_group(
+        "store",
         "graph/store/version.py",
         "integration/test_store_record",
         ("where(is_it, IS_ACTIVE)).first() is None:", "where(is_it)).first() is None:"),
