@@ -310,8 +310,8 @@ _STRATEGY: Final = (
         "graph/strategy/interval.py",
         "unit/test_strategy_interval",
         (
-            "due_blocks(snapshot.complete_turns, stretch[0].turn - 1)",
-            "due_blocks(snapshot.complete_turns, stretch[0].turn)",
+            "due_blocks(snapshot.complete_turns, part[0].turn - 1)",
+            "due_blocks(snapshot.complete_turns, part[0].turn)",
         ),
         ("(*ends, *said) if place < position", "(*ends, *said) if place <= position"),
         ("is_due=block.last_turn <= snapshot.complete_turns", "is_due=block.last_turn < snapshot.complete_turns"),
