@@ -41,7 +41,7 @@ ATTACKS: Final = (
     Attack("secret-filter", text.secret_filter, told="86 characters like a secret's name and value, in a project"),
     Attack("texts", text.all_texts, forms=_SHORT, seconds=60, told="8 texts of 20,000 characters"),
     *(
-        Attack(f"text-{name}", text.one_text(name), forms=_FULL, told=f"199,000 characters of {name}")
+        Attack(f"text-{name}", text.one_text(name), forms=_FULL, seconds=90, told=f"199,000 characters of {name}")
         for name in text.TEXTS
     ),
     Attack("text-marks", text.all_marks, forms=_FULL, seconds=240),

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import httpx2
 
-from bench.attack.bystander import Said, lost_of, pieces_of
+from bench.attack.bystander import Said, code_of, lost_of, pieces_of
 from bench.attack.row import MEGABYTE
 from bench.attack.run import Attempt, LeftOutError
 from bench.attack.target import ATTACKER, LEASE_SECONDS, LONG, Target, bearer, running
@@ -28,7 +28,7 @@ from tests.fake.proxy import proxied
 _SYSTEM_PLACES: Final = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
 _BODY_BYTES: Final = 31 * MEGABYTE
 _STREAMS: Final = 6  # of each of two servers
-_STALL_SECONDS: Final = LEASE_SECONDS + 2
+_STALL_SECONDS: Final = LEASE_SECONDS + 4  # all answers end meanwhile
 
 
 def spooled_bodies(attempt: Attempt) -> str:
@@ -65,26 +65,28 @@ def stalled_database(attempt: Attempt) -> str:
     if target.database is None:
         message = "no Postgres"
         raise LeftOutError(message)
-    with _second_server(target) as port, ThreadPoolExecutor(2 * _STREAMS) as pool:
+    said = [Said(f"{LONG}{number} What did we decide?") for number in range(2 * _STREAMS)]
+    with _second_server(target) as port, ThreadPoolExecutor(len(said)) as pool:
         addresses = [target.address, f"http://127.0.0.1:{port}"] * _STREAMS
-        reading = [pool.submit(_read, address, number) for number, address in enumerate(addresses)]
-        attempt.gauge.hold(3)  # all have begun
+        reading = [pool.submit(_read, address, each) for address, each in zip(addresses, said, strict=True)]
+        while not all(each.read or each.problem for each in said):
+            attempt.gauge.hold(0.1)
         with _standing_still(target.database):
             attempt.gauge.hold(_STALL_SECONDS)
-        read = [each.result() for each in reading]
+        sessions = [each.result() for each in reading]
         lost = 0
         with httpx2.Client(base_url=target.address, headers=bearer(ATTACKER), timeout=60, trust_env=False) as program:
-            for session_id, said in read:
+            for session_id, each in zip(sessions, said, strict=True):
                 if session_id:
                     turns = program.get(f"/sessions/{session_id}/turns").raise_for_status().json()["turns"]
-                    lost += lost_of([said], turns)
-    problems = [said.problem for _, said in read]
+                    lost += lost_of([each], turns)
+    problems = [each.problem for each in said]
     if lost:
-        attempt.wrong.append(f"{lost} of {len(read)} streams aren't stored as they were read")
+        attempt.wrong.append(f"{lost} of {len(said)} streams aren't stored as they were read")
     if taken := sum(problem in ("session_taken_over", "lease_lost") for problem in problems):
         attempt.wrong.append(f"{taken} turns are said to have been taken over")
     told = ", ".join(f"{problems.count(problem)} {problem or 'whole'}" for problem in sorted({*problems}))
-    return f"Postgres stands still for {_STALL_SECONDS:g} s under {len(read)} streams: {told}"
+    return f"Postgres stands still for {_STALL_SECONDS:g} s under {len(said)} streams: {told}"
 
 
 @contextmanager
@@ -94,9 +96,8 @@ def _second_server(target: Target) -> Iterator[int]:
         yield port
 
 
-def _read(address: str, number: int) -> tuple[str, Said]:
-    """Reads the answer to a question; returns the session and what was read."""
-    said = Said(f"{LONG}{number} What did we decide?")
+def _read(address: str, said: Said) -> str:
+    """Reads the answer to a question into it; returns the session."""
     body: dict[str, Any] = {
         "model": "turnfold",
         "stream": True,
@@ -108,14 +109,17 @@ def _read(address: str, number: int) -> tuple[str, Said]:
             httpx2.Client(base_url=address, headers=bearer(ATTACKER), timeout=120, trust_env=False) as program,
             program.stream("POST", "/v1/chat/completions", json=body) as answer,
         ):
-            answer.raise_for_status()
+            if answer.is_error:
+                answer.read()
+                said.problem = code_of(answer.text) or str(answer.status_code)
+                return ""
             session_id = answer.headers["x-turnfold-session"]
             for piece, problem in pieces_of(answer.iter_lines()):
                 said.read += piece
                 said.problem = said.problem or problem
     except httpx2.HTTPError as error:
         said.problem = type(error).__name__
-    return session_id, said
+    return session_id
 
 
 @contextmanager

@@ -28,7 +28,7 @@ LEASE_SECONDS: Final = 6.0
 TIMED: Final = "ask-"
 LONG: Final = "long-"
 HANGING: Final = "hang-"
-LONG_SECONDS: Final = 14.0
+LONG_SECONDS: Final = 8.0
 _PIECES: Final = 40
 _WORDS: Final = "The plan stays as it is, the budget is 1,200 euros, and the tests come first."
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
+
+import httpx2
 
 from bench.attack.run import Attempt
 from bench.attack.target import ATTACKER, ROOT
@@ -17,6 +19,8 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 _MESSAGE_CHARS: Final = 199_000  # just below what a message may have
 _SHORT_CHARS: Final = 20_000
 _DEADLINE_SECONDS: Final = 10.0
+_FOLDED_TURNS: Final = 4  # the first three are folded before the fourth
+_NEXT: Final = "And what now?"
 
 
 def _filled(begin: str, loop: str, end: str = "") -> Callable[[int], str]:
@@ -68,31 +72,41 @@ def _say_one(name: str, attempt: Attempt) -> str:
 
 
 def _said(attempt: Attempt, texts: Iterable[Callable[[int], str]], size: int) -> str:
-    """Sends texts by both doors, each with a turn behind it; returns the CPU seconds of the slowest turn."""
-    costs = []
+    """Sends texts by both doors, with turns behind each; returns the CPU seconds of the slowest turn."""
+    count, costs = 0, []
     with attempt.program(ATTACKER) as program:
         for text in texts:
-            said = text(size)
-            chat: list[dict[str, Any]] = [{"role": "user", "content": said}]
-            session_id = ""
-            for message in (said, "And what now?"):
-                known = {"session_id": session_id} if session_id else {}
-                ask = partial(program.post, "/chat", json={"message": message, **known})
-                cost, answer = _timed(attempt, ask)
-                session_id = answer.headers.get("x-turnfold-session", session_id)
-                costs.append(cost)
-            for _ in range(2):
-                ask = partial(program.post, "/v1/chat/completions", json={"model": "turnfold", "messages": chat})
-                cost, answer = _timed(attempt, ask)
-                costs.append(cost)
-                if answer.is_error:
-                    break
-                reply = answer.json()["choices"][0]["message"]["content"]
-                chat += [{"role": "assistant", "content": reply}, {"role": "user", "content": "And what now?"}]
-    return f"{len(costs) // 4} × {size:,} characters, 2 turns by each door; most CPU of a turn {max(costs):.1f} s"
+            count += 1
+            costs += [*_say(attempt, program, text(size)), *_complete(attempt, program, text(size))]
+    return f"{count} × {size:,} characters by both doors, {len(costs)} turns; most CPU of one {max(costs):.1f} s"
 
 
-def _timed(attempt: Attempt, ask: Callable[[], Any]) -> tuple[float, Any]:
+def _say(attempt: Attempt, program: httpx2.Client, said: str) -> Iterator[float]:
+    """Sends a text as one message of a session, which is folded three turns later, and asks for its figures."""
+    body = {"message": said}
+    for _ in range(_FOLDED_TURNS):
+        cost, answer = _timed(attempt, partial(program.post, "/chat", json=body))
+        yield cost
+        if answer.is_error:
+            return
+        body = {"message": _NEXT, "session_id": answer.headers["x-turnfold-session"]}
+    yield _timed(attempt, partial(program.get, f"/sessions/{body['session_id']}/statistics"))[0]
+
+
+def _complete(attempt: Attempt, program: httpx2.Client, said: str) -> Iterator[float]:
+    """Sends a text as a whole chat, then once more with the answer and a question behind it."""
+    chat: list[dict[str, Any]] = [{"role": "user", "content": said}]
+    for _ in range(2):
+        ask = partial(program.post, "/v1/chat/completions", json={"model": "turnfold", "messages": chat})
+        cost, answer = _timed(attempt, ask)
+        yield cost
+        if answer.is_error:
+            return
+        reply = answer.json()["choices"][0]["message"]["content"]
+        chat += [{"role": "assistant", "content": reply}, {"role": "user", "content": _NEXT}]
+
+
+def _timed(attempt: Attempt, ask: Callable[[], httpx2.Response]) -> tuple[float, httpx2.Response]:
     """Returns how long the server worked for an answer, all else that it did meanwhile included, and the answer."""
     pid = attempt.target.process.pid
     before = cpu_seconds(pid)
