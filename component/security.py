@@ -16,7 +16,7 @@ from graph.settings import Settings
 
 # A year, for this host alone: others of its domain may have no certificate.
 _HTTPS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}
-_INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+_INLINE_SCRIPT = re.compile(r"<script>([^<]*+(?:<(?!/?script>)[^<]*+)*+)</script>")
 
 
 class SecurityHeaders:

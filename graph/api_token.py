@@ -14,6 +14,7 @@ OWNER_CHARS: Final = 64
 NAME_CHARS: Final = 32
 _TOKEN_BYTES: Final = 32
 # What a client may send as a Bearer token (RFC 6750); none of it parts the fields of a list.
+_PARTED: Final = re.compile(r"[,\n]")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
 
 
@@ -68,7 +69,7 @@ def read_tokens(listed: str) -> list[ApiToken]:
     Raises:
         ValueError: An entry has another form. The message has its place in the list and nothing of its text.
     """
-    entries = [entry for part in re.split(r"[,\n]", listed) if (entry := part.strip())]
+    entries = [entry for part in _PARTED.split(listed) if (entry := part.strip())]
     return [_read(entry, place) for place, entry in enumerate(entries, start=1)]
 
 

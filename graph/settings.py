@@ -22,6 +22,7 @@ Rate = Annotated[float, Field(ge=0.1, le=0.5)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
 _POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
+_PORT: Final = re.compile(r":\d+$")
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
 
 
@@ -213,7 +214,7 @@ class Settings(BaseSettings):
             )
             raise ValueError(msg)
         host = host_of(self.turnfold_origin or "")
-        name = re.sub(r":\d+$", "", host)
+        name = _PORT.sub("", host)
         if host and not (is_loopback(name) or {host, name} & {*self.turnfold_hosts}):
             msg = f"TURNFOLD_HOSTS must name {name}, the host of TURNFOLD_ORIGIN, or nobody is answered there"
             raise ValueError(msg)

@@ -12,6 +12,7 @@ from prompt.system.framing import Language
 
 _NAME_CHARS: Final = 100
 _SHORTEST_FENCE: Final = 3
+_FOLDER: Final = re.compile(r"[/\\]")
 _FENCE: Final = re.compile("`{3,}")
 _LABELS: Final = "|".join(re.escape(label).replace(r"\{name\}", "([^\n]+)") for label in ATTACHMENT_LABEL.values())
 _HEAD: Final = re.compile(rf"^(?:{_LABELS})\n(`{{3,}})\n", re.MULTILINE)
@@ -68,19 +69,27 @@ def _blocks(message: str) -> Iterator[tuple[int, int, Attachment]]:
     unclosed: set[str] = set()
     while (head := _HEAD.search(message, at)) is not None:
         *names, mark = head.groups()
-        closing = None if mark in unclosed else re.compile(f"^{mark}$", re.MULTILINE).search(message, head.end())
-        if closing is None:
+        closing = -1 if mark in unclosed else _find_line(message, mark, head.end())
+        if closing < 0:
             unclosed.add(mark)
             at = head.end() - 1
             continue
-        text = message[head.end() : max(head.end(), closing.start() - 1)]
-        yield head.start(), closing.end(), Attachment(next(filter(None, names)), text)
-        at = closing.end()
+        at = closing + len(mark)
+        text = message[head.end() : max(head.end(), closing - 1)]
+        yield head.start(), at, Attachment(next(filter(None, names)), text)
+
+
+def _find_line(message: str, line: str, begin: int) -> int:
+    """Returns where a line begins that is this one, from the beginning of a line on; -1 if there is none."""
+    found = message.find(f"\n{line}\n", begin - 1)
+    if found < 0 and message.endswith(f"\n{line}", begin - 1):
+        found = len(message) - len(line) - 1
+    return found + 1 if found >= 0 else -1
 
 
 def _shown(name: str) -> str:
     """Returns a file's name in one line, composed, without its folders; a long one keeps its ending."""
-    last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
+    last = _FOLDER.split(unicodedata.normalize("NFC", name))[-1]
     seen = "".join(char if char.isprintable() else " " for char in last).replace("[", "(").replace("]", ")")
     whole = " ".join(seen.split()) or "?"
     if len(whole) <= _NAME_CHARS:

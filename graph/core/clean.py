@@ -9,7 +9,7 @@ _THOUGHT: Final = re.compile(r"\s*<(think(?:ing)?)>.*?(?:</\1>|\Z)", re.DOTALL |
 # Some servers send the end of the reasoning alone, as its beginning is part of their prompt.
 _THOUGHT_END: Final = re.compile(r"\A(?:(?!<think).)*?^</think(?:ing)?>\s*$", re.DOTALL | re.IGNORECASE | re.MULTILINE)
 _FENCE: Final = re.compile(r"\A(`{3,}|~{3,})(?:markdown|md|text|txt|plaintext|summary)?[ \t]*\n(.*)\n\1\Z", re.DOTALL)
-_INNER_FENCE: Final = re.compile(r"^\s*(?:`{3,}|~{3,})", re.MULTILINE)
+_INNER_FENCE: Final = re.compile(r"^[^\S\n]*+(?:`{3,}|~{3,})", re.MULTILINE)
 
 _MARKUP: Final = " \t#*_>:：.!\"'“”"
 _LABEL: Final = re.compile(r"\A[#*_ \t]*(?:요약(?:본|문)?|summary)[*_ ]*[:：][*_]*[ \t]*(?=\S)", re.IGNORECASE)
@@ -18,14 +18,15 @@ _HEADING: Final = re.compile(
     r"(?:(?:(?:전체|이전|지난|대화|구간|내용)(?:의|를|을)?\s*){0,3}요약(?:본|문|\s?내용)?"
     r"|(?:다음은|아래는|이하는|여기는?)\s.{0,40}요약.{0,12}"
     r"|(?:(?:the|a|an|concise|brief|conversation|chat)\s+){0,4}summary"
-    r"(?:\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|chat|discussion|dialogue|turns?\s[\d\s–-]+)(?:\s+so\s+far)?)?"
+    r"(?:\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|chat|discussion|dialogue|turns?(?:\s++[\d–-]++)++)(?:\s+so\s+far)?)?"
     r"|(?:here(?:['’]s|\s+is)|below\s+is|this\s+is|the\s+following\s+is)\s.{0,40}\bsummary\b.{0,30})",
     re.IGNORECASE,
 )
 _COUNT: Final = re.compile(
-    r"\s*[(\[（]\s*(?P<sure>(?:(?:총|전체|공백\s?포함|글자\s?수|분량|total|length|character count)[\s:：]*)*)"
-    r"(?:약|대략|about|approx\.?|approximately|~)?\s*(?P<count>\d[\d,]*)\s*(?:자|글자|단어|characters?|chars?|words?)"
-    r"(?:\s*[,/]?\s*(?:공백\s?포함|공백\s?제외|including spaces|total|in total))?\s*[)\]）]\s*\Z",
+    r"(?<!\s)\s*+[(\[（]\s*+"
+    r"(?P<sure>(?:(?:총|전체|공백\s?포함|글자\s?수|분량|total|length|character count)[\s:：]*+)*+)"
+    r"(?:약|대략|about|approx\.?|approximately|~)?\s*+(?P<count>\d[\d,]{0,11}+)\s*+(?:자|글자|단어|characters?|chars?|words?)"
+    r"(?:\s*+[,/]?+\s*+(?:공백\s?포함|공백\s?제외|including spaces|total|in total))?\s*+[)\]）]\s*+\Z",
     re.IGNORECASE,
 )
 _LEAST_COUNT_SHARE: Final = 0.5

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])|[0-9]++)"
+# A list of numbers of three digits looks like one with any number of groups.
+_DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,7}+(?![0-9])|[0-9]++)"
 # 6천520, 3억 5천만, 180만
 _AMOUNT: Final = rf"(?:{_DIGITS}(?:[십백천만억조]{{1,3}}+(?:\s?{_DIGITS})?+){{0,6}}+)"
 CHAIN: Final = rf"(?:{_AMOUNT}(?:[-./:~∼–]{_AMOUNT}){{0,8}}+)"

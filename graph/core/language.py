@@ -14,8 +14,9 @@ from graph.core.turn import IMAGE_MARK, text_of
 from prompt.system.framing import Language
 
 _NOT_OWN_WORDS: Final = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^\s*>[^\n]*|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」", re.DOTALL | re.MULTILINE
+    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^[^\S\n]*+>[^\n]*|\"[^\"\n]*\"", re.DOTALL | re.MULTILINE
 )
+_QUOTES: Final = (("“", "”"), ("「", "」"))
 _SCRIPTS: Final = (
     ("ko", re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")),
     ("ja", re.compile(r"[\u3040-\u30ff]")),
@@ -26,7 +27,7 @@ _SCRIPTS: Final = (
 )
 # A protocol's speakers look like those of a conversation, so they are left out with what they say.
 _PASTED: Final = re.compile(
-    r"```.*?(?:```|\Z)|^\s*>[^\n]*|^\s*(?:\[(?:user|assistant|system|tool|previous summary)\]|</?[a-z])[^\n]*",
+    r"```.*?(?:```|\Z)|^[^\S\n]*+(?:>|\[(?:user|assistant|system|tool|previous summary)\]|</?[a-z])[^\n]*",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 _ASCII_SCRIPTS: Final = _SCRIPTS[-1:]
@@ -64,7 +65,7 @@ def is_written_in(text: str, scripts: Collection[str]) -> bool:
     """Whether a text is in one of these scripts; also true if this can't be decided (no script, or too few words)."""
     if not scripts or len(_WORD.findall(text)) < _MIN_WORDS:
         return True
-    shares = _shares(_count_words(_NOT_OWN_WORDS.sub(" ", text)))
+    shares = _shares(_count_words(_without_quoted(text)))
     return not shares or any(shares.get(script, 0) >= _least_share(script) for script in scripts)
 
 
@@ -104,7 +105,29 @@ def _first_counts(lines: Iterable[str]) -> Counter[str]:
 def _own_text(message: AnyMessage) -> str:
     if not isinstance(message, HumanMessage):
         return ""
-    return _NOT_OWN_WORDS.sub(" ", own_words(text_of(message)).replace(IMAGE_MARK, " "))
+    return _without_quoted(own_words(text_of(message)).replace(IMAGE_MARK, " "))
+
+
+def _without_quoted(text: str) -> str:
+    """Returns a text without code, addresses and quotations."""
+    left = _NOT_OWN_WORDS.sub(" ", text)
+    for opening, closing in _QUOTES:
+        left = _without_pairs(left, opening, closing)
+    return left
+
+
+def _without_pairs(text: str, opening: str, closing: str) -> str:
+    """Returns a text without what stands between two marks in one line.
+
+    A pattern would look for the closing mark to the end of the line from each opening mark again.
+    """
+    kept: list[str] = []
+    at = 0
+    while (begin := text.find(opening, at)) >= 0 and (end := text.find(closing, begin)) >= 0:
+        line_end = text.rfind("\n", begin, end)
+        kept += (text[at:begin], " ") if line_end < 0 else (text[at : line_end + 1],)
+        at = (end if line_end < 0 else line_end) + 1
+    return "".join(kept) + text[at:]
 
 
 def _own_words(message: AnyMessage) -> Counter[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 _COPIED_CHARS: Final = 200
-_OUR_TAG: Final = re.compile(r"</?(?:m|source)\b[^>]*>|\[(?:user|assistant|tool)\]", re.IGNORECASE)
+_OUR_TAG: Final = re.compile(r"</?(?:m|source)\b[^<>]*+>|\[(?:user|assistant|tool)\]", re.IGNORECASE)
 _SPACE: Final = re.compile(r"\s+")
 
 _TURN_MARK: Final = re.compile(r"\(\d+(?:-\d+)?턴\)|\(turns? \d+(?:-\d+)?\)", re.IGNORECASE)

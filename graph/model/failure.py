@@ -48,6 +48,8 @@ _CONTEXT_LENGTH: Final = re.compile(
 _QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit|insufficient.balance", re.IGNORECASE)
 _REFUSAL: Final = re.compile(r"content_filter|content_policy_violation|responsible.?ai.?policy", re.IGNORECASE)
 _MISSING: Final = re.compile(r"model_not_found|model .{1,100}(?:does not exist|not found)", re.IGNORECASE)
+_RATE_LIMIT: Final = re.compile(r"rate.?limit", re.IGNORECASE)
+_HTTP_ERROR: Final = re.compile(r"[45]\d\d")
 _TOOL_CHOICE: Final = re.compile(r"tool.?choice", re.IGNORECASE)
 _BUSY_STATUS: Final = frozenset({408, 409, 425})
 _BY_STATUS: Final[Mapping[int, type[ModelError]]] = {
@@ -93,9 +95,9 @@ def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
 
 def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
     """Maps an error that came as an event of the stream, after HTTP status 200."""
-    status = int(error.code) if error.code and re.fullmatch(r"[45]\d\d", error.code) else 500
+    status = int(error.code) if error.code and _HTTP_ERROR.fullmatch(error.code) else 500
     words = _words(error)
-    if re.search(r"rate.?limit", words, re.IGNORECASE):
+    if _RATE_LIMIT.search(words):
         status = 429
     return _from_status(status, words, _scrub(error.message, secrets), None)
 

@@ -38,7 +38,7 @@ _TIME_FILLER: Final = re.compile(
     re.IGNORECASE,
 )
 # In this order: the first one that matches decides.
-_PATTERNS: Final[dict[Intent, str]] = {
+_WORDING: Final[dict[Intent, str]] = {
     "identity": (
         r"(?:^|\s)(?:너|넌|당신|네가|니가|자네)\S{0,2}\s?(?:은|는)?\s?(?:누구|뭐|무엇|정체|어떤 모델|무슨 모델)"
         r"|^누구(?:야|세요|니|신가요|시죠|예요)"
@@ -81,11 +81,13 @@ _PATTERNS: Final[dict[Intent, str]] = {
         r"|^(?:what|when|where|who|whose|which|how|why|do|does|did|is|are|was|were|can|could)\b"
     ),
 }
-_SMALL_TALK: Final[dict[Intent, str]] = {
+_SOCIAL: Final[dict[Intent, str]] = {
     "thanks": r"고마|고맙|감사|땡큐|수고|\b(?:thank|thanks|thx|ty|cheers|appreciated)\b",
     "farewell": r"잘\s?(?:가|있|자)|안녕히|또\s?[봐뵈뵙]|다음에|바이|\b(?:bye|goodbye|see\s(?:you|ya))\b",
     "greeting": r"안녕|반가|반갑|하이|헬로|좋은\s?(?:아침|저녁|하루)|\b(?:hi+|hello+|hey+|good|greetings|nice)\b",
 }
+_PATTERNS: Final = {intent: re.compile(wording, re.IGNORECASE) for intent, wording in _WORDING.items()}
+_SMALL_TALK: Final = {intent: re.compile(wording, re.IGNORECASE) for intent, wording in _SOCIAL.items()}
 
 
 def find_intent(text: str) -> Intent:
@@ -100,8 +102,8 @@ def find_intent(text: str) -> Intent:
     return _first_match(_PATTERNS, stripped, "statement")
 
 
-def _first_match(patterns: Mapping[Intent, str], text: str, default: Intent) -> Intent:
-    return next((intent for intent, pattern in patterns.items() if re.search(pattern, text, re.IGNORECASE)), default)
+def _first_match(patterns: Mapping[Intent, re.Pattern[str]], text: str, default: Intent) -> Intent:
+    return next((intent for intent, pattern in patterns.items() if pattern.search(text)), default)
 
 
 def asks_to_look_up(sentence: str) -> bool:

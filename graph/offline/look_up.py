@@ -19,7 +19,7 @@ _POINTING: Final = re.compile(
     re.IGNORECASE,
 )
 # The last word of a Korean question, or that before "알려 줘"; its answer has another form of it.
-_VERB: Final = re.compile(r"(?<=\S)\s+[가-힣]+(?:지\s[가-힣\s]+)?[\s?？!.~…]*$")
+_VERB: Final = re.compile(r"(?<=\S)\s++[가-힣]+(?:지\s[가-힣\s]{1,40}+)?[\s?？!.~…]*+$")
 _NAME: Final = re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE)
 
 

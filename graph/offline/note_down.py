@@ -18,7 +18,8 @@ from prompt.project.memory import ACTIVE_PLAN, ACTIVE_TASK, DECISIONS, OPEN_FILE
 _ORDER_CHARS: Final = 2_000
 _NAME: Final = r"[A-Za-z0-9_가-힣.@+-]"
 _PATH: Final = re.compile(
-    rf"/?(?:{_NAME}*/)*{_NAME}*\.[A-Za-z][A-Za-z0-9]{{0,7}}(?![A-Za-z0-9_/-])|/?(?:{_NAME}+/)+[A-Za-z0-9_@+-]*"
+    r"(?<![A-Za-z0-9_가-힣.@+/-])/*+(?:"
+    rf"(?:{_NAME}*/)*{_NAME}*\.[A-Za-z][A-Za-z0-9]{{0,7}}(?![A-Za-z0-9_/-])|(?:{_NAME}++/)++[A-Za-z0-9_@+-]*)"
 )
 _POLITE: Final = r"(?:please\s|(?:can|could|would)\syou\s(?:please\s)?)?"
 _THE: Final = r"(?:(?:a|an|the|this|that|my|our|new|current|active)\s)*"

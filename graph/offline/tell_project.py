@@ -13,7 +13,7 @@ from graph.offline.project_block import Noted, Project
 from prompt.project.memory import ACTIVE_PLAN, ACTIVE_TASK, DECISIONS, OPEN_FILES, PROJECT, SUMMARY
 
 # Each takes all words that name what is asked for: what then is left of the question is a topic.
-_ASKED: Final = {
+_WORDING: Final = {
     PROJECT: r"프로젝트\s?이름\S*|(?:무슨|어떤)\s프로젝트\S*|\b(?:what|which)\sproject\b"
     r"|\bproject(?:['’]?s)?\sname|\bname\sof\s(?:the|this|our)\sproject",
     ACTIVE_PLAN: r"(?:계획|플랜)(?![표서])\S*|\bplans?\b",
@@ -23,6 +23,7 @@ _ASKED: Final = {
     r"|파일\S*(?:\s\S+)?\s열\S*|마지막\s?파일\S*|\bopen(?:ed)?\sfiles?\b|\blast\sfiles?\b|\bfiles?\b.{0,24}\bopen(?:ed)?\b",
     SUMMARY: r"요약(?!해|하|본)\S*|\bsummary\b",
 }
+_ASKED: Final = {label: re.compile(wording, re.IGNORECASE) for label, wording in _WORDING.items()}
 _ALL: Final = re.compile(
     r"어디까지\s?(?:했|하|이야기|얘기|말|작업|진행|왔)\S*|어디서\s?(?:멈|끊)\S*"
     r"|프로젝트(?:의|는|가)?\s?(?:상태|현황|상황)\S*|\bproject(?:['’]?s)?\s(?:status|state)\b"
@@ -58,7 +59,7 @@ def labels_asked(sentence: str) -> tuple[str, ...]:
     rest = _ALL.sub(" ", sentence)
     labels: tuple[str, ...] = _OVERVIEW if rest != sentence else ()
     for label in (OPEN_FILES, PROJECT, ACTIVE_TASK, DECISIONS, ACTIVE_PLAN, SUMMARY):
-        found = re.sub(_ASKED[label], " ", rest, flags=re.IGNORECASE)
+        found = _ASKED[label].sub(" ", rest)
         if found != rest and label not in labels:
             labels = (*labels, label)
         rest = found

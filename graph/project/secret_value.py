@@ -13,6 +13,10 @@ _LEAST_BITS: Final = 2.0
 _LEAST_LETTERS: Final = 12
 _LONG_LETTERS: Final = 20
 _PASSWORD_MARK: Final = re.compile(r"[!@#$%^&*]")
+_DIGIT: Final = re.compile(r"\d")
+_IN_PATH: Final = re.compile(r"[/\\.]")
+_NOT_IN_WORD: Final = re.compile(r"[^A-Za-z0-9가-힣]+")
+_NOT_IN_RUN: Final = re.compile(r"[^A-Za-z0-9]+")
 _LETTERS_AND_MARK: Final = re.compile(r"[A-Za-z가-힣][!@#$^][A-Za-z가-힣]")
 _PUBLIC: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}"
@@ -48,14 +52,14 @@ _WORD: Final = re.compile(
     r"[A-Za-z가-힣]{1,15}\d{0,4}|[A-Za-z가-힣]+|v?\d{1,8}[A-Za-z]{0,3}|\d{1,4}(?:[A-Za-z]{1,3}\d{1,4}){1,2}[A-Za-z]?"
     r"|[가-힣]{0,10}\d{1,8}[가-힣]{1,10}"
 )
-_CAMEL: Final = re.compile(r"(?:[A-Z]{0,6}[a-z]{2,}|[A-Z]{2,6}(?=[A-Z][a-z]|$))+")
+_CAMEL: Final = re.compile(r"(?:[A-Z]{0,6}[a-z]{2,}+|[A-Z]{2,6}(?=[A-Z][a-z]|$))++")
 _UNIT: Final = r"(?:[kmgt]i?b|k|m|b|x|ms|s|sec|min|h|d|days?|px|[cmk]m|kg|th|chars?|bits?|bytes?|tokens?)?"
 _KOREAN_UNIT: Final = (
     r"(?:자|개|글자|번|회|일|월|년|주|시|분|초|명|원|만|천|억|차|종|건|가지|배|달|퍼센트|까지|부터|이상|이하|에서)"
     r"[가-힣]*"
 )
 _COUNTED: Final = re.compile(
-    rf"[\d.,:~/%+-]+{_UNIT}[^\w]*|[가-힣]{{0,10}}[\d.,:~/%+-]+{_UNIT}{_KOREAN_UNIT}[^\w]*", re.IGNORECASE
+    rf"[\d.,:~/%+-]++{_UNIT}[^\w]*+|[가-힣]{{0,10}}[\d.,:~/%+-]++{_UNIT}{_KOREAN_UNIT}[^\w]*+", re.IGNORECASE
 )
 _ENDING: Final = re.compile(
     r"(?:이었|였|이)?(?:입니다|습니다|습니까|에요|예요|이야|이다|라고|라는|이고|이며|인데|이니|으로|부터|까지|에서|에게|처럼|보다)$"
@@ -100,7 +104,7 @@ def _stands_out(value: str) -> bool:
     """Returns whether a value behind a password's name in prose is no word, number or name of that prose."""
     if _COUNTED.fullmatch(value):
         return value.isdecimal()
-    if not re.search(r"\d", value):
+    if not _DIGIT.search(value):
         is_long = value.isascii() and value.isalpha() and len(value) >= _LONG_LETTERS
         return is_long or _is_random(value) or bool(_LETTERS_AND_MARK.search(value))
     return bool(_PASSWORD_MARK.search(value)) or not _is_compound(value)
@@ -111,17 +115,17 @@ def _is_public(value: str) -> bool:
         return True
     if is_placeholder(value) or _CODE.fullmatch(value):
         return True
-    return bool(_PATH.fullmatch(value)) and not any(_is_random_run(run) for run in re.split(r"[/\\.]", value))
+    return bool(_PATH.fullmatch(value)) and not any(_is_random_run(run) for run in _IN_PATH.split(value))
 
 
 def _is_compound(value: str) -> bool:
     """Returns whether the parts of a value are words and numbers; one part alone must be a term."""
-    runs = [run for run in re.split(r"[^A-Za-z0-9가-힣]+", value) if run]
+    runs = [run for run in _NOT_IN_WORD.split(value) if run]
     return all(_TERM.fullmatch(run) or (len(runs) > 1 and _WORD.fullmatch(run)) for run in runs)
 
 
 def _is_random(value: str) -> bool:
-    return any(_is_random_run(run) for run in re.split(r"[^A-Za-z0-9]+", value) if run)
+    return any(_is_random_run(run) for run in _NOT_IN_RUN.split(value) if run)
 
 
 def _is_random_run(run: str) -> bool:
@@ -130,7 +134,7 @@ def _is_random_run(run: str) -> bool:
         return False
     if run.isalpha():
         changes = sum(left.isupper() != right.isupper() for left, right in pairwise(run))
-        return len(run) >= _LEAST_LETTERS and not _CAMEL.fullmatch(run) and changes >= len(run) / 3
+        return len(run) >= _LEAST_LETTERS and changes >= len(run) / 3 and not _CAMEL.fullmatch(run)
     return not _WORD.fullmatch(run)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -162,7 +161,7 @@ def is_quoted(quote: str, messages: Iterable[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text)).strip()
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def _tool(function: Callable[..., str], description: str, **arguments: tuple[object, object]) -> BaseTool:

@@ -27,7 +27,9 @@ _TOOL_CHARS: Final = 600
 # A shorter rest of the result is left empty: a turn that doesn't fit is named instead.
 _LEAST_CHARS: Final = 300
 _FRAME_CHARS: Final = 160
-_RANGE: Final = re.compile(r"(\d{1,9})(?:\s*(?:턴|번)?\s*(?:-|–|~|to|부터)\s*(?:turn)?\s*(\d{1,9}))?", re.IGNORECASE)
+_RANGE: Final = re.compile(
+    r"(\d{1,9})(?:\s*+(?:턴|번)?+\s*+(?:-|–|~|to|부터)\s*+(?:turn)?+\s*+(\d{1,9}))?", re.IGNORECASE
+)
 
 
 def opened_turns(tool: str, result: str) -> tuple[int, ...] | None:

@@ -6,7 +6,7 @@ import re
 from html import escape
 from typing import Final
 
-_TAG: Final = re.compile(r"<(?=\s*/?\s*rules?\b)", re.IGNORECASE)
+_TAG: Final = re.compile(r"<(?=\s*+/?+\s*+rules?\b)", re.IGNORECASE)
 
 
 def quote_rules(path: str, text: str, note: str) -> str:

@@ -12,8 +12,10 @@ from prompt.tool.result import RECALL_WARNING
 Speaker = Literal["user", "tool", "assistant"]
 
 _TAG: Final = re.compile(r"<(?=/?(?:recalled|turn|user|tool|assistant)\b)", re.IGNORECASE)
-_TURN: Final = re.compile(r'^<turn number="(\d+)">$(?:\n(.*?)\n</turn>)?', re.MULTILINE | re.DOTALL)
-_SAID: Final = re.compile(r"^<(user|tool|assistant)\b[^>]*>(.*?)</\1>$", re.MULTILINE | re.DOTALL)
+_TURN: Final = re.compile(r'^<turn number="(\d+)">$(?:\n((?:(?!</?turn\b).*+\n)*+)</turn>)?', re.MULTILINE)
+_SAID: Final = re.compile(
+    r"^<(user|tool|assistant)\b[^<>]*+>((?:[^<]++|<(?!/?(?:user|tool|assistant)\b))*+)</\1>$", re.MULTILINE
+)
 
 
 class RecalledText(NamedTuple):

@@ -24,6 +24,7 @@ AROUND = [
     "**Summary:** {}",
     "## 요약\n\n{}",
     "# Summary of turns 1-3\n{}",
+    "# Summary of our turns 1 - 3 so far\n{}",
     "다음은 대화의 요약입니다:\n{}",
     "물론입니다! 다음은 요청하신 대화의 요약입니다.\n\n{}",
     "Here is a concise summary of the conversation:\n{}",
@@ -48,6 +49,7 @@ INSIDE = [
     "1. **Task Overview**\n   - 계산기\n\n2. **Work Completed**\n   - calculator.py",
     "(1턴) 제목은 짧게, 아이디는 영문으로 정했고 본문은 길어도 됨. 비밀번호는 반드시 길게 (20자)",
     "(1턴) 보고서는 200자로 쓰기로 함 (12월 3일까지)",
+    f"(1턴) 이 수를 외우기로 함 ({'7' * 5_000}자)",
 ]
 
 

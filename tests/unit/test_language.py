@@ -19,6 +19,8 @@ LETTER = "안녕하세요 고객님 주문하신 의자 열두 개가 항구 사
         (["Python 3.13 asyncio TaskGroup 예제 보여 줘"], "ko", {"ko", "latin"}),
         (["Please translate `안녕하세요 여러분` for me"], "latin", {"latin"}),
         (['What does "서버를 옮기다" mean in English'], "latin", {"latin"}),
+        (["What does “서버를 옮기다” or 「서버를 끄다」 mean in English"], "latin", {"latin"}),
+        (["A mark that\nnothing “closes 그 줄에서 그대로 둔다\n끝” 여기도"], "ko", {"ko", "latin"}),
         (["```\n# 한국어 주석입니다 여러분\n```\nexplain this code"], "latin", {"latin"}),
         (["サーバーはいつ移行しますか"], "ja", set()),  # too few words to hold a summary to its script
         (["我们什么时候迁移服务器"], "zh", set()),
