@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 from starlette.requests import ClientDisconnect, Request
-from starlette.types import Message
+from starlette.types import Message, Receive
 
 from api.body import BODY_BYTES, JSON_PARTS, parse_object, read_body, read_json
 from api.budget import Budget
@@ -63,8 +63,12 @@ class _ByteClock(asyncio.SelectorEventLoop):
         return super().time() + self.read_seconds
 
 
+def request_of(receive: Receive, owner: str = "kim") -> Request:
+    return Request({"type": "http", "headers": [], "state": {"client": ApiClient("editor", owner, None)}}, receive)
+
+
 def test_a_body_of_a_byte_a_second_is_read_for_thirty_seconds() -> None:
-    loop = _ByteClock()
+    loop, budget = _ByteClock(), Budget()
 
     async def receive() -> Message:
         loop.read_seconds += 1
@@ -72,12 +76,13 @@ def test_a_body_of_a_byte_a_second_is_read_for_thirty_seconds() -> None:
         return {"type": "http.request", "body": b"a", "more_body": True}
 
     async def read_by_default() -> None:
-        await read_body(Request({"type": "http", "headers": []}, receive), Budget().share("kim"))
+        await read_json(request_of(receive), dict, most_bytes=BODY_BYTES, budget=budget)
 
     with asyncio.Runner(loop_factory=lambda: loop) as runner, pytest.raises(ProblemError) as refused:
         runner.run(read_by_default())
     assert (refused.value.problem.status, refused.value.problem.code) == (408, "request_timeout")
     assert 30 <= loop.read_seconds <= 31
+    assert budget.held == 0
 
 
 def test_a_body_of_a_gigabyte_is_held_no_further_than_its_limit() -> None:
@@ -107,9 +112,8 @@ def test_unfinished_bodies_hold_no_more_than_the_budget_and_give_it_back() -> No
                 return {"type": "http.disconnect"}
             return {"type": "http.request", "body": piece, "more_body": True}
 
-        scope = {"type": "http", "headers": [], "state": {"client": ApiClient(owner, owner, None)}}
         try:
-            await read_json(Request(scope, receive), dict, most_bytes=1_000, budget=budget)
+            await read_json(request_of(receive, owner), dict, most_bytes=1_000, budget=budget)
         except ProblemError as error:
             return error.problem.code
         except ClientDisconnect:
@@ -151,9 +155,8 @@ def test_a_body_is_held_until_it_is_taken_or_refused(pieces: list[bytes], outcom
         held = budget.held
         return "taken"
 
-    scope = {"type": "http", "headers": [], "state": {"client": ApiClient("editor", "kim", None)}}
     try:
-        told = asyncio.run(read_json(Request(scope, receive), take, most_bytes=100_000, budget=budget))
+        told = asyncio.run(read_json(request_of(receive), take, most_bytes=100_000, budget=budget))
     except ProblemError as error:
         told = error.problem.code
     assert told == outcome
