@@ -56,7 +56,7 @@ class SteeringWords:
     unpin: str = "Unpin"
     pins: str = "Pinned messages: {count} · ≈{used} of {budget} tokens"
     pins_unsent: str = "The chosen strategy sends only the newest turns, so pins aren't sent beside them."
-    pins_over: str = "{count} of the pinned messages aren't sent: this model's window has no room for them."
+    pins_over: str = "Not sent, as this model's window has no room: {count} of the pinned messages."
     pin_unsent: str = "not sent"
     pin_turn: str = "Turn {turn}"
     pin_tokens: str = "≈{tokens} tokens"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -125,7 +125,7 @@ class ResizedPlot(Plot):
         return open_service(self.settings, models=models, tools=_tools, context=self._project.source)
 
 
-def _tools(context: ToolContext) -> Sequence[BaseTool]:
+def _tools(context: ToolContext) -> list[BaseTool]:
     def read(sentences: int) -> str:
         return "".join(_SENTENCE.format(number, number % 28) for number in range(sentences))
 

@@ -210,7 +210,7 @@ def test_a_source_larger_than_the_summary_models_window_is_summarised_in_parts_a
 # What was made with another window, and what a server reports
 
 LARGE, SMALL = 100_000, 4_096
-LISTED = [{"id": "large", "max_model_len": LARGE}, {"id": "small", "max_model_len": SMALL}]
+LISTED: list[str | Body] = [{"id": "large", "max_model_len": LARGE}, {"id": "small", "max_model_len": SMALL}]
 
 
 def begin_large(open_chat: OpenChat, server: FakeOpenAI, how: str) -> Chat:
