@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.fact_key import inner_places, key_of, narrow
 from graph.core.fact_pattern import PATTERNS, QUOTED, Kind
-from graph.core.fact_wish import holds_wish, wish_key, wishes_in
+from graph.core.fact_wish import SaidSentence, holds_wish, said_sentences, wish_key, wishes_in
 from graph.core.turn import is_repetition, text_of
 
 _WEIGHTS: Final[dict[Kind, float]] = {
@@ -74,6 +74,30 @@ class Fact:
         return self.weight >= _FIRM_WEIGHT
 
 
+class HeldFacts:
+    """What a text holds, for many facts to be looked for in it; it may grow by lines."""
+
+    def __init__(self, text: str = "") -> None:
+        self._keys = ""
+        self._lines: list[str] = []
+        self._sentences: list[SaidSentence] = []
+        for line in text.split("\n"):
+            self.add(line)
+
+    def add(self, line: str) -> None:
+        """Adds a line."""
+        self._keys += f"{key_of(line)}\n"
+        self._lines.append(line)
+
+    def has(self, fact: Fact) -> bool:
+        """Whether the text holds a fact; see `kept_in`."""
+        if not is_wish(fact):
+            return fact.key in self._keys
+        while self._lines:
+            self._sentences += said_sentences(self._lines.pop())
+        return holds_wish(fact.key, self._sentences, is_negated=fact.kind == "negation")
+
+
 class FactLine(NamedTuple):
     """A line of facts, "" if none fits, and the facts that it holds, in its order."""
 
@@ -100,13 +124,21 @@ def places_of(text: str) -> Iterator[tuple[int, int, Fact]]:
     A quoted term, rule or prohibition may lie over other facts; no others overlap.
     """
     offset = 0
+    known: dict[str, tuple[tuple[int, int, Fact], ...]] = {}  # of lines that a text has many times
     for line in text.split("\n"):
-        for start, end, kind in sorted(_scan(narrow(line)), key=lambda found: found[:2]):
-            written = line[start:end]
-            key = wish_key(written) if kind in _WISHES else key_of(written)
-            if key.strip():
-                yield offset + start, offset + end, Fact(kind, written, key, _WEIGHTS[kind])
+        found = known.get(line)
+        if found is None:
+            found = known[line] = tuple(_places_in(line))
+        yield from ((offset + start, offset + end, fact) for start, end, fact in found)
         offset += len(line) + 1
+
+
+def _places_in(line: str) -> Iterator[tuple[int, int, Fact]]:
+    for start, end, kind in sorted(_scan(narrow(line)), key=lambda found: found[:2]):
+        written = line[start:end]
+        key = wish_key(written) if kind in _WISHES else key_of(written)
+        if key.strip():
+            yield start, end, Fact(kind, written, key, _WEIGHTS[kind])
 
 
 def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
@@ -123,9 +155,11 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
         for fact in facts_in(text_of(message)):
             if fact.kind == "vague" or (fact.kind in _WISHES and not is_users):
                 continue
-            known = heaviest.get(fact.identity)
-            if known is None or known.weight < fact.weight * share:
-                heaviest[fact.identity] = replace(fact, weight=fact.weight * share)
+            weight = fact.weight * share
+            identity = fact.identity
+            known = heaviest.get(identity)
+            if known is None or known.weight < weight:
+                heaviest[identity] = fact if share == 1 else Fact(fact.kind, fact.text, fact.key, weight)
     return _by_weight(heaviest.values())
 
 
@@ -199,37 +233,38 @@ def _by_weight(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def _divide(facts: Iterable[Fact], text: str) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    keys = [key_of(line) for line in text.split("\n")]
-    whole = "\n".join(keys)
+    held = HeldFacts(text)
     kept: list[Fact] = []
     missing: list[Fact] = []
     for fact in facts:
-        is_held = (
-            holds_wish(fact.key, text, is_negated=fact.kind == "negation")
-            if fact.kind in _WISHES
-            else fact.key in whole
-        )
-        (kept if is_held else missing).append(fact)
+        (kept if held.has(fact) else missing).append(fact)
     return tuple(kept), tuple(missing)
 
 
 def _scan(line: str) -> Iterator[tuple[int, int, Kind]]:
+    found = [
+        (*_span(match), kind)
+        for kind, patterns, needed in PATTERNS
+        if needed.search(line)
+        for pattern in patterns
+        for match in pattern.finditer(line)
+    ]
+    quoted = [_span(match) for pattern in QUOTED for match in pattern.finditer(line)]
+    wishes = list(wishes_in(line))
+    if not (found or quoted or wishes):
+        return
     inner = inner_places(line)
     taken = bytearray(len(line))
-    for kind, pattern in PATTERNS:
-        for match in pattern.finditer(line):
-            start, end = _span(match)
-            # A fact that ends inside a number or a word would be another one.
-            if not inner[start] and not inner[end] and taken.find(1, start, end) < 0:
-                taken[start:end] = b"\x01" * (end - start)
-                yield start, end, kind
-    for pattern in QUOTED:
-        for match in pattern.finditer(line):
-            start, end = _span(match)
-            end = start + len(line[start:end].rstrip(".,!?"))
-            if not inner[start] and not inner[end]:
-                yield start, end, "quoted"
-    for start, end, wish in wishes_in(line):
+    for start, end, kind in found:
+        # A fact that ends inside a number or a word would be another one.
+        if not inner[start] and not inner[end] and taken.find(1, start, end) < 0:
+            taken[start:end] = b"\x01" * (end - start)
+            yield start, end, kind
+    for start, last in quoted:
+        end = start + len(line[start:last].rstrip(".,!?"))
+        if not inner[start] and not inner[end]:
+            yield start, end, "quoted"
+    for start, end, wish in wishes:
         # A stretch of a long sentence begins and ends between words.
         first = inner.find(0, start)
         last = inner.rfind(0, first, end + 1)

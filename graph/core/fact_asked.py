@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
-from graph.core.fact import Fact, facts_of, is_wish, kept_in, missing_from
+from graph.core.fact import Fact, HeldFacts, facts_of, is_wish, missing_from
 from graph.core.language import own_lines, user_language
 from graph.core.turn import text_of
 from prompt.system.framing import Language
@@ -16,6 +17,7 @@ from prompt.system.framing import Language
 # So much of a summary may be facts that are named; the rest says what they are about.
 _NAMED_SHARE: Final = 0.3
 _MOST_NAMED: Final = 100
+_MOST_TRIED: Final = 1_000
 _HANGUL: Final = re.compile("[가-힣]")
 _GONE_SHARE: Final = 1 / 3
 
@@ -82,11 +84,11 @@ def _fitting(facts: Iterable[Fact], target_chars: int) -> tuple[Fact, ...]:
     """Returns the facts that fit, in their order; one that doesn't gives way to the next, and no two say the same."""
     left_chars = int(target_chars * _NAMED_SHARE)
     taken: list[Fact] = []
-    text = ""
-    for fact in facts:
-        if len(fact.text) < left_chars and not fact.says_little and not kept_in([fact], text):
+    held = HeldFacts()
+    for fact in islice(facts, _MOST_TRIED):
+        if len(fact.text) < left_chars and not fact.says_little and not held.has(fact):
             taken.append(fact)
-            text += f"{fact.text}\n"
+            held.add(fact.text)
             left_chars -= len(fact.text) + 1
         if len(taken) == _MOST_NAMED or left_chars <= 1:
             break

@@ -38,6 +38,8 @@ DATES: Final = (
     rf"{START}[0-9]{{1,2}}\s?(?:[ap]m{_END}|[ap]\.m\.|[AP]M{_END})",
     rf"{_PART_OF_DAY}{START}{CHAIN}여?\s?{_TIME_UNIT}(?:\s?{CHAIN}\s?{_TIME_UNIT})*(?:\s?반{NOUN_END})?{_WHEN}",
     rf"{START}{CHAIN}여?\s?{_DATE_UNIT}(?:\s?{CHAIN}\s?{_DATE_UNIT})*{_WHEN}",
+)
+DAYS: Final = (
     r"(?<![가-힣])[월화수목금토일]요일",
     r"(?<![A-Za-z])(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day(?=s?(?![A-Za-z]))",
 )

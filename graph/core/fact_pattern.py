@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from graph.core.fact_name import NAMES
-from graph.core.fact_number import COUNTS, DATES, DATES_BY_SIGN, INDEFINITE, MONEY, NUMBERS, VAGUE
+from graph.core.fact_number import COUNTS, DATES, DATES_BY_SIGN, DAYS, INDEFINITE, MONEY, NUMBERS, VAGUE
 
 Kind = Literal[
     "rule", "negation", "identifier", "code", "link", "email", "path",
@@ -52,23 +52,37 @@ _QUOTED: Final = (
 )
 
 
-_TABLE: Final[tuple[tuple[Kind, tuple[str, ...]], ...]] = (
-    ("link", _LINKS),
-    ("email", _EMAILS),
-    ("code", _CODES),
-    ("path", _PATHS),
-    ("date", DATES_BY_SIGN),
-    ("code", _CODE_WORDS),
-    ("identifier", _IDENTIFIERS),
-    ("money", MONEY),
-    ("date", DATES),
-    ("number", NUMBERS),
-    ("name", NAMES),
-    ("vague", INDEFINITE),
-    ("count", COUNTS),
-    ("vague", VAGUE),
+# The third is what a line must have, or none of the patterns is tried: most lines are short and have little of it.
+_TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
+    ("link", _LINKS, "://"),
+    ("email", _EMAILS, "@"),
+    ("code", _CODES, "[`(]"),
+    ("path", _PATHS, r"[/.\\]"),
+    ("date", DATES_BY_SIGN, "[0-9]"),
+    ("code", _CODE_WORDS, "[._A-Z]"),
+    ("identifier", _IDENTIFIERS, "[0-9]"),
+    ("money", MONEY, "[0-9]"),
+    ("date", DATES, "[0-9]"),
+    ("date", DAYS, "요일|day"),
+    ("number", NUMBERS, "[0-9]"),
+    ("name", NAMES, "[A-Z가-힣]"),
+    ("vague", INDEFINITE, "몇"),
+    ("count", COUNTS, "[A-Za-z가-힣]"),
+    ("vague", VAGUE, "[A-Za-z가-힣]"),
 )
-PATTERNS: Final = tuple((kind, re.compile(pattern)) for kind, patterns in _TABLE for pattern in patterns)
+
+
+class FactPatterns(NamedTuple):
+    """The patterns of a kind, and what a line needs to be searched for them."""
+
+    kind: Kind
+    patterns: tuple[re.Pattern[str], ...]
+    needed: re.Pattern[str]
+
+
+PATTERNS: Final = tuple(
+    FactPatterns(kind, tuple(map(re.compile, patterns)), re.compile(needed)) for kind, patterns, needed in _TABLE
+)
 """Each takes what none before it took; a group named `fact` is the fact, else the whole is."""
 QUOTED: Final = tuple(re.compile(pattern) for pattern in _QUOTED)
 """Found beside the others, as a quoted term may hold them."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, NamedTuple
 
 from graph.core.fact_key import key_of, narrow
 from graph.core.particle import strip_particle
@@ -66,6 +66,13 @@ make sure any so can avoid want like use using used
 _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 
 
+class SaidSentence(NamedTuple):
+    """A sentence that may say what a wish says: its key, and whether it is negated."""
+
+    key: str
+    is_negated: bool
+
+
 def wishes_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
     """Yields the place of each sentence of a line that forbids something, or says what is to hold from now on.
 
@@ -99,17 +106,22 @@ def wish_key(sentence: str) -> str:
     return "|".join(word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT)
 
 
-def holds_wish(key: str, text: str, *, is_negated: bool) -> bool:
-    """Whether a sentence of a text has at least half of the words of a wish and, if asked for, is negated."""
+def said_sentences(line: str) -> Iterator[SaidSentence]:
+    """Yields the sentences of a line, as wishes are compared with them."""
+    plain = narrow(line)
+    for start, end in _sentences(plain):
+        sentence = plain[start:end]
+        yield SaidSentence(key_of(sentence), bool(_NEGATED.search(sentence) or _FORBIDS.search(sentence)))
+
+
+def holds_wish(key: str, said: Iterable[SaidSentence], *, is_negated: bool) -> bool:
+    """Whether one of these sentences has at least half of the words of a wish and, if asked for, is negated."""
     words = key.split("|")
-    for line in text.split("\n"):
-        for start, end in _sentences(narrow(line)):
-            sentence = line[start:end]
-            if not is_negated or _NEGATED.search(sentence) or _FORBIDS.search(sentence):
-                held = key_of(sentence)
-                if 2 * sum(word in held for word in words) >= len(words):
-                    return True
-    return False
+    return any(
+        2 * sum(word in sentence.key for word in words) >= len(words)
+        for sentence in said
+        if sentence.is_negated or not is_negated
+    )
 
 
 def _sentences(line: str) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -31,10 +32,12 @@ _PASTED: Final = re.compile(
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 _ASCII_SCRIPTS: Final = _SCRIPTS[-1:]
-_WORD: Final = re.compile(r"\S+")
 _OWN_SHARE: Final = 0.2
 _MIN_WORDS: Final = 4
 _MIN_OWN_WORDS: Final = 2
+# A longer message is judged by so much of its beginning and of its end.
+_END_CHARS: Final = 5_000
+_KNOWN_TEXTS: Final = 16
 
 
 def user_language(messages: Iterable[AnyMessage]) -> str | None:
@@ -63,12 +66,13 @@ def session_language(opening: AnyMessage | None) -> Language:
 
 def is_written_in(text: str, scripts: Collection[str]) -> bool:
     """Whether a text is in one of these scripts; also true if this can't be decided (no script, or too few words)."""
-    if not scripts or len(_WORD.findall(text)) < _MIN_WORDS:
+    if not scripts or len(text.split(maxsplit=_MIN_WORDS)) < _MIN_WORDS:
         return True
     shares = _shares(_count_words(_without_quoted(text)))
     return not shares or any(shares.get(script, 0) >= _least_share(script) for script in scripts)
 
 
+@lru_cache(maxsize=_KNOWN_TEXTS)
 def own_lines(text: str, script: str) -> str:
     """Returns a user's text without what was pasted into it.
 
@@ -105,7 +109,8 @@ def _first_counts(lines: Iterable[str]) -> Counter[str]:
 def _own_text(message: AnyMessage) -> str:
     if not isinstance(message, HumanMessage):
         return ""
-    return _without_quoted(own_words(text_of(message)).replace(IMAGE_MARK, " "))
+    text = own_words(text_of(message)).replace(IMAGE_MARK, " ")
+    return _without_quoted(text if len(text) <= 2 * _END_CHARS else f"{text[:_END_CHARS]}\n{text[-_END_CHARS:]}")
 
 
 def _without_quoted(text: str) -> str:
@@ -138,10 +143,10 @@ def _own_words(message: AnyMessage) -> Counter[str]:
 def _count_words(text: str) -> Counter[str]:
     """Counts words by script; a word counts for the first script of the list that it contains."""
     counts: Counter[str] = Counter()
-    for word in _WORD.findall(text):
+    for word, times in Counter(text.split()).items():
         for name, pattern in _ASCII_SCRIPTS if word.isascii() else _SCRIPTS:
             if pattern.search(word):
-                counts[name] += 1
+                counts[name] += times
                 break
     return counts
 
