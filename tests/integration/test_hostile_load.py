@@ -169,7 +169,8 @@ def test_what_strangers_cause_to_be_logged_is_a_few_short_lines(endpoint: FakeOp
         assert ask_health(port, process) == (200, "ok")
         server = Server(port, process.pid, tmp_path)
         before = len((tmp_path / "log").read_bytes())
-        for frame in ["a text", b"\xff\xff\xff"] * 40:
+        frames: list[str | bytes] = ["a text", b"\xff\xff\xff"] * 40
+        for frame in frames:
             with server.stream() as stream, suppress(ConnectionClosed):
                 stream.send(frame)
                 while True:
