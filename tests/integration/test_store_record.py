@@ -284,6 +284,9 @@ def test_records_behind_a_hole_that_restoring_leaves_wait_until_it_is_folded(sto
     assert stores.records.active(SESSION) == []
     assert ids(stores.records.set_aside(SESSION)) == ["v3", "r2"]
     turns = stores.records.adoption_turns(SESSION, ["v3"])
+    for name in ("t4", "t5"):
+        stores.clock.move(1)
+        stores.run_turn(lease, name)
     for record_id in ("v3", "r2"):  # neither is lost by being tried too early
         assert not stores.records.adopt(lease, record_id)
     again = stores.complete(stores.make_record("again", 1, 2).with_changes(covered_until_message_id="t1-answer"))
