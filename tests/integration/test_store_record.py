@@ -295,11 +295,20 @@ def test_records_behind_a_hole_that_restoring_leaves_wait_until_it_is_folded(sto
     assert stores.records.set_aside(SESSION) == []
     assert ids(versions.of(SESSION, "v3")) == ["r3", "v3"]
     assert stores.records.adoption_turns(SESSION, ["v3"]) == turns
-    stores.records.revert(lease, ["again"])
+
+
+def test_a_record_that_waits_stands_over_no_answer_that_is_given_anew(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    said_records(stores, lease, 3)
+    stores.records.revert(lease, ["r1"])
     stores.turns.begin_attempt(lease, 3, model="m")
-    assert ids(without_overlap(stores.records.set_aside(SESSION), stores.records.active(SESSION))) == ["v3", "r2"]
-    stores.complete(again.with_changes(id="last", source_key="last", status="IN_PROGRESS"))
-    assert [stores.records.adopt(lease, record_id) for record_id in ("last", "r2", "v3")] == [True, True, False]
+    assert ids(without_overlap(stores.records.set_aside(SESSION), stores.records.active(SESSION))) == ["r3", "r2"]
+    again = stores.make_record("again", 1, 2).with_changes(covered_until_message_id="t1-answer", source_key="again")
+    stores.complete(again)
+    assert [stores.records.adopt(lease, record_id) for record_id in ("again", "r2", "r3")] == [True, True, False]
+    assert ids(without_overlap(stores.records.set_aside(SESSION), stores.records.active(SESSION))) == ["r3"]
+    covering = stores.records.get(SESSION, "r3")
+    assert without_overlap(stores.records.set_aside(SESSION), [covering]) == []
 
 
 def version_of(stores: StoreSet, record_id: str, turns: int) -> Record:
