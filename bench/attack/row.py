@@ -30,8 +30,8 @@ class Bounds:
     health: str = "/health"
 
 
-# A visitor whom nobody let in is given a small part of the budget.
-STRANGER: Final = Bounds(held=128, peak=256)
+# All visitors together whom nobody let in have a sixteenth of the budget.
+STRANGER: Final = Bounds(held=80, peak=160)
 # The database stands still, so `/health` has to say that, but the page's own answers.
 OUTAGE: Final = Bounds(may_fail=True, health="/_stcore/health")
 

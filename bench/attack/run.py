@@ -17,7 +17,7 @@ from bench.attack.watch import MOST_MEMORY, Gauge
 from tests.fake.upload import opened_tab
 
 Kind = Literal["open", "sign-in", "postgres"]
-_HOLD_SECONDS: Final = {True: 2.5, False: 10.0}
+_HOLD_SECONDS: Final = {True: 1.5, False: 10.0}
 _DEADLINE_SECONDS: Final = {True: 30.0, False: 60.0}
 _WELL_SECONDS: Final = {True: 10.0, False: 20.0}
 _numbers = itertools.count(1)

@@ -102,7 +102,7 @@ class Gauge:
                 thread.join(1)  # an answer that never comes isn't waited for
 
     def _least(self, seconds: float) -> float:
-        since = time.monotonic() - seconds
+        since = (self._samples[-1][0] if self._samples else 0.0) - seconds  # of a server that was ended, its last ones
         return min((size for at, size in self._samples if at >= since), default=self.before) - self.before
 
     def _look(self) -> None:

@@ -18,7 +18,7 @@ HELD: Final = Row("any", Bounds(), before=150, peak=200, held=20, health=0.1, tu
         ({}, []),
         ({"peak": 641}, ["peak over 640 MB"]),
         ({"held": 321}, ["holds over 320 MB"]),
-        ({"bounds": STRANGER, "held": 129}, ["holds over 128 MB"]),
+        ({"bounds": STRANGER, "peak": 160, "held": 81}, ["holds over 80 MB"]),
         ({"health": 2.01}, ["/health over 2 s"]),
         ({"health_errors": 3}, ["/health failed 3 times"]),
         ({"failed": ["deadline", "deadline"]}, ["others' turns failed: deadline"]),
