@@ -261,7 +261,8 @@ def test_pins_made_with_a_large_window_leave_a_small_one_what_it_needs(
     assert [told(server.bodies("chat")[-1]).count(line) for line in lines] == [0, 0, 0, 1, 0, 0]
 
 
-@each_way
+# An import brings no program's instructions.
+@pytest.mark.parametrize("how", ["setting", "model"])
 def test_instructions_made_with_a_large_window_are_cut_for_a_small_one_and_whole_again_for_a_large_one(
     open_chat: OpenChat, server: FakeOpenAI, how: str
 ) -> None:
