@@ -13,12 +13,15 @@ import httpx2
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
+from bench.attack.bystander import code_of
 from bench.attack.run import Attempt
-from bench.attack.target import ATTACKER, COOKIE_SECRET, HANGING, ISSUER
+from bench.attack.target import ATTACKER, COOKIE_SECRET, HANGING, ISSUER, OTHER
 from tests.fake.upload import TAKEN, opened_tab
 
 _INSIDE: Final = ("169.254.169.254/latest/meta-data/", "127.0.0.1:1/", "[::1]/", "localhost/", "10.0.0.1/x.png")
 _OK: Final = 200
+_BUSY: Final = 429
+_FILL_SECONDS: Final = 5.0
 _PIN: Final = "4417-2209"
 
 
@@ -85,15 +88,20 @@ def all_turns(attempt: Attempt) -> str:
                 is_over.wait(0.1)  # whatever the refusal says of when to try again
 
     with ThreadPoolExecutor(count) as pool:
-        for number in range(count):
-            pool.submit(insist, number)
-        attempt.gauge.hold(2)
-        before, until = attempt.other.ended, time.monotonic() + attempt.many(8, 20)
-        while attempt.other.ended < before + 2 and time.monotonic() < until:
-            attempt.gauge.hold(0.2)
+        insisting = [pool.submit(insist, number) for number in range(count)]
+        until = time.monotonic() + _FILL_SECONDS
+        while _BUSY not in statuses and time.monotonic() < until:
+            attempt.gauge.hold(0.1)
+        with attempt.program(OTHER) as program:  # one more than the one that the other has all the while
+            answer = program.post("/chat", json={"message": "Is there room for me?"})
+        if answer.is_error:
+            attempt.wrong.append(f"somebody else's turn is refused: {code_of(answer.text) or answer.status_code}")
+        attempt.hold()
         is_over.set()
         begun = statuses.count(_OK)
-        attempt.target.endpoint.end_hanging()
+        while not all(each.done() for each in insisting):
+            attempt.target.endpoint.end_hanging()
+            time.sleep(0.1)
     return f"{count} turns of one token that don't end, asked for again and again: {begun} begun"
 
 

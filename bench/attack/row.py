@@ -112,7 +112,7 @@ def line(row: Row) -> str:
     if row.left_out:
         return _line((row.attack, "–", "–", "–", "–", "–", "–", row.verdict))
     told = f"{row.turns}, {len(row.failed)} failed" if row.failed else str(row.turns)
-    memory = (f"{row.before:.0f}", f"+{row.peak:.0f}", f"{row.held:+.0f}")
+    memory = (f"{row.before:.0f}", f"{max(row.peak, 0):+.0f}", f"{row.held:+.0f}")
     return _line((row.attack, row.sent, *memory, f"{row.health:.2f} s", told, row.verdict))
 
 
