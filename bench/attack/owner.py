@@ -18,7 +18,15 @@ from bench.attack.run import Attempt
 from bench.attack.target import ATTACKER, COOKIE_SECRET, HANGING, ISSUER, OTHER
 from tests.fake.upload import TAKEN, opened_tab
 
-_INSIDE: Final = ("169.254.169.254/latest/meta-data/", "127.0.0.1:1/", "[::1]/", "localhost/", "10.0.0.1/x.png")
+_INSIDE: Final = (
+    "http://169.254.169.254/latest/meta-data/",
+    "http://127.0.0.1:1/",
+    "http://[::1]/",
+    "http://localhost/",
+    "http://10.0.0.1/x.png",
+    "https://2130706433/x.png",
+    "https://169.254.169.254/x.png",
+)
 _OK: Final = 200
 _BUSY: Final = 429
 _FILL_SECONDS: Final = 5.0
@@ -110,13 +118,13 @@ def inside_images(attempt: Attempt) -> str:
     statuses = []
     with attempt.program(ATTACKER) as program:
         for place in _INSIDE:
-            picture = {"type": "image_url", "image_url": {"url": f"http://{place}"}}
+            picture = {"type": "image_url", "image_url": {"url": place}}
             parts = [{"type": "text", "text": "What is it?"}, picture]
             body = {"model": "turnfold", "messages": [_message("user", parts)]}
             statuses.append(program.post("/v1/chat/completions", json=body).status_code)
     if taken := sum(status < 400 for status in statuses):  # noqa: PLR2004  # a refusal's first
         attempt.wrong.append(f"{taken} addresses inside went to the model's server")
-    return f"{len(statuses)} pictures at http addresses inside: {sorted({*statuses})}"
+    return f"{len(statuses)} pictures at addresses inside: {sorted({*statuses})}"
 
 
 def old_cookie(attempt: Attempt) -> str:
