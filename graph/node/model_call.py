@@ -58,7 +58,8 @@ class AnswerCall:
         deps, settings = self._deps, self._deps.settings
         client = self._turn.client
         full_tokens = self._full_tokens(model_input)
-        keep = partial(keep_call, deps, self._turn, model_input, kind="answer", full_tokens=full_tokens)
+        row_of = partial(call_row, deps, self._turn, model_input, kind="answer", full_tokens=full_tokens)
+        keep = partial(deps.stores.calls.add, self._turn.lease, owner=self._turn.owner)
         began = time.monotonic()
         self._said.clear()
         if self.is_heard:
@@ -78,11 +79,11 @@ class AnswerCall:
             self._count(model_input, None, seconds=time.monotonic() - began, error_code=error.code)
             # The reason of the failure matters more to the user than a row that can't be written.
             with contextlib.suppress(StoreError):
-                keep(None, seconds=time.monotonic() - began, error_code=error.code)
+                keep(row_of(None, seconds=time.monotonic() - began, error_code=error.code))
             raise
         seconds = time.monotonic() - began
         self._count(model_input, answer.usage, seconds=seconds)
-        outlast(lambda: keep(answer.usage, seconds=seconds), self._turn.give_up)
+        outlast(partial(keep, row_of(answer.usage, seconds=seconds)), self._turn.give_up)
         self.answered, self.is_heard = model_input, False
         return answer
 
@@ -129,7 +130,7 @@ def _sampled(model: ChatRunnable, client: ClientOptions, model_input: ModelInput
     return model.bind(extra_body=sampling) if sampling else model
 
 
-def keep_call(
+def call_row(
     deps: NodeDeps,
     turn: TurnContext,
     model_input: ModelInput,
@@ -139,13 +140,9 @@ def keep_call(
     full_tokens: int,
     seconds: float,
     error_code: str = "",
-) -> None:
-    """Stores the row of a call that has ended or failed.
-
-    Raises:
-        StoreError: It couldn't be written.
-    """
-    row = ModelCall(
+) -> ModelCall:
+    """Returns the row of a call that has ended or failed, with an id of its own."""
+    return ModelCall(
         id=f"call-{secrets.token_urlsafe(9)}",
         session_id=turn.lease.session_id,
         turn=turn.row.number,
@@ -163,7 +160,6 @@ def keep_call(
         error_code=error_code,
         created_at=deps.clock(),
     )
-    deps.stores.calls.add(turn.lease, row, owner=turn.owner)
 
 
 def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
@@ -224,17 +220,18 @@ def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:
         seconds=side.seconds,
         error_code=side.error_code,
     )
+    row = call_row(
+        deps,
+        turn,
+        sent,
+        side.usage,
+        kind="reasoning",
+        full_tokens=sent.sent_tokens,
+        seconds=side.seconds,
+        error_code=side.error_code,
+    )
     try:
-        keep_call(
-            deps,
-            turn,
-            sent,
-            side.usage,
-            kind="reasoning",
-            full_tokens=sent.sent_tokens,
-            seconds=side.seconds,
-            error_code=side.error_code,
-        )
+        deps.stores.calls.add(turn.lease, row, owner=turn.owner)
     except StoreError as error:
         session_id, number = turn.lease.session_id, turn.row.number
         _LOG.warning("a tool's call in session=%s turn=%d was not kept: %s", session_id, number, error.code)

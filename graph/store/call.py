@@ -131,12 +131,16 @@ class CallStore:
         self._database = database
 
     def add(self, lease: Lease, call: ModelCall, owner: str) -> ModelCall:
-        """Stores a call that has ended, failed or not, and returns it with its ordinal.
+        """Stores a call that has ended, failed or not, and returns it with its ordinal; idempotent.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
         """
+        of_attempt = (_call.session_id == call.session_id, _call.turn == call.turn, _call.attempt == call.attempt)
+        known = select(_call.ordinal).where(*of_attempt, _call.id == call.id)
         with self._database.write(lease) as connection:
+            if (ordinal := connection.execute(known).scalar()) is not None:
+                return replace(call, ordinal=ordinal)
             newest = connection.execute(_NEWEST, {"session_id": call.session_id}).all()
             is_first = not newest or newest[0][:2] != (call.turn, call.attempt)
             numbered = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)

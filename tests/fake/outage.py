@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from typing import NoReturn
 
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from graph.error import DatabaseUnreachableError
 from graph.settings import Settings
@@ -30,16 +31,17 @@ class Outage:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._is_on = False
+        self._is_on = self._is_mute = False
         self._refused = 0
 
-    def begin(self) -> None:
+    def begin(self, *, is_mute: bool = False) -> None:
+        """Begins the outage; a mute database goes on to commit, but nobody hears of it."""
         with self._changed:
-            self._is_on, self._refused = True, 0
+            self._is_on, self._is_mute, self._refused = not is_mute, is_mute, 0
 
     def end(self) -> None:
         with self._changed:
-            self._is_on = False
+            self._is_on = self._is_mute = False
 
     def wait_for(self, refused: int) -> None:
         """Waits until so many transactions were refused."""
@@ -50,10 +52,12 @@ class Outage:
     def of(self, database: Database) -> Iterator[None]:
         """Has this database be the one, for the block."""
         event.listen(database.engine.pool, "checkout", self._refuse)
+        event.listen(database.engine, "commit", self._keep_silent)
         try:
             yield
         finally:
             self.end()
+            event.remove(database.engine, "commit", self._keep_silent)
             event.remove(database.engine.pool, "checkout", self._refuse)
 
     def stores(self, settings: Settings, clock: Callable[[], datetime]) -> AbstractContextManager[Stores]:
@@ -69,6 +73,15 @@ class Outage:
     def _refuse(self, *_: object) -> None:
         with self._changed:
             if self._is_on:
-                self._refused += 1
-                self._changed.notify_all()
-                raise DatabaseUnreachableError("Outage")
+                self._fail()
+
+    def _keep_silent(self, connection: Connection) -> None:
+        with self._changed:
+            if self._is_mute:
+                connection.connection.commit()
+                self._fail()
+
+    def _fail(self) -> NoReturn:
+        self._refused += 1
+        self._changed.notify_all()
+        raise DatabaseUnreachableError("Outage")

@@ -104,6 +104,22 @@ def test_what_was_said_while_the_database_was_away_is_kept_and_the_turn_ends_as_
     assert isinstance(chat.say(question(2))[-1], TurnFinished)
 
 
+def test_what_was_committed_though_nobody_heard_of_it_is_written_once(
+    open_gated: Callable[..., Chat], model: GatedChat, outage: Outage
+) -> None:
+    model.script(Said(PIECES, tool="look_up"), Said(["모두 120만 원입니다."]))
+    chat = open_gated()
+    events = begin(chat)
+    outage.begin(is_mute=True)
+    model.go_on()
+    outage.wait_for(5)
+    outage.end()
+    assert isinstance(list(events)[-1], TurnFinished)
+    assert chat.rows("SELECT ordinal FROM model_call ORDER BY ordinal") == [(1,), (2,)]
+    assert [step.name for step in chat.last_turn.steps] == ["look_up"]
+    assert len(model.inputs) == 2
+
+
 def test_server_that_ends_while_its_database_is_away_keeps_what_its_turns_have_said(
     open_gated: Callable[..., Chat], model: GatedChat, outage: Outage
 ) -> None:

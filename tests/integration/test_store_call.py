@@ -34,6 +34,7 @@ def test_calls_of_an_attempt_are_numbered_as_they_come_and_found_by_what_they_ar
     kept = [stores.calls.add(lease, call, OWNER) for call in made]
     assert [call.ordinal for call in kept] == [1, 1, 2, 3, 4, 5, 1]
     assert kept == [replace(call, ordinal=stored.ordinal) for call, stored in zip(made, kept, strict=True)]
+    assert [stores.calls.add(lease, call, OWNER) for call in made] == kept  # as behind a commit that nobody heard of
     assert stores.calls.of_turn(SESSION, 2) == kept[1:]
     assert stores.calls.last_answered(SESSION) == (SESSION, 100, 120)
     assert stores.calls.unsent_tokens(SESSION) == 200 + 50 + 200
