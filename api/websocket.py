@@ -32,6 +32,8 @@ UNFINISHED_SECONDS: Final = 30.0
 # With the windows of its compression each takes some 300 KB.
 _MOST_STRANGERS: Final = 500
 _MOST_OF_ADDRESS: Final = 100
+# A click or a short message, which has room even when the budget has none: a connection itself takes more.
+CLICK_BYTES: Final = 8 * 1024
 # What a part of a message takes beside its bytes, an empty one, too.
 _PART_BYTES: Final = 100
 # So much of the answers to its pings a client may leave unread.
@@ -102,7 +104,7 @@ class Socket:
     @property
     def room(self) -> int:
         """How many bytes a further part may have."""
-        return self._share.most - self._waiting - self._unfinished - _PART_BYTES
+        return CLICK_BYTES + self._share.most - self._waiting - self._unfinished - _PART_BYTES
 
     def ping(self) -> None:
         """Refuses the pings of a client that doesn't read their answers.
@@ -147,7 +149,7 @@ class Socket:
         """Counts what waited for the application as gone, once it has taken all of it."""
         if self._waiting and self._protocol.queue.empty():
             self._waiting = 0
-            self._share.hold(min(self._share.held, self._unfinished + len(self._protocol.conn.reader.buffer)))
+            self._hold_fewer(self._unfinished + len(self._protocol.conn.reader.buffer))
 
     def close(self, code: CloseCode, reason: str) -> None:
         """Closes the connection and says why."""
@@ -168,9 +170,12 @@ class Socket:
         if self._share.is_of_strangers and count > 2 * STRANGER_BYTES:
             self.refuse(CloseCode.MESSAGE_TOO_BIG, "Sign in before you send that much")
         try:
-            self._share.hold(count)
+            self._share.hold(_counted(count))
         except ProblemError:
             self.refuse(CloseCode.TRY_AGAIN_LATER, OVER_BUDGET.message)
+
+    def _hold_fewer(self, count: int) -> None:
+        self._share.hold(min(self._share.held, _counted(count)))
 
     def refuse(self, code: CloseCode, reason: str) -> NoReturn:
         """Has a part of a message refused, saying why.
@@ -188,7 +193,10 @@ class Socket:
     def _check(self) -> None:
         """Closes the connection if a message isn't whole in time."""
         self._timer = None
-        if self._since is None or self._protocol.transport.is_closing():
+        if self._since is None:
+            return
+        if self._protocol.transport.is_closing():  # the rest won't come; the answers may never be read
+            self._drop()
             return
         seconds = self._seconds + (0 if self._share.is_of_strangers else self._share.held / _BYTES_A_SECOND)
         left = self._since + seconds - self._protocol.loop.time()
@@ -204,15 +212,23 @@ class Socket:
 
     def _leave(self) -> None:
         """Keeps nothing more; a client that reads has some seconds for reading why."""
-        self._protocol.frames = []
-        self._protocol.conn.events_received()
-        self._protocol.conn.reader.discard()
-        self._since, self._unfinished = None, 0
-        self._share.hold(min(self._share.held, self._waiting))
+        self._drop()
         transport = self._protocol.transport
         transport.close()
         reads = transport.get_write_buffer_size() <= _UNREAD_BYTES
         self._protocol.loop.call_later(_PARTING_SECONDS if reads else 0, transport.abort)
+
+    def _drop(self) -> None:
+        """Keeps nothing of a message that isn't whole."""
+        self._protocol.frames = []
+        self._protocol.conn.events_received()
+        self._protocol.conn.reader.discard()
+        self._since, self._unfinished = None, 0
+        self._hold_fewer(self._waiting)
+
+
+def _counted(count: int) -> int:
+    return max(0, count - CLICK_BYTES)
 
 
 class _Counting(Extension):
@@ -292,7 +308,7 @@ def bounded_websockets(
     """Bounds every websocket of this process on a connection that begins from now on.
 
     What has come of a message counts towards the budget until the application takes it: the bytes on the wire, what
-    they become decompressed, and each of its parts, an empty one, too. A message that isn't whole after `seconds` ends
+    they become decompressed, and each of its parts, an empty one, too; but for the first 8 KiB of each connection. A message that isn't whole after `seconds` ends
     its connection. Until `Socket.let_in` is called, a message may have 64 KiB.
 
     Args:

@@ -26,7 +26,7 @@ from uvicorn.server import ServerState
 from websockets.frames import Opcode
 
 from api.budget import Budget
-from api.websocket import SOCKET, STRANGER_BYTES, Socket, bounded_websockets
+from api.websocket import CLICK_BYTES, SOCKET, STRANGER_BYTES, Socket, bounded_websockets
 from tests.fake.raw_client import close_code, frame, websocket
 from tests.fake.served_programs import Loopback
 
@@ -153,7 +153,7 @@ def test_strangers_have_a_small_part_together_and_leave_the_rest_to_others(serve
         for number, stranger in enumerate(strangers):
             stranger.sendall(SMALL)
             if number < 4:
-                served.wait_for((number + 1) * (STRANGER_BYTES - 1024))
+                served.wait_for((number + 1) * (STRANGER_BYTES - 1024 - CLICK_BYTES))
             else:
                 assert close_code(stranger) == TRY_LATER
         assert served.budget.held <= MOST // 16
@@ -161,6 +161,22 @@ def test_strangers_have_a_small_part_together_and_leave_the_rest_to_others(serve
         let_in.sendall(frame(bytes(LARGE)))
         assert let_in.recv(100) == b"\x82\x06921600"
     served.wait_until_none_is_held()
+
+
+@pytest.mark.parametrize("path", ["/echo", "/in"])
+def test_a_click_comes_through_when_others_have_filled_the_budget(path: str) -> None:
+    with serving(16 * CLICK_BYTES) as served, ExitStack() as stack:
+        most = (8 if path == "/in" else 1) * CLICK_BYTES
+        stack.enter_context(websocket(served.port, path)).sendall(frame(bytes(CLICK_BYTES + most - 200), is_last=False))
+        served.wait_for(most - 200)
+        for is_compressed in (False, True):
+            visitor = stack.enter_context(websocket(served.port, path, is_compressed=is_compressed))
+            click = deflated(CLICK_BYTES // 2)[:-4] if is_compressed else bytes(CLICK_BYTES // 2)
+            for _ in range(3):
+                visitor.sendall(frame(click, is_compressed=is_compressed))
+                assert visitor.recv(100)[0] & 15 == Opcode.BINARY
+            visitor.sendall(frame(bytes(2 * CLICK_BYTES)))
+            assert close_code(visitor) == TRY_LATER
 
 
 @pytest.mark.parametrize("kind", ["wire", "whole part", "compressed"])
@@ -177,7 +193,7 @@ def test_unfinished_messages_hold_no_more_than_the_budget_and_give_it_back(kind:
             opened.append(stack.enter_context(websocket(served.port, path, is_compressed=kind == "compressed")))
             opened[-1].sendall(sent)
             if number < 4:
-                served.wait_for((number + 1) * LARGE)
+                served.wait_for((number + 1) * (LARGE - CLICK_BYTES))
             else:
                 assert close_code(opened[-1]) == TRY_LATER
         assert served.budget.held <= MOST
@@ -206,6 +222,17 @@ def test_a_message_that_does_not_end_in_time_ends_its_connection(path: str) -> N
                 assert quick.recv(100) == b"\x82\x012"
                 time.sleep(0.05)
         served.wait_until_none_is_held()
+
+
+def test_what_a_client_has_sent_is_given_back_although_it_never_reads_the_answer() -> None:
+    with serving(seconds=0.2) as served, websocket(served.port, "/in") as deaf:
+        deaf.sendall(frame(bytes(LARGE), is_last=False))
+        served.wait_for(LARGE - CLICK_BYTES)
+        protocol = SOCKETS[-1]()._protocol  # type: ignore[union-attr]  # it is open
+        protocol.loop.call_soon_threadsafe(protocol.transport.write, bytes(20_000_000))
+        protocol.loop.call_soon_threadsafe(protocol.keepalive_timeout)
+        served.wait_until_none_is_held()
+        assert protocol.transport.get_write_buffer_size() > 0
 
 
 def drip_parts(connection: socket.socket) -> None:
