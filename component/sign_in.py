@@ -48,7 +48,10 @@ def identity_told(claims: Mapping[str, object], settings: Settings) -> Identity 
 def claims_in(cookies: Mapping[str, str], origin: str) -> dict[str, Any]:
     """Returns what the cookie of a sign-in says, none if it wasn't made by this server for this origin."""
     said = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)  # noqa: SLF001  # has no other name
-    return starlette_websocket._parse_decoded_user_cookie(said, origin) if said else {}  # noqa: SLF001  # nor has this
+    try:
+        return starlette_websocket._parse_decoded_user_cookie(said, origin) if said else {}  # noqa: SLF001  # nor has this
+    except ValueError:  # the origin is no address, as "https://["
+        return {}
 
 
 def prepare(settings: Settings) -> None:

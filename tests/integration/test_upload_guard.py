@@ -161,6 +161,7 @@ def test_only_a_visitor_who_is_signed_in_sends_large_messages(
             "ended": (origin, cookie("yeonghui", exp=int(time.time()) - 1)),
             "of another provider": (origin, cookie("yeonghui", iss="https://evil.example.com")),
             "of another page": ("Origin: https://evil.example.com", cookie("yeonghui")),
+            "of no address": ("Origin: https://[", cookie("yeonghui")),
         }
         for name, fields in strangers.items():
             with websocket(with_sign_in.port, "/page", *fields) as stranger:
