@@ -88,6 +88,9 @@ def _blocks(text: str) -> Iterator[_Block]:
             fence = "" if _closes(line, fence) else fence
             continue
         is_blank = not line.strip()
+        if is_blank and is_behind_gap:
+            paragraph += line
+            continue
         is_indented = _INDENTED.match(line) is not None and not is_blank
         is_code = is_indented and is_behind_gap and not is_in_list
         formula_end = 0 if is_code else _formula_end(text, found.start())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import filterfalse
 from typing import Final, Literal, NamedTuple
 
@@ -38,6 +38,8 @@ _ANSWER_WEIGHT: Final = 0.5
 _TOOL_WEIGHT: Final = 0.4
 # A fold asks for the facts of each of its messages several times: for its request and for each draft.
 _KNOWN_TEXTS: Final = 64
+_MOST_FIRST: Final = 4_000
+_MOST_LAST: Final = 1_000
 _WISHES: Final = ("negation", "rule")
 LINE_LABELS: Final[Mapping[Literal["ko", "en"], str]] = {"ko": "사실: ", "en": "Facts: "}
 
@@ -61,7 +63,7 @@ class Fact:
     @property
     def identity(self) -> tuple[str, str]:
         """What is the same for two that say the same; never for a wish and a fact of another kind."""
-        return self.kind if is_wish(self) else "", self.key
+        return self.kind if self.kind in _WISHES else "", self.key
 
     @property
     def says_little(self) -> bool:
@@ -81,7 +83,7 @@ class HeldFacts:
         self._keys = ""
         self._lines: list[str] = []
         self._sentences: list[SaidSentence] = []
-        for line in text.split("\n"):
+        for line in dict.fromkeys(text.split("\n")):
             self.add(line)
 
     def add(self, line: str) -> None:
@@ -110,7 +112,7 @@ def facts_in(text: str) -> tuple[Fact, ...]:
     """Returns the facts of a text in the order of their places, each once; time is linear in the text.
 
     No fact goes over the end of a line. Of facts with the same key the first stands for all, but a rule or prohibition
-    never for a fact of another kind.
+    never for a fact of another kind. Of pasted data with thousands not all are returned; see `places_of`.
     """
     seen: dict[tuple[str, str], Fact] = {}
     for _, _, fact in places_of(text):
@@ -121,24 +123,38 @@ def facts_in(text: str) -> tuple[Fact, ...]:
 def places_of(text: str) -> Iterator[tuple[int, int, Fact]]:
     """Yields each fact of a text with the place where it begins and the one where it ends, line by line.
 
-    A quoted term, rule or prohibition may lie over other facts; no others overlap.
+    A quoted term, rule or prohibition may lie over other facts; no others overlap. If there are far more than anything
+    is compared with, only rules and prohibitions are looked for in the middle of the text, and so are at most 4,000.
     """
-    offset = 0
-    known: dict[str, tuple[tuple[int, int, Fact], ...]] = {}  # of lines that a text has many times
-    for line in text.split("\n"):
-        found = known.get(line)
-        if found is None:
-            found = known[line] = tuple(_places_in(line))
-        yield from ((offset + start, offset + end, fact) for start, end, fact in found)
+    lines = text.split("\n")
+    places_in = cache(_places_in)  # pasted data may have a line many times
+    found: dict[int, tuple[tuple[int, int, Fact], ...]] = {}
+    for places, most in ((range(len(lines)), _MOST_FIRST), (reversed(range(len(lines))), _MOST_LAST)):
+        left = most
+        for place in places:
+            if left <= 0 or place in found:
+                break
+            found[place] = places_in(lines[place])
+            left -= len(found[place])
+    offset = wishes = 0
+    for place, line in enumerate(lines):
+        if place not in found and wishes < _MOST_FIRST:
+            found[place] = places_in(line, only_wishes=True)
+        for start, end, fact in found.get(place, ()):
+            wishes += is_wish(fact)
+            yield offset + start, offset + end, fact
         offset += len(line) + 1
 
 
-def _places_in(line: str) -> Iterator[tuple[int, int, Fact]]:
-    for start, end, kind in sorted(_scan(narrow(line)), key=lambda found: found[:2]):
+def _places_in(line: str, *, only_wishes: bool = False) -> tuple[tuple[int, int, Fact], ...]:
+    left = {False: _MOST_FIRST, True: _MOST_FIRST}
+    found: list[tuple[int, int, Fact]] = []
+    for start, end, kind in sorted(_scan(narrow(line), only_wishes=only_wishes), key=lambda scanned: scanned[:2]):
         written = line[start:end]
-        key = wish_key(written) if kind in _WISHES else key_of(written)
-        if key.strip():
-            yield start, end, Fact(kind, written, key, _WEIGHTS[kind])
+        if left[kind in _WISHES] and (key := wish_key(written) if kind in _WISHES else key_of(written)).strip():
+            left[kind in _WISHES] -= 1
+            found.append((start, end, Fact(kind, written, key, _WEIGHTS[kind])))
+    return tuple(found)
 
 
 def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
@@ -241,15 +257,15 @@ def _divide(facts: Iterable[Fact], text: str) -> tuple[tuple[Fact, ...], tuple[F
     return tuple(kept), tuple(missing)
 
 
-def _scan(line: str) -> Iterator[tuple[int, int, Kind]]:
+def _scan(line: str, *, only_wishes: bool) -> Iterator[tuple[int, int, Kind]]:
     found = [
         (*_span(match), kind)
-        for kind, patterns, needed in PATTERNS
+        for kind, patterns, needed in ([] if only_wishes else PATTERNS)
         if needed.search(line)
         for pattern in patterns
         for match in pattern.finditer(line)
     ]
-    quoted = [_span(match) for pattern in QUOTED for match in pattern.finditer(line)]
+    quoted = [_span(match) for pattern in ([] if only_wishes else QUOTED) for match in pattern.finditer(line)]
     wishes = list(wishes_in(line))
     if not (found or quoted or wishes):
         return

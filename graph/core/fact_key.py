@@ -49,7 +49,7 @@ def inner_places(text: str) -> bytearray:
 
 
 def _canonical(token: str) -> str:
-    if _NUMBER.fullmatch(token) is None:
+    if not "0" <= token[0] <= "9" or _NUMBER.fullmatch(token) is None:
         return token.casefold()
     number = "".join(token.replace(",", "").split()).translate(_RANGE_MARK)
     if number.count(".") == 1 and "-" not in number and ":" not in number:

@@ -52,6 +52,7 @@ _QUOTED: Final = (
 )
 
 
+_BESIDE_NUMBER: Final = r"[0-9]\s?[A-Za-z가-힣]|[A-Za-z가-힣.$€£¥₩]\s?[0-9]"
 # The third is what a line must have, or none of the patterns is tried: most lines are short and have little of it.
 _TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
     ("link", _LINKS, "://"),
@@ -61,8 +62,8 @@ _TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
     ("date", DATES_BY_SIGN, "[0-9]"),
     ("code", _CODE_WORDS, "[._A-Z]"),
     ("identifier", _IDENTIFIERS, "[0-9]"),
-    ("money", MONEY, "[0-9]"),
-    ("date", DATES, "[0-9]"),
+    ("money", MONEY, _BESIDE_NUMBER),
+    ("date", DATES, _BESIDE_NUMBER),
     ("date", DAYS, "요일|day"),
     ("number", NUMBERS, "[0-9]"),
     ("name", NAMES, "[A-Z가-힣]"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from graph.core.fact_key import key_of, narrow
@@ -11,6 +12,7 @@ from graph.core.particle import strip_particle
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
 _MAX_CHARS: Final = 120
+_KNOWN_WORDS: Final = 4_096
 
 # Where an English order begins; elsewhere "always" and "never" tell a story.
 _ORDER: Final = r"(?:^|[,;:]\s|\b(?:please|and|but|so)\s)"
@@ -99,7 +101,7 @@ def is_rule(sentence: str) -> bool:
 def wish_key(sentence: str) -> str:
     """Returns the key of a wish: the keys of its content words, joined by "|"; "" if it has none."""
     plain = narrow(sentence)
-    words = dict.fromkeys(key_of(_stem(word)) for word in _HANGUL.findall(plain))
+    words = dict.fromkeys(map(_key_of_word, _HANGUL.findall(plain)))
     others = dict.fromkeys(
         f" {token} " for token in key_of(plain).split() if token.isalnum() and not _HANGUL.match(token)
     )
@@ -132,6 +134,11 @@ def _sentences(line: str) -> Iterator[tuple[int, int]]:
         if part.strip():
             yield start + left, start + len(part.rstrip())
         start = end
+
+
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _key_of_word(word: str) -> str:
+    return key_of(_stem(word))
 
 
 def _stem(word: str) -> str:

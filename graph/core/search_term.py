@@ -24,6 +24,7 @@ OPEN_END: Final = "*"
 
 _TERM_CHARS: Final = 64
 _STEM_SYLLABLES: Final = 2
+_PARTICLE_SYLLABLES: Final = 16
 _COMPOUND_SYLLABLES: Final = 4
 _PREFIX_CHARS: Final = 4
 _LEAD_CHARS: Final = 20
@@ -135,7 +136,8 @@ def _forms(word: str) -> list[str]:
         return [word]
     if len(word) == 1:
         return [word + OPEN_END]
-    stems = [word[:end] for end in range(len(word) - 1, _STEM_SYLLABLES - 1, -1) if _PARTICLE.fullmatch(word[end:])]
+    ends = range(len(word) - 1, max(_STEM_SYLLABLES, len(word) - _PARTICLE_SYLLABLES) - 1, -1)
+    stems = [word[:end] for end in ends if _PARTICLE.fullmatch(word[end:])]
     if len(word) == _STEM_SYLLABLES and word[-1] in _CLEAR_PARTICLES:
         stems.append(word[0] + OPEN_END)
     return [word, *stems]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -71,15 +72,22 @@ def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit:
         if len(kept) == 1 or (rough_chars <= max_chars * _ROUGH_SHARE and fits(_render(kept))):
             break
         rough_chars -= len(kept.pop(place).text) + 1
-    for place in _weighty(texts):
-        if len(kept) == 1 or must_fit(_render(kept)):
-            break
-        kept.pop(place, None)
+    if not must_fit(_render(kept)):
+        dropped = [place for place in _weighty(texts) if place in kept][: len(kept) - 1]
+        # As few as are enough: what is left gets shorter with each.
+        places = range(len(dropped))
+        count = bisect_left(places, x=True, key=lambda count: must_fit(_render(_without(kept, dropped[:count]))))
+        kept = _without(kept, dropped[:count])
     shortened = _render(kept)
     is_enough = must_fit if len(kept) > 1 or _is_firm(shortened) else fits
     while len(shortened) > 1 and not is_enough(shortened):
         shortened = cut_at_word(shortened, min(max_chars, len(shortened) * 9 // 10))
     return shortened
+
+
+def _without(kept: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int, _Piece]:
+    gone = set(dropped)
+    return {place: piece for place, piece in kept.items() if place not in gone}
 
 
 def _light(texts: Sequence[str]) -> list[int]:

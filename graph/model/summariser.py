@@ -26,6 +26,7 @@ from graph.model.chunk import Answer
 from graph.model.tool_choice import ToolChoice, calls_tools
 from graph.model_error import EmptyAnswerError
 from graph.offline.phrase import is_own_phrase
+from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
 
@@ -34,6 +35,8 @@ _SOURCE_SHARE: Final = 0.75
 _PROMPT_TOKENS: Final = 1_600
 # Providers count a reasoning model's hidden thoughts as part of its answer.
 _REASONING_FACTOR: Final = 4
+# What a model that repeats itself writes beyond is no summary, and would only be shortened.
+_MOST_CHARS: Final = 10 * MAX_TARGET_CHARS
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 _END_TAG: Final = "</summary>"
 
@@ -199,6 +202,8 @@ class ModelSummariser:
         )  # what stands beside a call is no summary
         is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
         text = clean_draft(inside_tags(clean_draft(said)))  # thoughts may hold tags, too
+        if len(text) > _MOST_CHARS:
+            text, is_cut = text[:_MOST_CHARS], True
         if (usage := answer.usage) is not None:
             return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
         return SummaryDraft(text, asked_tokens, estimate_tokens(said), is_usage=False, is_cut=is_cut)

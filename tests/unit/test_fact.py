@@ -205,6 +205,17 @@ def test_hostile_text_of_200000_characters_is_read_to_its_end(part: str, last: s
     assert sum(len(fact.text) for fact in facts_in(f"{text}\nAUTH-4821")) >= len("AUTH-4821")
 
 
+def test_of_pasted_data_the_first_and_last_facts_count_and_rules_wherever_they_stand() -> None:
+    rows = [f"AB-{number}" for number in range(100_000, 120_000)]
+    rows[10_000] = "절대 로그를 지우지 마세요."
+
+    found = {fact.text for fact in facts_in("\n".join(rows))}
+
+    assert {"AB-100000", "AB-119999", "절대 로그를 지우지 마세요"} <= found
+    assert "AB-110001" not in found
+    assert 4_000 < len(found) < 6_000
+
+
 def test_what_recall_found_has_no_facts_of_its_own() -> None:
     found = ToolMessage("예약 번호는 KX-7781입니다.", tool_call_id="c", name="recall")
     searched = ToolMessage("편명은 BX-1234입니다.", tool_call_id="d", name="web_search")

@@ -1,0 +1,113 @@
+"""Runs functions of the product over texts of 200,000 characters; a process of its own, which may hang in one of them.
+
+    python -m tests.fake.timed_function shorten excerpt -- newlines
+
+Prints as JSON lines the name of each function and text before it runs, then the CPU seconds that it took. Over
+`_DEADLINE` seconds for one the system ends the process.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+from component.format import escape_label
+from component.markdown import answer_markdown, summary_markdown
+from component.question import split_code
+from graph.core.attached import split_attached
+from graph.core.client_chain import canonical
+from graph.core.extract import extract_summary
+from graph.core.fact_check import compare_facts
+from graph.core.look import is_copy
+from graph.core.review import Source, SummaryDraft, flaw_of, review_drafts
+from graph.core.search_term import broad_words, cut_around, excerpt, has_content_of, index_terms, strict_words
+from graph.core.text import has_visible, title_of
+from graph.core.title import clean_title
+from graph.layer.rule_clean import clean_rules, count_imports
+from graph.layer.rule_front_matter import parse_front_matter
+from graph.model.summariser import inside_tags
+from graph.offline.reply import compose
+from graph.project.secret import mask_secrets
+from prompt.summary.quote import escape
+from prompt.system.rule_quote import quote_rules
+from prompt.tool.recalled import recalled_numbers, recalled_texts
+from tests.fake.long_text import long_texts
+
+_DEADLINE: Final = 6
+_WORDS: Final = [["가나"], ["b"]]
+# A rule's file and a draft are cut to so much before.
+_RULE_CHARS: Final = 32_768
+_DRAFT_CHARS: Final = 60_000
+
+
+def _source() -> Source:
+    said = [HumanMessage("질문입니다"), AIMessage("답입니다. " * 200)]
+    return Source(said, 3_000, 1_000, 900, "[1-3턴] ", frozenset({"ko"}))
+
+
+def _draft(text: str) -> SummaryDraft:
+    return SummaryDraft(text[:_DRAFT_CHARS], 1, 1, is_usage=True)
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
+    "answer_markdown": answer_markdown,
+    "summary_markdown": summary_markdown,
+    "split_code": split_code,
+    "escape_label": escape_label,
+    "split_attached": split_attached,
+    "canonical": lambda text: (canonical("user", text), canonical("assistant", text)),
+    "has_visible": has_visible,
+    "title_of": title_of,
+    "clean_title": clean_title,
+    "index_terms": index_terms,
+    "strict_words": strict_words,
+    "broad_words": broad_words,
+    "has_content_of": lambda text: has_content_of("가나 예산", text),
+    "excerpt": lambda text: excerpt(text, _WORDS, 200),
+    "cut_around": lambda text: cut_around(text, _WORDS, 1_000),
+    "extract_summary": lambda text: extract_summary([HumanMessage(text)], 1_000),
+    "inside_tags": inside_tags,
+    "is_copy": lambda text: is_copy(text, [text]),
+    "flaw_of": lambda text: flaw_of(_draft(text), _source()),
+    "review_drafts": lambda text: review_drafts([_draft(text)], _source()),
+    "compare_facts": lambda text: compare_facts(text, _source()),
+    "mask_secrets": mask_secrets,
+    "compose": lambda text: compose([SystemMessage(""), HumanMessage(text)], ()),
+    "compose_behind": lambda text: compose([SystemMessage(""), HumanMessage(text), AIMessage(text)], ()),
+    "clean_rules": clean_rules,
+    "count_imports": count_imports,
+    "parse_front_matter": lambda text: parse_front_matter(f"---\n{text[:_RULE_CHARS]}\n---\n"),
+    "quote_rules": lambda text: quote_rules("AGENTS.md", text, ""),
+    "escape": escape,
+    "recalled_texts": lambda text: (list(recalled_texts(text)), recalled_numbers(text)),
+}
+
+
+def main() -> None:
+    """Runs the functions that are named over the texts that are named behind `--`; all of them if none is."""
+    functions, _, names = " ".join(sys.argv[1:]).partition("--")
+    texts = long_texts()
+    for function in functions.split() or FUNCTIONS:
+        for name in names.strip().split(",") if names.strip() else texts:
+            _tell([function, name])
+            allowed = math.ceil(time.process_time()) + _DEADLINE
+            resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
+            began = time.process_time()
+            FUNCTIONS[function](texts[name])
+            _tell(time.process_time() - began)
+
+
+def _tell(said: object) -> None:
+    sys.stdout.write(f"{json.dumps(said)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
