@@ -122,9 +122,9 @@ def _own_names(tree: ast.Module) -> Iterator[str]:
 
 def _patterns_in(value: Any, label: str) -> Iterator[tuple[str, AnyPattern]]:  # noqa: ANN401  # whatever a module holds
     """Yields the patterns that a value holds, with where they stand in it."""
-    bound_to = getattr(value, "__self__", None)
-    if isinstance(value, re.Pattern) or isinstance(bound_to, re.Pattern):
-        yield label, value if isinstance(value, re.Pattern) else bound_to
+    pattern = value if isinstance(value, re.Pattern) else getattr(value, "__self__", None)
+    if isinstance(pattern, re.Pattern):
+        yield label, pattern
     for place, item in _items(value):
         yield from _patterns_in(item, f"{label}[{place!r}]")
 

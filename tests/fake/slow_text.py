@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from re import _parser  # type: ignore[attr-defined]  # its public name, sre_parse, is deprecated
+from re import _parser  # its public name, sre_parse, is deprecated
 from typing import Any, Final, NamedTuple
 
 # A repetition of fewer is no loop.
@@ -135,13 +135,13 @@ def _takes(operation: object, argument: Any, sign: str) -> bool:  # noqa: ANN401
     if name == "ANY":
         return sign != "\n"
     if name in {"LITERAL", "NOT_LITERAL"}:
-        return (ord(sign) == argument) == (name == "LITERAL")
+        return bool(ord(sign) == argument) == (name == "LITERAL")
     if name == "RANGE":
         return bool(argument[0] <= ord(sign) <= argument[1])
     if name == "CATEGORY":
         return re.fullmatch(_CATEGORIES[str(argument)], sign) is not None
     is_negated = str(argument[0][0]) == "NEGATE"
-    return any(_takes(*item, sign) for item in argument[is_negated:]) != is_negated
+    return any(_takes(within, value, sign) for within, value in argument[is_negated:]) != is_negated
 
 
 def _named(argument: Any) -> Iterator[str]:  # noqa: ANN401  # as the operation has it

@@ -16,7 +16,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tests.fake.slow_text import SlowText, slow_texts
 
@@ -27,15 +27,11 @@ _LEAST_SECONDS_A_CHAR: Final = 120e-9
 _LONGER: Final = (4, 16, 64)
 # By how much more the seconds may grow than the length does.
 _MOST_GROWTH: Final = 2.0
-_SECONDS_A_CHAR: Final = 250e-9
-# How much longer the texts are that decide.
-_LONGER: Final = (16, 64)
-# Seconds that grow with the length don't grow by so much more than it does.
-_MOST_GROWTH: Final = 4.0
 _SECONDS_A_CHAR: Final = 3e-6
 _CLOCK_SECONDS: Final = 0.012
 
-AnyPattern = re.Pattern[str] | re.Pattern[bytes]
+AnyPattern = re.Pattern[Any]
+"""A pattern of text or of bytes."""
 
 
 class PatternUse(NamedTuple):
@@ -61,7 +57,7 @@ class Finding(NamedTuple):
 
 def findings(use: PatternUse, size: int, most: int) -> Iterator[Finding]:
     """Yields for each method the first text that takes too long; longer ones are made of the `most` slowest alone."""
-    pattern = re.compile(use.pattern.encode("latin-1") if use.is_bytes else use.pattern, use.flags)
+    pattern: AnyPattern = re.compile(use.pattern.encode("latin-1") if use.is_bytes else use.pattern, use.flags)
     texts = slow_texts(use.pattern, use.flags & ~re.UNICODE)
     for method in use.methods:
         for text in _slowest(pattern, method, texts, use.bound or size)[:most]:
