@@ -308,8 +308,9 @@ def bounded_websockets(
     """Bounds every websocket of this process on a connection that begins from now on.
 
     What has come of a message counts towards the budget until the application takes it: the bytes on the wire, what
-    they become decompressed, and each of its parts, an empty one, too; but for the first 8 KiB of each connection. A message that isn't whole after `seconds` ends
-    its connection. Until `Socket.let_in` is called, a message may have 64 KiB.
+    they become decompressed, and each of its parts, an empty one, too; but for the first 8 KiB of each connection. A
+    message that isn't whole after `seconds` ends its connection. Until `Socket.let_in` is called, a message may have
+    64 KiB.
 
     Args:
         budget: That of the server.

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from component.format import escape_label
 from component.markdown import answer_markdown, summary_markdown
@@ -48,7 +48,7 @@ _DRAFT_CHARS: Final = 60_000
 
 
 def _source() -> Source:
-    said = [HumanMessage("질문입니다"), AIMessage("답입니다. " * 200)]
+    said: list[AnyMessage] = [HumanMessage("질문입니다"), AIMessage("답입니다. " * 200)]
     return Source(said, 3_000, 1_000, 900, "[1-3턴] ", frozenset({"ko"}))
 
 
