@@ -228,7 +228,9 @@ def test_what_a_client_has_sent_is_given_back_although_it_never_reads_the_answer
     with serving(seconds=0.2) as served, websocket(served.port, "/in") as deaf:
         deaf.sendall(frame(bytes(LARGE), is_last=False))
         served.wait_for(LARGE - CLICK_BYTES)
-        protocol = SOCKETS[-1]()._protocol  # type: ignore[union-attr]  # noqa: SLF001  # it is open; has no other name
+        held = SOCKETS[-1]()
+        assert held is not None
+        protocol = held._protocol  # noqa: SLF001  # has no other name
         protocol.loop.call_soon_threadsafe(protocol.transport.write, bytes(20_000_000))
         protocol.loop.call_soon_threadsafe(protocol.keepalive_timeout)
         served.wait_until_none_is_held()
