@@ -125,6 +125,16 @@ def test_the_proxy_streams_at_the_paths_of_the_routes_and_takes_bodies_as_large_
     assert f"client_max_body_size {BODY_BYTES // 2**20}m;" in nginx
 
 
+def test_one_address_that_reads_slowly_does_not_fill_the_proxys_memory(services: dict[str, Any], nginx: str) -> None:
+    (connections,) = re.findall(r"limit_conn connections (\d+);", nginx)
+    (body,), (head,) = (
+        re.findall(rf"{name} (\d+)k;", nginx) for name in ("client_body_buffer_size", "proxy_buffer_size")
+    )
+    ((count, size),) = re.findall(r"proxy_buffers (\d+) (\d+)k;", nginx)
+    kibibytes = int(connections) * (int(body) + int(head) + int(count) * int(size))
+    assert kibibytes <= int(services["proxy"]["mem_limit"].removesuffix("m")) * 1024 // 3
+
+
 def run(command: str, folder: Path, **environment: str) -> str:
     ran = subprocess.run(
         [str(DEPLOY / "with-secrets"), "sh", "-c", command],
