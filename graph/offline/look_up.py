@@ -11,6 +11,8 @@ from graph.core.search_term import has_content_of
 from graph.core.sentence import INTRODUCTION
 from graph.offline.passage import Passage, find_relevant
 
+MOST_QUESTIONS: Final = 10
+"""How many of a message are looked up, as each is compared with all that was said."""
 _QUERY_CHARS: Final = 200
 _QUOTATIONS: Final = 3
 # They name nothing, and stand beside what is asked for.
@@ -25,7 +27,7 @@ _NAME: Final = re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE)
 
 def query_for(asked: Sequence[str], passages: Sequence[Passage]) -> str:
     """Returns those of the questions that what was sent doesn't answer, as a query; "" if it answers all of them."""
-    missing = [question for question in asked if not is_answered(question, passages)]
+    missing = [question for question in asked[:MOST_QUESTIONS] if not is_answered(question, passages)]
     return cut_at_word(" ".join(missing), _QUERY_CHARS)
 
 

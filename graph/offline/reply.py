@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -16,7 +17,7 @@ from graph.core.turn import RECALL_TOOL, image_parts, is_recalled
 from graph.core.zone import find_zone
 from graph.offline.clock import tell_clock
 from graph.offline.intent import Intent, asks_to_look_up, find_intent, without_note
-from graph.offline.look_up import query_for
+from graph.offline.look_up import MOST_QUESTIONS, query_for
 from graph.offline.note_down import LABELS, find_note, find_notes, next_call, tell_notes
 from graph.offline.passage import Passage, find_relevant, has_summaries, read_noted, read_passages, read_recalled
 from graph.offline.phrase import PHRASES, Language, label_noted, label_source
@@ -176,7 +177,8 @@ def _converse(question: str, passages: Sequence[Passage], language: Language, *,
     say, intent = PHRASES[language], find_intent(question)
     sentences = _sentences(question)
     stated = [fact for s in sentences if find_intent(s) == "statement" and (fact := without_note(s))]
-    asked = [sentence for sentence in sentences if find_intent(sentence) in ("question", "request")]
+    questions = dict.fromkeys(sentence for sentence in sentences if find_intent(sentence) in ("question", "request"))
+    asked = [*islice(questions, MOST_QUESTIONS)]
     parts = [say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS))] if stated else []
     found = (passage for part in asked or [question] for passage in find_relevant(passages, part, _QUOTATIONS))
     relevant = list(dict.fromkeys(found))

@@ -45,6 +45,7 @@ _WORDS: Final = [["가나"], ["b"]]
 # A rule's file and a draft are cut to so much before.
 _RULE_CHARS: Final = 32_768
 _DRAFT_CHARS: Final = 60_000
+_QUESTIONS: Final = " ".join(f"항목 {number} 값은 얼마였나요?" for number in range(5_000))
 
 
 def _source() -> Source:
@@ -81,6 +82,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "mask_secrets": mask_secrets,
     "compose": lambda text: compose([SystemMessage(""), HumanMessage(text)], ()),
     "compose_behind": lambda text: compose([SystemMessage(""), HumanMessage(text), AIMessage(text)], ()),
+    "compose_questions": lambda text: compose([SystemMessage(""), HumanMessage(text), HumanMessage(_QUESTIONS)], ()),
     "clean_rules": clean_rules,
     "count_imports": count_imports,
     "parse_front_matter": lambda text: parse_front_matter(f"---\n{text[:_RULE_CHARS]}\n---\n"),

@@ -3,7 +3,7 @@
     python -m tests.fake.timed_pattern 500 8 < patterns.json
 
 Reads a list of `PatternUse`, and prints the name of each before it runs it, then what it found, as JSON lines. Over
-`_DEADLINE` seconds in one of them the system ends the process.
+`_DEADLINE` seconds of CPU for a text the system ends the process.
 """
 
 from __future__ import annotations
@@ -104,6 +104,7 @@ def _wall(pattern: AnyPattern, method: str, text: str) -> float:
 
 def _run(pattern: AnyPattern, method: str, text: str) -> None:
     given = text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time()) + _DEADLINE, resource.RLIM_INFINITY))
     if method == "scan":
         deque(pattern.finditer(given), maxlen=0)
     else:
@@ -125,8 +126,6 @@ def main() -> None:
     for entry in json.load(sys.stdin):
         use = PatternUse(*entry)
         _tell(use.name)
-        allowed = math.ceil(time.process_time()) + _DEADLINE
-        resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
         for finding in findings(use, size, most):
             _tell(finding)
 
