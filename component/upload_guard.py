@@ -32,6 +32,8 @@ _MAX_KEPT_BYTES: Final = 256 * 1024 * 1024
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _FORBIDDEN, _TOO_LARGE, _LENGTH_REQUIRED, _TOO_MANY, _UNAVAILABLE = 403, 413, 411, 429, 503
 _THREADS: Final = 16
+# How long a websocket waits for others, whose checks wait for a database that stands still.
+_QUEUE_SECONDS: Final = 2.0
 
 
 class UploadGuard:
@@ -135,11 +137,13 @@ class SocketGuard:
     Args:
         app: Page and routes.
         settings: Returns the settings; called at the first websocket.
+        seconds: How long a websocket waits for others to be checked.
     """
 
-    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings], *, seconds: float = _QUEUE_SECONDS) -> None:
         self._app = app
         self._read_settings = settings
+        self._seconds = seconds
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     @cached_property
@@ -160,7 +164,8 @@ class SocketGuard:
         if (visitor := sign_in.identity_told(said, self._settings)) is None:
             return None
         try:
-            await anyio.to_thread.run_sync(_check_admitted, visitor, limiter=self._threads)
+            with anyio.move_on_after(self._seconds):  # until there is a thread for it: what has begun isn't left
+                await anyio.to_thread.run_sync(_check_admitted, visitor, limiter=self._threads)
         except SignInError:
             return None
         except TurnfoldError:  # a database that can't be read makes nobody a stranger: this lasts as long as the tab

@@ -48,9 +48,8 @@ def drip(connection: socket.socket, *, pause_seconds: float = 0.02) -> bool:
     return True
 
 
-@contextmanager
-def websocket(port: int, path: str, *fields: str, is_compressed: bool = False) -> Iterator[socket.socket]:
-    """A websocket after its handshake, on which each frame is sent by hand."""
+def handshake(port: int, path: str, *fields: str, is_compressed: bool = False) -> bytes:
+    """What asks for a websocket."""
     lines = [
         f"GET {path} HTTP/1.1",
         f"Host: 127.0.0.1:{port}",
@@ -61,8 +60,14 @@ def websocket(port: int, path: str, *fields: str, is_compressed: bool = False) -
         *(["Sec-WebSocket-Extensions: permessage-deflate"] if is_compressed else []),
         *fields,
     ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+@contextmanager
+def websocket(port: int, path: str, *fields: str, is_compressed: bool = False) -> Iterator[socket.socket]:
+    """A websocket after its handshake, on which each frame is sent by hand."""
     with connected(port) as connection:
-        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        connection.sendall(handshake(port, path, *fields, is_compressed=is_compressed))
         answer = b""
         while not answer.endswith(b"\r\n\r\n"):
             answer += connection.recv(1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import pytest
 from starlette.applications import Starlette
@@ -31,7 +32,7 @@ from graph.service import ChatService
 from graph.settings import Settings
 from tests.fake.identity_provider import COOKIE_SECRET
 from tests.fake.owners import withdrawn
-from tests.fake.raw_client import answer_of, close_code, connected, frame, head, websocket
+from tests.fake.raw_client import answer_of, close_code, connected, frame, handshake, head, websocket
 from tests.fake.served_programs import Loopback
 from tests.fake.sign_in import PROVIDER
 
@@ -134,7 +135,8 @@ async def count(connection: WebSocket) -> None:
 @pytest.fixture
 def with_sign_in(module_service: ChatService) -> Iterator[Served]:
     settings, budget = Settings(_env_file=None, **PROVIDER), Budget()  # type: ignore[call-arg]  # the base class's own argument
-    app = Starlette(routes=[WebSocketRoute("/page", count)], middleware=[Middleware(SocketGuard, lambda: settings)])
+    guard = Middleware(SocketGuard, lambda: settings, seconds=0.2)
+    app = Starlette(routes=[WebSocketRoute("/page", count)], middleware=[guard])
     service_provider.provide(module_service)
     config.set_option("server.cookieSecret", COOKIE_SECRET)
     try:
@@ -168,3 +170,32 @@ def test_only_a_visitor_who_is_signed_in_sends_large_messages(
                 stranger.sendall(large[:100])
                 assert close_code(stranger) == 1009, name
     with_sign_in.wait_for(0)
+
+
+class StuckService:
+    """Checks nobody before `go_on` is set, as if its database stood still."""
+
+    def __init__(self) -> None:
+        self.checked = 0
+        self.go_on = threading.Event()
+
+    def for_owner(self, _owner: str, **_: object) -> None:
+        self.checked += 1
+        assert self.go_on.wait(60)
+
+
+def test_a_tab_does_not_wait_for_all_others_while_the_database_stands_still(with_sign_in: Served) -> None:
+    stuck = StuckService()
+    service_provider.provide(cast("ChatService", stuck))
+    fields = (f"Origin: {ORIGIN}", cookie("minsu"))
+    with ExitStack() as stack:
+        stack.callback(stuck.go_on.set)
+        for _ in range(16):
+            first = stack.enter_context(connected(with_sign_in.port))
+            first.sendall(handshake(with_sign_in.port, "/page", *fields))
+        while stuck.checked < 16:
+            time.sleep(0.005)
+        with websocket(with_sign_in.port, "/page", *fields) as minsu:
+            minsu.sendall(frame(bytes(STRANGER_BYTES + 1)))
+            assert minsu.recv(100) == b"\x82\x0565537"
+        assert stuck.checked == 16
