@@ -17,7 +17,7 @@ _WEB: Final = re.compile(
 _NUMBER: Final = re.compile(r"\d+|0x[0-9a-f]*", re.ASCII | re.IGNORECASE)
 # Names of the computer itself, of local networks (RFC 6761, 6762, 8375) and those that are used as such.
 _INTERNAL: Final = frozenset(
-    {"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan"}
+    {"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "svc"}
 )
 _HOME_NETWORK: Final = ".home.arpa"
 # What is given to hosts of the internet. The rest has addresses of IPv4 within, in several manners.

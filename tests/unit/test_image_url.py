@@ -50,6 +50,7 @@ INTERNAL_HOSTS = (
     # Names of the computer itself and of local networks.
     *("localhost", "LOCALHOST", "localhost.", "a.localhost", "localhost.localdomain", "printer.local", "db.internal"),
     *("metadata.google.internal", "metadata", "database", "nas.lan", "nas.home", "a.home.arpa", "x.corp", "x.intranet"),
+    "kubernetes.default.svc",
     # No host, or one that isn't read alike by all.
     *(
         "",
