@@ -210,6 +210,7 @@ STEERED_STORIES: Final[list[list[Step]]] = [
     [("pin", 4), ("pin", 0), *ASKS, ("reset",), ("ask",), ("pin", 0), ("undo_reset",), ("unpin", 0), ("ask",)],
     [("compact",), ("undo", 0), ("ask",), ("remake", 0, 0.5), ("restore", 0), ("meanwhile", "undo", 0), ("ask",)],
     [("pin", 3), ("switch", "rolling"), *ASKS, ("edit", 0, "[1-3턴] \n---"), ("switch", "compaction"), *ASKS],
+    [("fork", 1), ("regenerate",), ("ask",), ("fork", 1), ("regenerate",)],
 ]
 
 
