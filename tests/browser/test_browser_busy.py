@@ -85,6 +85,7 @@ def pick(visitor: Visitor, choice: str) -> None:
     visitor.page.get_by_role("menuitem", name=choice).click()
 
 
+@pytest.mark.slow
 def test_the_drawer_stays_open_until_it_is_dismissed(phone: Visitor, may_answer: threading.Event) -> None:
     phone.open()
     ask(phone)

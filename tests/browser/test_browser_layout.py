@@ -35,7 +35,8 @@ FROM_THE_RIGHT = """(part) => {
 }"""
 
 
-@pytest.mark.parametrize("who", ["phone", pytest.param("visitor", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["phone", "visitor"])
 def test_wide_tables_and_code_scroll_inside_themselves(
     who: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI
 ) -> None:

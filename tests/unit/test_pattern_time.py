@@ -32,6 +32,7 @@ def test_no_text_takes_a_pattern_more_time_than_its_length_is_worth(size: int, m
     assert slow_ones(pattern_uses(_BOUNDS), size, most) == []
 
 
+@pytest.mark.slow
 def test_patterns_that_take_long_are_found() -> None:
     slow = {
         r"\s*\(\d": "scan",
