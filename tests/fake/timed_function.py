@@ -95,17 +95,15 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def main() -> None:
-    """Runs the functions over the texts that are named, with commas between them; over all if none is."""
-    functions, names = sys.argv[1:]
-    texts = long_texts()
-    for function in functions.split(","):
-        for name in names.split(",") if names else texts:
-            _tell([f"{function}: {name}", 0])
-            allowed = math.ceil(time.process_time() * _CLOCKS_DIFFER) + _DEADLINE
-            resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
-            began = time.process_time()
-            FUNCTIONS[function](texts[name])
-            _tell([f"{function}: {name}", round(time.process_time() - began, 3)])
+    """Runs the function that is named over all long texts."""
+    (function,) = sys.argv[1:]
+    for name, text in long_texts().items():
+        _tell([f"{function}: {name}", 0])
+        allowed = math.ceil(time.process_time() * _CLOCKS_DIFFER) + _DEADLINE
+        resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
+        began = time.process_time()
+        FUNCTIONS[function](text)
+        _tell([f"{function}: {name}", round(time.process_time() - began, 3)])
 
 
 def _tell(said: object) -> None:

@@ -232,14 +232,14 @@ def get_small(open_chat: OpenChat, chat: Chat, how: str) -> Chat:
     return small
 
 
-each_way = pytest.mark.parametrize("how", ["setting", "model", "import"])
+BY_SETTING, BY_IMPORT = (pytest.param(how, marks=pytest.mark.slow) for how in ("setting", "import"))
 
 
 def inputs_of(chat: Chat, first: int, last: int) -> list[CallInput]:
     return [call for turn in range(first, last + 1) for call in chat.service.folds.inputs(chat.session_id, turn)]
 
 
-@each_way
+@pytest.mark.parametrize("how", ["model", BY_SETTING, BY_IMPORT])
 def test_pins_made_with_a_large_window_leave_a_small_one_what_it_needs(
     open_chat: OpenChat, server: FakeOpenAI, how: str
 ) -> None:
@@ -262,7 +262,7 @@ def test_pins_made_with_a_large_window_leave_a_small_one_what_it_needs(
 
 
 # An import brings no program's instructions.
-@pytest.mark.parametrize("how", ["setting", "model"])
+@pytest.mark.parametrize("how", ["model", BY_SETTING])
 def test_instructions_made_with_a_large_window_are_cut_for_a_small_one_and_whole_again_for_a_large_one(
     open_chat: OpenChat, server: FakeOpenAI, how: str
 ) -> None:
@@ -303,7 +303,10 @@ def test_the_rest_of_a_turn_that_a_compaction_has_cut_is_left_out_before_a_turn_
     assert chat.service.folds.inputs(chat.session_id, 2)[-1].is_verified
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.4, 0.6])
+LITTLE, LESS = (pytest.param(share, marks=pytest.mark.slow) for share in (0.05, 0.4))
+
+
+@pytest.mark.parametrize("share", [0.0, LITTLE, LESS, 0.6])
 def test_a_server_that_reports_less_than_it_was_sent_is_not_believed(
     chat_with: OpenChat, server: FakeOpenAI, share: float
 ) -> None:
