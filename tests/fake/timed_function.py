@@ -95,9 +95,10 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def main() -> None:
-    """Runs the function that is named over all long texts."""
+    """Runs the function that is named over every fourth long text, each function over other ones."""
     (function,) = sys.argv[1:]
-    for name, text in long_texts().items():
+    first = list(FUNCTIONS).index(function) % 4
+    for name, text in list(long_texts().items())[first::4]:
         _tell([f"{function}: {name}", 0])
         allowed = math.ceil(time.process_time() * _CLOCKS_DIFFER) + _DEADLINE
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
