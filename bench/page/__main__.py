@@ -83,7 +83,7 @@ def main() -> int:
 
 def _fill(settings: dict[str, str], turns: int) -> None:
     """Writes the long session, by the product's own means."""
-    values = {name.lower(): value for name, value in settings.items()}
+    values = {name.lower(): value for name, value in settings.items()} | {"turns_per_minute": "1000000"}
     with open_service(Settings.model_validate(values)) as service:
         for turn in range(1, turns + 1):
             service.turns.send(_LONG, f"{_PAST} ({turn})", wait_seconds=30)
