@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 from tests.browser.stage import Stage, State
 
 Theme = Literal["light", "dark"]
+Themes = Literal["own", "other", "both"]
 
 RULES: Final = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
@@ -38,13 +39,14 @@ HALF_A_PAGE_ON: Final = """() => {
 THEME: Final = "getComputedStyle(document.querySelector(\"[data-testid='stApp']\")).colorScheme"
 
 
-def violations(page: Page, *, in_both_themes: bool = False) -> list[str]:
+def violations(page: Page, themes: Themes = "own") -> list[str]:
     """Each element that breaks a rule; in both themes the page stays in the other one.
 
-    The page goes with the system's theme. What is too pale in one theme of a width isn't seen in the other.
+    The page goes with the system's theme. What is too pale in one theme of a width isn't seen in the other. A page that
+    is in the other theme from its beginning, as all else was looked at in its own, is looked at for its colours alone.
     """
-    found = _violations(page, RULES)
-    if in_both_themes:
+    found = _violations(page, COLOUR_RULES if themes == "other" else RULES)
+    if themes == "both":
         other: Theme = "light" if page.evaluate(THEME) == "dark" else "dark"
         page.emulate_media(color_scheme=other)
         page.wait_for_function(f"(theme) => {THEME} === theme", arg=other)
@@ -52,12 +54,12 @@ def violations(page: Page, *, in_both_themes: bool = False) -> list[str]:
     return found
 
 
-def walk_without_violation(stage: Stage, walk: Iterable[State], *, in_both_themes: bool) -> None:
+def walk_without_violation(stage: Stage, walk: Iterable[State], themes: Themes) -> None:
     """Goes from state to state; none of them may break a rule."""
     found: list[str] = []
     for reach in walk:
         reach(stage)
-        told = violations(stage.visitor.page, in_both_themes=in_both_themes)
+        told = violations(stage.visitor.page, themes)
         found += [f"{reach.__name__}: {violation}" for violation in told]
     if found:
         pytest.fail("\n".join(found))

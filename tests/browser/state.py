@@ -27,7 +27,7 @@ from tests.browser import (
     state_strategy,
     state_trouble,
 )
-from tests.browser.axe import walk_without_violation
+from tests.browser.axe import Themes, walk_without_violation
 from tests.browser.conftest import Place
 from tests.browser.stage import State, staged
 from tests.fake.openai_server import FakeOpenAI
@@ -69,6 +69,11 @@ def quick_journeys(first: int) -> list[str]:
     return [name for name in list(JOURNEYS)[first::2] if name not in _LATER]
 
 
+def other_journeys(first: int) -> list[str]:
+    """Returns the journeys that `make test` doesn't walk at this width."""
+    return [name for name in JOURNEYS if name not in quick_journeys(first)]
+
+
 def walk(
     journey: str,
     look: str,
@@ -76,9 +81,10 @@ def walk(
     place: Place,
     endpoint: FakeOpenAI,
     folder: Path,
-    *,
-    in_both_themes: bool = False,
+    themes: Themes = "own",
 ) -> None:
     """Walks a journey in a look; none of its states may break a rule of axe."""
     with staged(chromium, place.address, look, endpoint, place.service, folder) as stage:
-        walk_without_violation(stage, states_of(JOURNEYS[journey]), in_both_themes=in_both_themes)
+        if themes == "other":
+            stage.visitor.page.emulate_media(color_scheme="light" if stage.is_dark else "dark")
+        walk_without_violation(stage, states_of(JOURNEYS[journey]), themes)

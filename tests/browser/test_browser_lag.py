@@ -36,7 +36,7 @@ from tests.fake.openai_server import FakeOpenAI
 pytestmark = pytest.mark.slow
 
 FAKE: Final = ROOT / "tests" / "fake"
-TIMES: Final = 6
+TIMES: Final = 3
 THUMB: Final = 'button[data-thumb="up"]'
 # Each is looked up when it is pressed: a drawing of its turn in between puts another button in its place.
 PRESS_ALL: Final = """(thumb) => [0, 1, 2].forEach((place) => setTimeout(
@@ -297,6 +297,11 @@ def test_a_refused_message_comes_back_before_what_was_typed_however_late_the_bro
     expect(visitor.turn(2)).to_contain_text("나중 말")
 
 
+def make_late(visitor: Visitor) -> None:
+    """From here on what was pressed is sent along with a timer's request."""
+    visitor.page.evaluate(f"() => {{ {LATE.format(milliseconds=WHILE_IDLE_MILLISECONDS)} }}")
+
+
 def press_along_with_a_timer(button: Locator, wire: WebSocket, key: str) -> None:
     presses: list[bytes] = []
 
@@ -311,10 +316,10 @@ def press_along_with_a_timer(button: Locator, wire: WebSocket, key: str) -> None
 def test_what_a_timer_takes_along_counts_once_and_stays(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = ("아주 긴 물음입니다. " * 200).strip()
     fake_openai.script(text("첫째 답"), text("둘째 답"), to=asked)
-    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_IDLE_MILLISECONDS))
     with visitor.page.expect_websocket() as wire:
         visitor.open()
     visitor.ask(asked)
+    make_late(visitor)
     press_along_with_a_timer(visitor.find("regenerate").locator("button"), wire.value, "regenerate")
     expect(visitor.turn(1)).to_contain_text("둘째 답")
     visitor.wait_for_end(1)
@@ -333,11 +338,11 @@ def open_menu(visitor: Visitor, choice: str) -> None:
 
 
 def test_a_dialog_that_is_accepted_counts_though_a_timer_takes_it_along(visitor: Visitor) -> None:
-    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_IDLE_MILLISECONDS))
     with visitor.page.expect_websocket() as wire:
         visitor.open()
     visitor.ask("지울 대화")
     open_menu(visitor, "삭제")
+    make_late(visitor)
     press_along_with_a_timer(visitor.find("dialog_confirm").locator("button"), wire.value, "dialog_confirm")
     expect(visitor.page.get_by_role("dialog")).to_have_count(0)
     expect(visitor.open_row).to_have_count(0)

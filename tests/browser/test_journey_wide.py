@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.conftest import Place
 from tests.browser.stage import WIDE
-from tests.browser.state import JOURNEYS, quick_journeys, walk
+from tests.browser.state import other_journeys, quick_journeys, walk
 from tests.fake.openai_server import FakeOpenAI
 
 pytestmark = pytest.mark.timeout(900)  # a journey is one test of up to twenty states
@@ -24,8 +24,16 @@ def test_journey(journey: str, chromium: Browser, place: Place, fake_openai: Fak
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("journey", JOURNEYS)
+@pytest.mark.parametrize("journey", quick_journeys(0))
+def test_journey_in_the_other_theme(
+    journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path
+) -> None:
+    walk(journey, WIDE, chromium, place, fake_openai, tmp_path, "other")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("journey", other_journeys(0))
 def test_journey_in_both_themes(
     journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path
 ) -> None:
-    walk(journey, WIDE, chromium, place, fake_openai, tmp_path, in_both_themes=True)
+    walk(journey, WIDE, chromium, place, fake_openai, tmp_path, "both")

@@ -1,6 +1,6 @@
 """Runs functions of the product over texts of 200,000 characters; a process of its own, which may hang in one of them.
 
-    python -m tests.fake.timed_function excerpt,title_of newlines,spaces
+    python -m tests.fake.timed_function excerpt title_of
 
 Prints as JSON lines the names of each function and text with 0 before it runs, then with the CPU seconds that it took.
 Over `_DEADLINE` seconds for one the system ends the process.
@@ -95,16 +95,16 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def main() -> None:
-    """Runs the function that is named over every fourth long text, each function over other ones."""
-    (function,) = sys.argv[1:]
-    first = list(FUNCTIONS).index(function) % 4
-    for name, text in list(long_texts().items())[first::4]:
-        _tell([f"{function}: {name}", 0])
-        allowed = math.ceil(time.process_time() * _CLOCKS_DIFFER) + _DEADLINE
-        resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
-        began = time.process_time()
-        FUNCTIONS[function](text)
-        _tell([f"{function}: {name}", round(time.process_time() - began, 3)])
+    """Runs the named functions, each over every fourth long text and the next one over the texts between."""
+    texts = list(long_texts().items())
+    for function in sys.argv[1:]:
+        for name, text in texts[list(FUNCTIONS).index(function) % 4 :: 4]:
+            _tell([f"{function}: {name}", 0])
+            allowed = math.ceil(time.process_time() * _CLOCKS_DIFFER) + _DEADLINE
+            resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
+            began = time.process_time()
+            FUNCTIONS[function](text)
+            _tell([f"{function}: {name}", round(time.process_time() - began, 3)])
 
 
 def _tell(said: object) -> None:

@@ -41,7 +41,7 @@ from tests.fake.resending import Program
 from tests.fake.served_programs import ServedPrograms
 from tests.fake.store import lay_empty_database
 
-DRAWN = settings(max_examples=at_most(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
+DRAWN = settings(max_examples=at_most(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 # What no database takes stands beside what only looks dangerous.
 HOSTILE_TEXTS = st.text(
     st.sampled_from("\x00\ud83d\ude00\udc00\udfff")

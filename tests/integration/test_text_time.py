@@ -36,7 +36,9 @@ def test_a_text_of_200000_characters_costs_a_second_at_most(server: FakeOpenAI, 
         return text("알겠습니다. 그렇게 적어 두었습니다. 다음 질문을 해 주세요.")
 
     server.respond_with(respond)
-    command = [sys.executable, "-m", "tests.fake.timed_turn", server.url, str(tmp_path), whose]
+    # Every other text is the user's, the others are the model's.
+    names = list(texts)[whose == "answer" :: 2]
+    command = [sys.executable, "-m", "tests.fake.timed_turn", server.url, str(tmp_path), whose, *names]
     child = subprocess.run(command, capture_output=True, text=True, check=False)
     *_, last = lines = [json.loads(line) for line in child.stdout.splitlines()]
     assert child.returncode == 0, (last, child.stderr)
