@@ -48,9 +48,9 @@ fast: $(TESTS)
 	$(PYTEST) -m "not slow"
 
 # What `make test` leaves out: properties with ten times as many examples, faults put into the product that the tests have
-# to see, and attacks on a started server.
+# to see, and attacks on a started server. Its tests wait longer than those of `make test`, so one process more.
 slow: $(TESTS)
-	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough --durations 30
+	$(PYTEST) -n 4 -m "slow or hypothesis" --hypothesis-profile thorough --durations 30
 	$(BIN)/python -m tests.mutation --sample 30
 	$(BIN)/python -m bench.attack --short
 

@@ -70,6 +70,7 @@ class Rounds:
         """A refused answer changes nothing."""
         given = list(self.waiting.items())
         sent = {"none": [], "one too few": given[1:], "one too many": [*given, ("call-x", "")]}[kind]
+        self.chat.wait_for_folds()  # of the turn before
         before = self._rows()
         with pytest.raises(InputError):
             self._send(sent)
