@@ -14,10 +14,11 @@ from bench.quality.contender import count_chars
 from bench.quality.entity import read_marked
 from bench.quality.memory import read_sessions
 from bench.quality.section import RATES, Section
+from graph.core.divider import label_of
 from graph.core.extract import extract_summary
 from graph.core.fact import facts_of, missing_from
 from graph.core.fact_check import MOST_FACTS, check_facts
-from graph.core.review import Source, label_of
+from graph.core.review import Source
 from graph.core.schedule import BLOCK_TURNS, target_chars
 from graph.core.token import message_tokens
 from graph.core.turn import split_turns, text_of

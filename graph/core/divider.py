@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
-from prompt.system.framing import CLIENT_HEADING, COMPACTION_HEADING, LEAD_HEADING, SUMMARY_HEADING
+from prompt.system.framing import (
+    CLIENT_HEADING,
+    COMPACTION_HEADING,
+    LEAD_HEADING,
+    RECORD_LABEL,
+    SUMMARY_HEADING,
+    Language,
+)
 
 _INDENT: Final = "  "
 _OWN_HEADINGS: Final = (*SUMMARY_HEADING.values(), *CLIENT_HEADING.values(), *LEAD_HEADING.values(), COMPACTION_HEADING)
@@ -19,6 +27,11 @@ _DIVIDER: Final = re.compile(
     re.IGNORECASE,
 )
 _BLOCK_HEADINGS: Final = (PERSISTENT_HEADING, VOLATILE_HEADING)
+
+
+def label_of(turns: Sequence[int], language: Language) -> str:
+    """Returns the label of a record in the model input, e.g. `[1-3턴] ` or `[Turns 1-3] `."""
+    return RECORD_LABEL[language].format(first=turns[0], last=turns[-1])
 
 
 def labelled(label: str, text: str) -> str:

@@ -6,10 +6,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from graph.core.divider import label_of
 from graph.core.fact_check import CheckedText, check_facts
 from graph.core.fold_spec import FoldSpec
 from graph.core.language import user_scripts
-from graph.core.review import Review, Source, SummaryDraft, label_of, quote, review_drafts
+from graph.core.review import Review, Source, SummaryDraft, quote, review_drafts
 from graph.core.token import estimate_tokens
 from graph.record import Record
 

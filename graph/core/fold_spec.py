@@ -10,10 +10,9 @@ from typing import Literal
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
-from graph.core.divider import labelled
+from graph.core.divider import label_of, labelled
 from graph.core.fact import Fact
 from graph.core.fact_carry import carried_facts, carried_line
-from graph.core.review import label_of
 from graph.core.schedule import target_chars
 from graph.core.turn import text_of
 from graph.record import ArchivedMessage, Record, RecordKind

@@ -13,9 +13,8 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, Too
 from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.context_block import ContextBlock
-from graph.core.divider import labelled
+from graph.core.divider import label_of, labelled
 from graph.core.pin import PIN, Pin, place_pins, unsent
-from graph.core.review import label_of
 from graph.core.token import estimate_tokens, message_tokens
 from graph.core.turn import extract_current_turn, with_words, words_of
 from graph.record import HistoryEntry

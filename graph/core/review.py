@@ -20,7 +20,7 @@ from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import RecordOutcome
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
-from prompt.system.framing import RECORD_LABEL, SPEAKER, VERBATIM_NOTE, Language
+from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
 SMALL_TARGET_CHARS: Final = 80
 # A draft within these shares of what is asked for is taken as it is; a longer one is shortened to the share below.
@@ -141,11 +141,6 @@ _UNFIT: Final[Mapping[FlawKind, Review]] = {
     "copy": Review("", "failed", error_code="summary_copy"),
     "answer": Review("", "failed", error_code="summary_answer"),
 }
-
-
-def label_of(turns: Sequence[int], language: Language) -> str:
-    """Returns the label of a record in the model input, e.g. `[1-3턴] ` or `[Turns 1-3] `."""
-    return RECORD_LABEL[language].format(first=turns[0], last=turns[-1])
 
 
 def flaw_of(draft: SummaryDraft, source: Source) -> Flaw | None:

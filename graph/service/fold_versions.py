@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
+from graph.core.divider import label_of
 from graph.core.fact_check import compare_facts
 from graph.core.fold_record import source_of
 from graph.core.fold_spec import FoldSpec
 from graph.core.language import session_language
-from graph.core.review import label_of, quote
+from graph.core.review import quote
 from graph.core.schedule import round_rate
 from graph.core.text import check_text, plain_text
 from graph.core.token import estimate_tokens

@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 
 from langchain_core.messages import HumanMessage
 
+from graph.core.divider import label_of
 from graph.core.fact_carry import carried_facts, carried_line, room_for_firm, without_line
 from graph.core.fold_spec import FoldSpec, fold_of
-from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens, sum_tokens
 from graph.core.turn import text_of

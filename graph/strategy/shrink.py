@@ -9,10 +9,10 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from graph.core.divider import label_of
 from graph.core.extract import extract_summary
 from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import KEPT_CHARS, SHORTENED, WHOLE_CHARS, History, Messages
-from graph.core.review import label_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.core.turn import extract_current_turn, is_complete, split_turns, text_of

@@ -23,7 +23,6 @@ from graph.error import NotFoundError
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser
 from graph.model_error import ModelError
-from graph.node.context import TurnContext
 from graph.record import Record
 from graph.spending import Spending
 from graph.store.stores import Stores
@@ -229,11 +228,9 @@ class FoldWorker:
         due = [plan for plan in plans if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES]
         self._queue.put_all((plan.lane, plan.key, partial(self._make, plan)) for plan in due)
 
-    def prepare_soon(self, turn: TurnContext) -> None:
-        """Runs `prepare_due` after this attempt in a fold thread, so that its answer doesn't wait for it."""
-        session_id = turn.lease.session_id
-        prepare = partial(self._prepare, session_id, turn.owner, turn.strategy)
-        self._queue.put((session_id, None), f"{turn.row.number}.{turn.row.attempt}", prepare)
+    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, attempt: str) -> None:
+        """Runs `prepare_due` in a fold thread, so that the answer of this attempt doesn't wait for it."""
+        self._queue.put((session_id, None), attempt, partial(self._prepare, session_id, owner, strategy))
 
     def forget(self, session_id: str) -> None:
         """Stops the running folds of a deleted session and drops the queued ones."""

@@ -178,10 +178,14 @@ class TurnRunner:
             self._after("release", session_id, lambda: self._stores.leases.release(job.context.lease))
             self.limiter.end(job.context.owner)
             self._after("note", session_id, lambda: self._note_end(job, last))
-            self._after("prepare", session_id, lambda: self._fold_worker.prepare_soon(job.context))
+            self._after("prepare", session_id, lambda: self._prepare_folds(job.context))
             attempt = job.context.row.attempt
             _LOG.info("turn %d session=%s attempt=%d: %s", job.number, session_id, attempt, type(last).__name__)
             job.log.append(last)
+
+    def _prepare_folds(self, turn: TurnContext) -> None:
+        attempt = f"{turn.row.number}.{turn.row.attempt}"
+        self._fold_worker.prepare_soon(turn.lease.session_id, owner=turn.owner, strategy=turn.strategy, attempt=attempt)
 
     def _note_end(self, job: Job, last: Event) -> None:
         if self._projects is not None and not isinstance(last, ActionRequired):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core import review
-from graph.core.review import Review, Source, SummaryDraft, flaw_of, label_of
+from graph.core.divider import label_of
+from graph.core.review import Review, Source, SummaryDraft, flaw_of
 from graph.core.token import estimate_tokens
 
 KOREAN = "서버를 옮기는 날은 10월 14일로 정했습니다. "

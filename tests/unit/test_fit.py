@@ -12,11 +12,12 @@ from langchain_core.messages.tool import tool_call
 from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.context_block import BlockKind, ContextBlock, cut_at, read_name
+from graph.core.divider import label_of
 from graph.core.extract import extract_summary
 from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput, SystemPart
 from graph.core.pin import Pin
-from graph.core.review import Source, SummaryDraft, label_of, review_drafts
+from graph.core.review import Source, SummaryDraft, review_drafts
 from graph.core.snapshot import SessionSnapshot
 from graph.core.token import estimate_tokens
 from graph.record import HistoryEntry, Record, to_entry

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from graph.core.divider import label_of
 from graph.core.model_input import ModelInput, SystemPart, assemble, render_system, system_part
 from graph.core.pin import Pin
-from graph.core.review import label_of, quote
+from graph.core.review import quote
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.record import Record, to_entry

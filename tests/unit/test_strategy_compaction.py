@@ -4,8 +4,9 @@ import pytest
 from bpe_openai import get_encoding
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from graph.core.divider import label_of
 from graph.core.model_input import SystemPart
-from graph.core.review import Source, SummaryDraft, label_of, review_drafts
+from graph.core.review import Source, SummaryDraft, review_drafts
 from graph.core.token import estimate_tokens
 from graph.core.turn import text_of
 from graph.model.summariser import inside_tags
