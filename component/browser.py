@@ -11,7 +11,6 @@ from component import (
     import_button,
     outbox,
     page_state,
-    project_choice,
     redraw,
     summary_panel,
 )
@@ -35,16 +34,6 @@ _SCRIPTS = (
     "browser.js",
 )
 _KEY = "browser"
-_KEEP = "keep_language"
-
-
-def keep_language() -> None:
-    """Widget callback: has the browser store the chosen language in its cookie."""
-    st.session_state[_KEEP] = True
-    for key in (page_state.STRATEGY, page_state.MODEL, page_state.THEME, project_choice.LISTED):
-        # Without a new assignment the browser keeps showing the chosen option in the previous language.
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
 
 
 @st.fragment
@@ -72,7 +61,7 @@ def _mount(now: PageState) -> None:
             "session": now.session.session_id if now.session else "",
             "opened": page_state.opened_count(),
             "visitor": now.visitor.owner if now.visitor else "",
-            "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(_KEEP) else "",
+            "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(page_state.KEEP_LANGUAGE) else "",
             "turn": turn,
             "landing": landing,
             "theme": st.session_state[page_state.THEME],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graph.service import ChatService
 
 LANGUAGE_COOKIE, THEME_COOKIE = "turnfold_language", "turnfold_theme"
+KEEP_LANGUAGE = "keep_language"
 THEMES = ("light", "dark", "system")
 TURNS_PER_PAGE = 30
 
@@ -284,3 +285,12 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
 def _setting(name: str) -> Any:  # noqa: ANN401  # a number or a name, as the widget has it
     value = st.session_state.get(name)
     return round(value, 2) if isinstance(value, float) else value
+
+
+def keep_language() -> None:
+    """Widget callback: has the browser store the chosen language in its cookie."""
+    st.session_state[KEEP_LANGUAGE] = True
+    for key in (STRATEGY, MODEL, THEME, project_choice.LISTED):
+        # Without a new assignment the browser keeps showing the chosen option in the previous language.
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import browser, compacting, import_button, page_state, program_box, project_choice, rate_slider
+from component import compacting, import_button, page_state, program_box, project_choice, rate_slider
 from component.page_state import PageState
 from component.word import LANGUAGE_NAMES, LANGUAGES
 from component.wording import describe_strategy
@@ -25,7 +25,7 @@ def draw(now: PageState) -> None:
             key=page_state.LANGUAGE,
             format_func=lambda language: LANGUAGE_NAMES[language],
             required=True,
-            on_change=browser.keep_language,
+            on_change=page_state.keep_language,
             width="stretch",
         )
         st.segmented_control(
